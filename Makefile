@@ -1,0 +1,73 @@
+# Everything starts from a fresh clone with nothing but Python 3.11+ and make:
+# each target first makes .venv and installs the pinned dependencies into it.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/sh
+
+# Python's own location is all that may come from outside: a foreign PYTHONPATH
+# or PYTHONHOME would put other packages in front of the pinned ones.
+unexport PYTHONPATH PYTHONHOME
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCKS := requirements/build.txt requirements/dev.txt
+
+.PHONY: help
+help:  ## show this list
+	@echo "Usage: make <target>   (PYTHON=/path/to/python chooses the interpreter)"
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  \1\t\2/p' Makefile | expand -t 14
+
+.PHONY: setup
+setup: $(READY)  ## make .venv with the pinned dependencies and this package
+
+$(READY): $(LOCKS)
+	@scripts/create_environment.sh $(VENV)
+	@touch $@
+
+.PHONY: demo
+demo: $(READY)  ## run the demonstration on real flights
+	@$(BIN)/eddyline demo
+
+.PHONY: test
+test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" narrows them
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: $(READY)  ## check style, format, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(READY)  ## format the code and mend what ruff can mend by itself
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(READY)  ## measure against plain Spark and hand-ordered filters; ARGS="…" goes through
+	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: figures
+figures: $(READY)  ## draw the figures of the papers again
+	$(BIN)/python -m bench.figures $(ARGS)
+
+# The only target that needs more than Python: uv (https://docs.astral.sh/uv/).
+# --upgrade is left to ARGS, so that by default a new dependency changes no other pin.
+UV ?= uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header
+.PHONY: locks
+locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv)
+	$(COMPILE) $(ARGS) requirements/build.in -o requirements/build.txt
+	$(COMPILE) $(ARGS) --extra demo --group dev pyproject.toml -o requirements/dev.txt
+
+.PHONY: clean
+clean:  ## remove .venv and everything that was generated
+	rm -rf $(VENV) build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts
+	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

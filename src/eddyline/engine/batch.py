@@ -1,0 +1,118 @@
+"""Tuple batches: vectors of tuples that share one signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.signature import Signature
+
+Rows: TypeAlias = "range | npt.NDArray[np.int64]"
+"""Row numbers of a relation: a range where they are contiguous, else an int64 array.
+
+A range costs nothing to make or to cut, and lets a module slice a column
+instead of gathering it; new input always is one.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TupleBatch:
+    """Tuples of one signature, as row numbers into the row store of each relation.
+
+    This is the array of pointers of Deshpande (2004, Section 2.2), turned into
+    columns: ``rows[r]`` has one entry a tuple, the number of its component in
+    relation ``r``; None where the signature does not span ``r``. Values stay in
+    the stores until a module needs them. ``timestamps`` (int64, one a tuple) and
+    ``lineage`` (one bit mask a tuple) are None where no module needs them.
+    """
+
+    signature: Signature
+    rows: tuple[Rows | None, ...]
+    timestamps: npt.NDArray[np.int64] | None = None
+    lineage: npt.NDArray[np.uint64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of tuples."""
+        for rows in self.rows:
+            if rows is not None:
+                return len(rows)
+        return 0
+
+    def cut(self, count: int) -> tuple[TupleBatch, TupleBatch]:
+        """Return the first ``count`` tuples and the others."""
+        return self._part(slice(None, count)), self._part(slice(count, None))
+
+    def keep(self, mask: npt.NDArray[np.bool_], signature: Signature) -> TupleBatch:
+        """Return the tuples where ``mask`` is set, under another signature."""
+        positions = np.flatnonzero(mask)
+        return TupleBatch(
+            signature,
+            tuple(None if rows is None else pick(rows, positions) for rows in self.rows),
+            None if self.timestamps is None else self.timestamps[positions],
+            None if self.lineage is None else self.lineage[positions],
+        )
+
+    def under(self, signature: Signature) -> TupleBatch:
+        """Return the same tuples under another signature."""
+        return TupleBatch(signature, self.rows, self.timestamps, self.lineage)
+
+    def _part(self, part: slice) -> TupleBatch:
+        return TupleBatch(
+            self.signature,
+            tuple(None if rows is None else rows[part] for rows in self.rows),
+            None if self.timestamps is None else self.timestamps[part],
+            None if self.lineage is None else self.lineage[part],
+        )
+
+
+def pick(rows: Rows, positions: npt.NDArray[np.int64]) -> Rows:
+    """Return the row numbers at ``positions``; the same object where that is all of them."""
+    if len(positions) == len(rows):
+        return rows
+    if isinstance(rows, range):
+        return positions + rows.start if rows.start else positions
+    return rows[positions]
+
+
+def as_array(rows: Rows) -> npt.NDArray[np.int64]:
+    """Return row numbers as an int64 array."""
+    if isinstance(rows, range):
+        return np.arange(rows.start, rows.stop, dtype=np.int64)
+    return rows
+
+
+def concatenate(batches: list[TupleBatch]) -> TupleBatch:
+    """Return batches of one signature as one batch, in the order given."""
+    if len(batches) == 1:
+        return batches[0]
+    first = batches[0]
+    return TupleBatch(
+        first.signature,
+        tuple(
+            None if rows is None else _joined([batch.rows[r] for batch in batches])
+            for r, rows in enumerate(first.rows)
+        ),
+        None
+        if first.timestamps is None
+        else np.concatenate([b.timestamps for b in batches if b.timestamps is not None]),
+        None
+        if first.lineage is None
+        else np.concatenate([b.lineage for b in batches if b.lineage is not None]),
+    )
+
+
+def _joined(parts: list[Rows | None]) -> Rows:
+    present = [part for part in parts if part is not None]
+    start = present[0]
+    if isinstance(start, range):
+        stop = start.stop
+        for part in present[1:]:
+            if not isinstance(part, range) or part.start != stop:
+                break
+            stop = part.stop
+        else:
+            return range(start.start, stop)
+    return np.concatenate([as_array(part) for part in present])

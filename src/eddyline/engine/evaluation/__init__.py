@@ -1,0 +1,27 @@
+"""Expressions evaluated on vectors with Spark's exact meaning, errors kept by row."""
+
+from eddyline.engine.evaluation.arithmetic import arithmetic_type
+from eddyline.engine.evaluation.casts import cast_never_fails
+from eddyline.engine.evaluation.failures import (
+    ArithmeticFailure,
+    Condition,
+    UnsupportedExpressionError,
+)
+from eddyline.engine.evaluation.preparation import evaluate, prepare
+from eddyline.engine.evaluation.program import Program
+from eddyline.engine.evaluation.strings import is_text
+from eddyline.engine.evaluation.support import supported, type_of
+
+__all__ = [
+    "ArithmeticFailure",
+    "Condition",
+    "Program",
+    "UnsupportedExpressionError",
+    "arithmetic_type",
+    "cast_never_fails",
+    "evaluate",
+    "is_text",
+    "prepare",
+    "supported",
+    "type_of",
+]

@@ -1,0 +1,1 @@
+"""What an eddy routes tuples to."""

@@ -1,0 +1,143 @@
+"""Selection modules: predicates that let tuples pass or drop them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from eddyline.engine.relation import Relation
+    from eddyline.query.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionStatistics:
+    """What a predicate did with its tuples; ``errors`` counts those held back, not raised."""
+
+    text: str
+    rows_in: int
+    passed: int
+    rejected: int
+    null: int
+    errors: int
+    seconds: float
+    nested: tuple[SelectionStatistics, ...] = ()
+
+
+@dataclass(slots=True)
+class SelectionTotals:
+    """The running totals behind :class:`SelectionStatistics`."""
+
+    rows_in: int = 0
+    passed: int = 0
+    null: int = 0
+    errors: int = 0
+
+    def frozen(
+        self, text: str, seconds: float, nested: tuple[SelectionStatistics, ...] = ()
+    ) -> SelectionStatistics:
+        """Return the totals so far, with the time that the eddy has measured."""
+        rejected = self.rows_in - self.passed - self.null - self.errors
+        return SelectionStatistics(
+            text, self.rows_in, self.passed, rejected, self.null, self.errors, seconds, nested
+        )
+
+
+@dataclass(slots=True)
+class HeldErrors:
+    """Errors of rows that are not decided yet: row number -> (term, error), in any order.
+
+    An error counts only if every other term leaves the row alive, so it travels
+    beside the row instead of being raised.
+    """
+
+    by_row: dict[int, list[tuple[int, Exception]]] = field(default_factory=dict)
+
+    def hold(self, term: int, rows: Rows, errors: Mapping[int, Exception]) -> None:
+        """Hold ``errors`` (position in ``rows`` -> error) of a term."""
+        for position, error in errors.items():
+            self.by_row.setdefault(int(rows[position]), []).append((term, error))
+
+    def among(self, rows: Rows) -> Iterator[tuple[int, list[tuple[int, Exception]]]]:
+        """Yield position and errors of those of ``rows`` that have any, errors by term."""
+        if self.by_row:
+            for position, row in enumerate(as_array(rows).tolist()):
+                if row in self.by_row:
+                    yield position, sorted(self.by_row[row], key=lambda held: held[0])
+
+
+class Selection:
+    """One predicate over one relation.
+
+    Adaptivity does not change answers: whether a row passes depends on the row
+    alone, and a row whose evaluation failed passes on, with its error held.
+    ``inverted`` makes it a term of a disjunction, where it is the TRUE rows that
+    leave the eddy and all others that go on.
+    """
+
+    def __init__(
+        self,
+        position: int,
+        name: str,
+        expression: Expression,
+        relation: Relation,
+        held: HeldErrors,
+        *,
+        inverted: bool = False,
+    ) -> None:
+        """Make module number ``position`` of its eddy."""
+        self._position = position
+        self._name = name
+        self.expression = expression
+        self._relation = relation
+        self._held = held
+        self._inverted = inverted
+        self.totals = SelectionTotals()
+
+    @property
+    def name(self) -> str:
+        """The predicate's text."""
+        return self._name
+
+    @property
+    def calls_functions_in_vectors(self) -> bool:
+        """Whether a visit has a large fixed cost."""
+        return self._relation.is_vectorized(self.expression)
+
+    def statistics(self, seconds: float) -> SelectionStatistics:
+        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
+        return self.totals.frozen(self._name, seconds)
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Return the tuples that go on, under the signature with this module's Done bit."""
+        rows = batch.rows[0]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
+        vector = evaluate(self.expression, self._relation.scope(rows))
+        values = vector.values
+        nulls = values.null_count
+        true: npt.NDArray[np.bool_] = (
+            values.fill_null(fill_value=False) if nulls else values
+        ).to_numpy(zero_copy_only=False)
+        totals = self.totals
+        totals.rows_in += len(true)
+        totals.passed += int(np.count_nonzero(true))
+        totals.null += nulls - len(vector.errors)
+        goes_on = ~true if self._inverted else true
+        if vector.errors:
+            totals.errors += len(vector.errors)
+            self._held.hold(self._position, rows, vector.errors)
+            goes_on = goes_on.copy()
+            goes_on[list(vector.errors)] = True
+        signature = batch.signature.after(self._position)
+        if goes_on.all():
+            return (batch.under(signature),) if len(true) else ()
+        kept = batch.keep(goes_on, signature)
+        return (kept,) if len(kept) else ()

@@ -1,0 +1,99 @@
+"""Lottery scheduling: tickets for tuples consumed, taken back for tuples returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eddyline.engine.policies.naive import ConsumptionRates, draw
+from eddyline.engine.policies.policy import Allotment, no_overhead
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import ENTERING, Signature
+
+
+class LotteryPolicy:
+    """Hold a lottery among the modules that may take the tuple.
+
+    Avnur and Hellerstein (2000, Section 4.3): a module is credited one ticket
+    for every tuple it is given and debited one for every tuple it returns, so its
+    account follows how well it drains tuples from the system; its chance is in
+    proportion to the account, with one ticket as the least. Only modules with
+    room take part, which brings in their speed. Where modules have no queues the
+    chance is the account times the measured rate of consumption.
+    """
+
+    name = "lottery"
+
+    def __init__(self) -> None:
+        """Start with empty accounts."""
+        self._tickets: list[float] = []
+        self._rates: ConsumptionRates | None = None
+
+    def start(
+        self,
+        routes: Routes,
+        generator: np.random.Generator,
+        overhead: Callable[[int], float] = no_overhead,  # noqa: ARG002 - the paper weighs none
+        *,
+        queued: bool = False,
+    ) -> None:
+        """Take the routes and the generator; accounts of an earlier eddy stay."""
+        self._routes = routes
+        self._generator = generator
+        if len(self._tickets) != routes.modules:
+            self._tickets = [0.0] * routes.modules
+            self._rates = None if queued else ConsumptionRates(routes.modules)
+
+    def accounts(self) -> tuple[float, ...]:
+        """Return the tickets that count in a lottery, by module."""
+        return tuple(self._tickets)
+
+    def route(
+        self,
+        signature: Signature,  # noqa: ARG002 - accounts are the modules' own
+        candidates: tuple[int, ...],  # noqa: ARG002 - only what has room takes part
+        open_: tuple[int, ...],
+        tuples: int,
+    ) -> Allotment | None:
+        """Hold the lottery; wait if no module has room."""
+        if not open_:
+            return None
+        if len(open_) == 1:
+            return Allotment(open_[0], tuples)
+        return Allotment(draw(open_, self._weights(open_), self._generator), tuples)
+
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:  # noqa: ARG002 - accounts are the modules' own
+        """Credit a ticket a tuple."""
+        self._tickets[module] += tuples
+
+    def returned(
+        self,
+        signature: Signature,  # noqa: ARG002 - accounts are the modules' own
+        module: int,
+        tuples_in: int,
+        tuples_out: int,
+        cost: float,
+    ) -> None:
+        """Debit a ticket for each tuple that came back."""
+        self._tickets[module] -= tuples_out
+        if self._rates is not None:
+            self._rates.record(module, tuples_in, cost)
+
+    def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
+        """Return the likeliest order."""
+        modules = tuple(m for m in range(self._routes.modules) if not signature.done >> m & 1)
+        weights = dict(zip(modules, self._weights(modules), strict=True))
+        return tuple(sorted(modules, key=lambda module: -weights[module]))
+
+    def _weights(self, modules: tuple[int, ...]) -> list[float]:
+        accounts = self.accounts()
+        weights = [max(accounts[module], 1.0) for module in modules]
+        if self._rates is None:
+            return weights
+        rates = [self._rates.of(module) for module in modules]
+        fastest = max((rate for rate in rates if rate is not None), default=1.0)
+        return [
+            weight * (fastest if rate is None else rate)
+            for weight, rate in zip(weights, rates, strict=True)
+        ]

@@ -1,0 +1,77 @@
+"""What an eddy asks of a routing policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import Signature
+
+
+class Allotment(NamedTuple):
+    """Where the next tuples of a signature go, and how many of them at the most."""
+
+    module: int
+    tuples: int
+
+
+def no_overhead(module: int) -> float:  # noqa: ARG001 - the same for all
+    """Return 0: visits cost nothing but what their tuples cost, as on a virtual clock."""
+    return 0.0
+
+
+class Policy(Protocol):
+    """Chooses, for tuples of one signature, the module that they visit next.
+
+    A policy sees counts and costs, never rows, and only legal candidates; it can
+    make a run slow but not an answer wrong. One instance serves one eddy.
+    """
+
+    @property
+    def name(self) -> str:
+        """The policy's name, as users pass it."""
+        ...
+
+    def start(
+        self,
+        routes: Routes,
+        generator: np.random.Generator,
+        overhead: Callable[[int], float] = no_overhead,
+        *,
+        queued: bool = False,
+    ) -> None:
+        """Get ready for an eddy; called before anything else.
+
+        ``overhead`` gives what a visit to a module costs now before its first
+        tuple: the eddy's own work and the module's. ``queued`` says that modules
+        stand behind bounded queues, so that back-pressure can be felt.
+        """
+        ...
+
+    def route(
+        self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
+    ) -> Allotment | None:
+        """Choose for the next of ``tuples`` waiting tuples.
+
+        ``open_`` are the candidates whose queue has room, all of them where there
+        are no queues. None means: wait. A module without room may be chosen;
+        the tuples then wait for it.
+        """
+        ...
+
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:
+        """Learn that tuples were handed to a module."""
+        ...
+
+    def returned(
+        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
+    ) -> None:
+        """Learn what became of tuples: how many came back, and what they cost in total."""
+        ...
+
+    def order(self, signature: Signature) -> tuple[int, ...]:
+        """Return the order in which a tuple of this signature would now visit the modules."""
+        ...

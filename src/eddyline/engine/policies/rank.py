@@ -1,0 +1,94 @@
+"""Rank ordering, re-decided every so many tuples: the policy of the 2004 paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eddyline.engine.policies.policy import Allotment, no_overhead
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.statistics import StatisticsTable
+
+
+class RankPolicy:
+    """Order the modules of every signature by rank and keep to it for a while.
+
+    Deshpande (2004, Section 2.1.4): estimate the selectivity of every module a
+    signature may visit, order by rank (Krishnamurthy, Boral and Zaniolo, 1986:
+    selectivity minus one over cost, least first), route by that order until the
+    reoptimization frequency says to decide again. Statistics run from the start
+    of the run and are per signature; a module that was never visited comes first.
+
+    Where a visit takes more tuples than ``every``, the decisions that fall into
+    it are made, one after the other, before it; between them nothing was learned.
+    """
+
+    name = "rank"
+
+    def __init__(self, every: int = 100) -> None:
+        """Set the reoptimization frequency, in tuples of a signature."""
+        if every < 1:
+            message = f"the reoptimization frequency is a number of tuples from 1 on, not {every}"
+            raise ValueError(message)
+        self._every = every
+        self._table = StatisticsTable()
+        self._order: dict[Signature, tuple[int, ...]] = {}
+        self._left: dict[Signature, int] = {}
+        self._routes = Routes(0)
+
+    def start(
+        self,
+        routes: Routes,
+        generator: np.random.Generator,  # noqa: ARG002 - nothing here is random
+        overhead: Callable[[int], float] = no_overhead,  # noqa: ARG002 - the paper has one frequency for all
+        *,
+        queued: bool = False,  # noqa: ARG002 - waits for the best module, queue or no queue
+    ) -> None:
+        """Take the routes."""
+        self._routes = routes
+
+    def route(
+        self,
+        signature: Signature,
+        candidates: tuple[int, ...],
+        open_: tuple[int, ...],  # noqa: ARG002 - waits for the best module
+        tuples: int,
+    ) -> Allotment | None:
+        """Send to the first of the order in force."""
+        if self._left.get(signature, 0) <= 0:
+            self._decide(signature, candidates)
+        return Allotment(self._order[signature][0], tuples)
+
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:  # noqa: ARG002 - counts tuples of the signature
+        """Count down to the next decision; make those that fell into the visit."""
+        left = self._left.get(signature, 0) - tuples
+        candidates = self._routes.candidates(signature)
+        while left <= -self._every:
+            self._decide(signature, candidates)
+            left += self._every
+        self._left[signature] = left
+
+    def returned(
+        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
+    ) -> None:
+        """Add the visit to the statistics."""
+        self._table.record(signature, module, tuples_in, tuples_out, cost)
+
+    def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
+        """Return the order of ranks, each under the signature that it would be met with."""
+        order: list[int] = []
+        while candidates := self._routes.candidates(signature):
+            best = self._ranked(signature, candidates)[0]
+            order.append(best)
+            signature = signature.after(best)
+        return tuple(order)
+
+    def _decide(self, signature: Signature, candidates: tuple[int, ...]) -> None:
+        self._order[signature] = self._ranked(signature, candidates)
+        self._left[signature] = self._every
+
+    def _ranked(self, signature: Signature, candidates: tuple[int, ...]) -> tuple[int, ...]:
+        rank = self._table.rank
+        return tuple(sorted(candidates, key=lambda module: rank(signature, module)))

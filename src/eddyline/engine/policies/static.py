@@ -1,0 +1,62 @@
+"""Static order: an eddy that does not adapt, for comparison and as the off switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from eddyline.engine.policies.policy import Allotment, no_overhead
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import Signature
+
+
+class StaticPolicy:
+    """Every tuple visits the modules in one given order.
+
+    Avnur and Hellerstein (2000, Section 4.1) simulate static plans in this way.
+    """
+
+    name = "static"
+
+    def __init__(self, order: Sequence[int] | None = None) -> None:
+        """Give module numbers from first to last; None for the order as written."""
+        self._order = None if order is None else tuple(order)
+        self._place: dict[int, int] = {}
+
+    def start(
+        self,
+        routes: Routes,
+        generator: np.random.Generator,  # noqa: ARG002 - nothing here is random
+        overhead: Callable[[int], float] = no_overhead,  # noqa: ARG002 - nor weighed
+        *,
+        queued: bool = False,  # noqa: ARG002 - waits for the best module, queue or no queue
+    ) -> None:
+        """Complete the order."""
+        order = self._order or tuple(range(routes.modules))
+        if sorted(order) != list(range(routes.modules)):
+            message = f"order {order} does not name each of {routes.modules} modules once"
+            raise ValueError(message)
+        self._place = {module: place for place, module in enumerate(order)}
+
+    def route(
+        self,
+        signature: Signature,  # noqa: ARG002 - the same for all
+        candidates: tuple[int, ...],
+        open_: tuple[int, ...],  # noqa: ARG002 - waits for the module whose turn it is
+        tuples: int,
+    ) -> Allotment | None:
+        """Send all to the first candidate in the order."""
+        return Allotment(min(candidates, key=self._place.__getitem__), tuples)
+
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:
+        """Learn nothing."""
+
+    def returned(
+        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
+    ) -> None:
+        """Learn nothing."""
+
+    def order(self, signature: Signature) -> tuple[int, ...]:
+        """Return the given order, without what is done."""
+        return tuple(module for module in self._place if not signature.done >> module & 1)

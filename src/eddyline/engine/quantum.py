@@ -1,0 +1,54 @@
+"""How many tuples one routing decision stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Quantum(Protocol):
+    """Sizes the visits to modules."""
+
+    def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:
+        """Return the tuples for one visit, at least 1.
+
+        ``cost`` is the module's cost a tuple (None: not known yet), ``visit_cost``
+        what the module spends on a visit however small, ``routing_cost`` what the
+        eddy spends on one; all in the clock's unit.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedQuantum:
+    """Always the same number of tuples; 1 is the tuple-at-a-time eddy of the papers."""
+
+    tuples: int = 1
+
+    def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:  # noqa: ARG002 - the protocol's arguments
+        """Return the fixed number."""
+        return self.tuples
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredQuantum:
+    """As few tuples as keep the overhead small, by the costs measured so far.
+
+    Expensive modules get small quanta and are re-routed often; cheap ones get
+    large quanta. Deshpande (2004, Section 2.1.4) batches decisions for the same
+    reason; here the batch follows from the measured cost instead of being set.
+    """
+
+    routing_share: float = 0.01  # routing may cost this share of the work it routes
+    visit_share: float = 0.02  # a module's fixed cost a visit may be this share of its work
+    first: int = 8  # tuples of a first visit, when nothing is known
+    most: int = 1 << 20
+
+    def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:
+        """Return the number of tuples for the next visit."""
+        if cost is None:
+            return self.first
+        overhead = max(routing_cost / self.routing_share, visit_cost / self.visit_share)
+        if overhead >= self.most * cost:
+            return self.most
+        return max(1, round(overhead / cost))

@@ -1,0 +1,168 @@
+"""A relation inside an eddy: its rows, and the user functions that are called on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import Rows, pick
+from eddyline.engine.clock import Clock
+from eddyline.engine.evaluation import evaluate
+from eddyline.engine.storage.call_memo import CallMemo
+from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.vector import Function, Vector
+from eddyline.query.expressions import Call, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatistics:
+    """How often a call was made, and what that took; ``possible`` is once for every row."""
+
+    call: Call
+    calls: int
+    possible: int
+    seconds: float
+
+
+class Relation:
+    """Rows, and the results of calls on them.
+
+    At most one call per row and distinct (function, arguments): a call that
+    occurs in several places is remembered for as long as its rows are here; one
+    that occurs once cannot be asked for twice and is not remembered, unless a
+    function that works on whole vectors may fail, which makes its rows be tried
+    again.
+    """
+
+    def __init__(
+        self,
+        functions: Sequence[Function],
+        uses: Iterable[Expression],
+        clock: Clock,
+    ) -> None:
+        """Make an empty relation; ``uses`` are all expressions that it will be asked for."""
+        self._functions = tuple(functions)
+        self._clock = clock
+        self._store = RowStore()
+        occurrences: Counter[Call] = Counter()
+        for expression in uses:
+            occurrences.update(node for node in expression.walk() if isinstance(node, Call))
+        self.calls = tuple(occurrences)
+        tried_again = any(function.vectorized for function in self._functions)
+        self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
+        self._memos: dict[Call, CallMemo] = {}
+        self._made: dict[Call, int] = dict.fromkeys(self.calls, 0)
+        self._seconds: dict[Call, float] = dict.fromkeys(self.calls, 0.0)
+        self._rows_seen = 0
+
+    def load(self, columns: Sequence[pa.Array], rows: int) -> range:
+        """Replace the rows by new ones and return their numbers."""
+        self._store.evict_before(self._rows_seen)
+        self._memos = {call: CallMemo(rows) for call in self._remembered}
+        self._rows_seen += rows
+        return self._store.append(columns, rows)
+
+    def scope(self, rows: Rows) -> RowScope:
+        """Return the place where expressions find the values of these rows."""
+        return RowScope(self, rows)
+
+    def is_vectorized(self, expression: Expression) -> bool:
+        """Tell whether an expression calls a function that sees whole vectors."""
+        return any(
+            self._functions[node.function].vectorized
+            for node in expression.walk()
+            if isinstance(node, Call)
+        )
+
+    def statistics(self) -> tuple[CallStatistics, ...]:
+        """Return what each call did so far."""
+        return tuple(
+            CallStatistics(call, self._made[call], self._rows_seen, self._seconds[call])
+            for call in self.calls
+        )
+
+    def forget_collective_failures(self, expression: Expression, rows: Rows) -> None:
+        """Let rows be tried again whose calls failed only together with other rows."""
+        places = self._store.offsets(rows)
+        if isinstance(places, slice):
+            places = np.arange(places.start, places.stop)
+        for node in expression.walk():
+            if isinstance(node, Call) and node in self._memos:
+                self._memos[node].forget_collective_failures(places)
+
+    def column(self, index: int, rows: Rows) -> pa.Array:
+        """Return a column's values at the given rows."""
+        return self._store.take(index, rows)
+
+    def results(self, call: Call, scope: RowScope) -> Vector:
+        """Return a call's results for the rows of a scope; each row is computed at most once."""
+        memo = self._memos.get(call)
+        if memo is None:
+            return self._compute(call, scope)
+
+        def compute(positions: npt.NDArray[np.int64] | None) -> Vector:
+            return self._compute(call, scope if positions is None else scope.narrow(positions))
+
+        return memo.get(self._store.offsets(scope.rows), compute)
+
+    def _compute(self, call: Call, scope: RowScope) -> Vector:
+        arguments = [evaluate(argument, scope) for argument in call.arguments]
+        failed: dict[int, Exception] = {}
+        for argument in arguments:
+            for position, error in argument.errors.items():
+                failed.setdefault(position, error)
+        rows = len(scope)
+        if not failed:
+            return self._call(call, [argument.values for argument in arguments], rows)
+        # Rows without arguments are not called; their result is the argument's error.
+        good = np.setdiff1d(np.arange(rows), np.fromiter(failed, dtype=np.int64))
+        taken = pa.array(good)
+        fresh = self._call(call, [a.values.take(taken) for a in arguments], len(good))
+        for position, error in fresh.errors.items():
+            failed[int(good[position])] = error
+        where = np.full(rows, -1, dtype=np.int64)
+        where[good] = np.arange(len(good))
+        return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
+
+    def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
+        started = self._clock.now()
+        result = self._functions[call.function](columns, rows)
+        self._seconds[call] += self._clock.now() - started
+        self._made[call] += rows
+        return result
+
+
+class RowScope:
+    """The values of one relation's columns and calls for some of its rows."""
+
+    __slots__ = ("_columns", "_relation", "rows")
+
+    def __init__(self, relation: Relation, rows: Rows) -> None:
+        """Look at ``rows`` of ``relation``."""
+        self._relation = relation
+        self._columns: dict[int, pa.Array] = {}
+        self.rows = rows
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def argument(self, index: int) -> pa.Array:
+        """Return a column's values."""
+        column = self._columns.get(index)
+        if column is None:
+            column = self._columns[index] = self._relation.column(index, self.rows)
+        return column
+
+    def call(self, call: Call) -> Vector:
+        """Return a call's results."""
+        return self._relation.results(call, self)
+
+    def narrow(self, positions: npt.NDArray[np.int64]) -> RowScope:
+        """Return the scope of the rows at ``positions``."""
+        return RowScope(self._relation, pick(self.rows, positions))

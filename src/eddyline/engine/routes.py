@@ -1,0 +1,44 @@
+"""Which modules a tuple may visit next: what is legal, as against what is wise.
+
+A routing policy chooses among the candidates that stand here and can therefore
+not make an answer wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eddyline.engine.signature import Signature
+
+
+class Routes:
+    """The candidates of every signature, computed when a signature is first seen.
+
+    BoundedRepetition (Raman, Deshpande and Hellerstein, 2003, Table 2): no tuple
+    is routed to a module that has handled it. Precedence: a module is a candidate
+    only after those it depends on. Nothing is enumerated up front, so the number
+    of possible signatures does not matter, only of those that occur.
+    """
+
+    def __init__(self, modules: int, precedence: Mapping[int, int] | None = None) -> None:
+        """Give the number of modules and, per module, the mask of those that must come before."""
+        self._modules = modules
+        self._precedence = dict(precedence or {})
+        self._known: dict[Signature, tuple[int, ...]] = {}
+
+    @property
+    def modules(self) -> int:
+        """The number of modules."""
+        return self._modules
+
+    def candidates(self, signature: Signature) -> tuple[int, ...]:
+        """Return the modules that may come next; empty where the tuple is finished."""
+        known = self._known.get(signature)
+        if known is None:
+            known = self._known[signature] = tuple(
+                module
+                for module in range(self._modules)
+                if not signature.done >> module & 1
+                and self._precedence.get(module, 0) & ~signature.done == 0
+            )
+        return known

@@ -1,0 +1,71 @@
+"""The results of a call, kept per row so that no row is computed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.vector import NO_ERRORS, Vector
+
+Places: TypeAlias = "slice | npt.NDArray[np.int64]"
+
+
+class CallMemo:
+    """Results of one call for the rows of a store, in the order in which they were computed."""
+
+    def __init__(self, rows: int) -> None:
+        """Make room for ``rows`` rows, none of them computed."""
+        self._position = np.full(rows, -1, dtype=np.int64)
+        self._chunks: list[pa.Array] = []
+        self._computed = 0
+        self._errors: dict[int, Exception] = {}
+
+    def get(
+        self, places: Places, compute: Callable[[npt.NDArray[np.int64] | None], Vector]
+    ) -> Vector:
+        """Return the results at ``places``; ``compute`` is asked for those that are missing.
+
+        ``compute`` takes the positions among ``places`` that it shall compute,
+        None for all of them, and must return one result for each.
+        """
+        position = self._position[places]
+        missing = np.flatnonzero(position < 0)
+        if len(missing) == len(position):
+            fresh = compute(None)
+            self._remember(places, fresh)
+            return fresh
+        if len(missing):
+            fresh = compute(missing)
+            rows = np.arange(places.start, places.stop) if isinstance(places, slice) else places
+            self._remember(rows[missing], fresh)
+            position = self._position[places]
+        if len(self._chunks) > 1:
+            self._chunks = [pa.concat_arrays(self._chunks)]
+        values = self._chunks[0].take(pa.array(position)) if self._chunks else fresh.values
+        errors = NO_ERRORS
+        if self._errors:
+            errors = {
+                at: self._errors[where]
+                for at, where in enumerate(position.tolist())
+                if where in self._errors
+            }
+        return Vector(values, errors)
+
+    def forget_collective_failures(self, places: npt.NDArray[np.int64]) -> None:
+        """Make rows uncomputed again whose whole vector failed, so that they are tried alone."""
+        for place, where in zip(places.tolist(), self._position[places].tolist(), strict=True):
+            if isinstance(self._errors.get(where), CollectiveFailure):
+                self._position[place] = -1
+
+    def _remember(self, places: Places, fresh: Vector) -> None:
+        start = self._computed
+        self._position[places] = np.arange(start, start + len(fresh), dtype=np.int64)
+        for at, error in fresh.errors.items():
+            self._errors[start + at] = error
+        self._chunks.append(fresh.values)
+        self._computed += len(fresh)

@@ -1,0 +1,1 @@
+"""What to run, as frozen data."""

@@ -1,0 +1,101 @@
+"""Finds the filter blocks of a plan and rewrites them, subqueries included.
+
+The plan is walked from the top. Each maximal chain (see
+:mod:`eddyline.spark.chains`) is judged and rewritten over its child, which was
+rewritten before it; a chain with a barrier in it can give several blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eddyline.spark import catalyst
+from eddyline.spark.catalyst import Plan
+from eddyline.spark.chains import Chain, read_chain
+from eddyline.spark.claims import Left, judge
+from eddyline.spark.filter_block import FilterBlock, SessionSettings
+from eddyline.spark.rewrite import Fuse, rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A plan in which every claimable block runs as one function.
+
+    ``plan`` is the one that was given if there is no such block. ``left`` are
+    the predicates over Python functions that stay where Spark put them.
+    """
+
+    plan: Plan
+    blocks: tuple[FilterBlock, ...]
+    left: tuple[Left, ...]
+
+
+def rewrite_plan(plan: Plan, settings: SessionSettings, fuse: Fuse) -> Rewriting:
+    """Rewrite all blocks of an optimized plan."""
+    walk = _Walk(settings, fuse)
+    rewritten = walk.rewrite(plan)
+    return Rewriting(
+        rewritten, tuple(dict.fromkeys(walk.blocks)), tuple(dict.fromkeys(walk.left))
+    )
+
+
+@dataclass
+class _Walk:
+    settings: SessionSettings
+    fuse: Fuse
+    blocks: list[FilterBlock] = field(default_factory=list)
+    left: list[Left] = field(default_factory=list)
+
+    def rewrite(self, plan: Plan) -> Plan:
+        """Return the plan with its blocks rewritten; the same handle if there are none."""
+        if not catalyst.has_python_function(plan):
+            return plan
+        chain = read_chain(plan)
+        if not chain.run:
+            return self._over_rewritten(plan)
+        below = self.rewrite(chain.below)
+        rebuilt = self._over(chain, below)
+        return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
+
+    def _over_rewritten(self, plan: Plan) -> Plan:
+        """Rewrite below a node that is in no chain."""
+        children = catalyst.children(plan)
+        return self._replaced(plan, children, [self.rewrite(child) for child in children])
+
+    def _over(self, chain: Chain, below: Plan) -> Plan:
+        """Return a chain's nodes over a new child, with the subqueries in them rewritten."""
+        child, new = chain.below, below
+        for plan in reversed(chain.run):
+            child, new = plan, self._replaced(plan, [child], [new])
+        return new
+
+    def _replaced(self, plan: Plan, children: Sequence[Plan], new: Sequence[Plan]) -> Plan:
+        if any(one is not other for one, other in zip(children, new, strict=True)):
+            plan = catalyst.with_children(plan, new)
+        if not catalyst.has_subquery(plan):
+            return plan
+        inner = catalyst.subqueries(plan)
+        new_inner = [self.rewrite(each) for each in inner]
+        if all(one is other for one, other in zip(inner, new_inner, strict=True)):
+            return plan
+        return catalyst.with_subqueries(plan, new_inner) or plan
+
+    def _judged(self, chain: Chain) -> Plan:
+        """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
+        rest = chain
+        while rest.links:
+            verdict = judge(rest, self.settings)
+            self.left.extend(verdict.left)
+            if verdict.claim is not None:
+                rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
+                self.blocks.append(rewritten.block)
+                if verdict.barrier is None:
+                    return rewritten.plan
+                # The block now ends the chain, so only what is above it is left to judge.
+                rest = chain = read_chain(rewritten.plan)
+            elif verdict.barrier is None:
+                break
+            else:
+                rest = rest.above(verdict.barrier + 1)
+        return chain.top

@@ -1,0 +1,494 @@
+"""Spark's query plans in the JVM, behind typed functions.
+
+This is the only file that reaches into the JVM. A :class:`Plan` and a
+:class:`CatalystExpression` are opaque handles on Catalyst's immutable trees: everything
+here either reads a handle or makes a new one. One call over the gateway costs
+about 0.2 ms, so whatever grows with the number of columns is read in one call,
+as JSON, or stays in the JVM altogether.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.java_gateway import JavaObject, is_instance_of
+from pyspark import SparkContext
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A node of a logical plan, with all that is below it."""
+
+    java: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CatalystExpression:
+    """A Catalyst expression, with all that is below it."""
+
+    java: Any
+
+
+@dataclass(frozen=True, slots=True)
+class NodeText:
+    """One node of a plan without its children, read in bulk.
+
+    ``json`` is Catalyst's own form; ``deterministic`` says whether every
+    expression of the node gives the same answer for the same row.
+    """
+
+    json: str
+    deterministic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PickledFunction:
+    """What Spark keeps of a Python function: its pickle, and the handle with its environment."""
+
+    command: bytes
+    java: Any
+
+
+# ---------------------------------------------------------------- the gateway
+
+
+@functools.cache
+def _class_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return getattr(_jvm(), name)
+
+
+def _class(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a class or a Scala object's static face; its look-up is remembered."""
+    return _class_in(id(_jvm()), name)
+
+
+def _jvm() -> Any:  # noqa: ANN401  # Py4J has no types
+    return SparkContext._jvm  # noqa: SLF001  # Spark has no public way to its JVM
+
+
+def _seq(elements: Iterable[object]) -> Any:  # noqa: ANN401  # Py4J has no types
+    return _class("org.apache.spark.api.python.PythonUtils").toSeq(list(elements))
+
+
+def _none() -> Any:  # noqa: ANN401  # Py4J has no types
+    return getattr(_class("scala.None$"), "MODULE$")
+
+
+def _in_python(seq: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
+    return [seq.apply(i) for i in range(seq.size())]
+
+
+def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return getattr(_class("org.apache.spark.sql.catalyst.trees.TreePattern"), name)()
+
+
+# ---------------------------------------------------------------- DataFrames
+
+
+def is_classic(df: object) -> bool:
+    """Whether this is a DataFrame whose plan lives in a JVM of ours."""
+    return isinstance(df, ClassicDataFrame)
+
+
+def optimized_plan(df: ClassicDataFrame) -> Plan:
+    """Return the optimized logical plan, cached relations included.
+
+    A streaming DataFrame has no such plan until it runs, so the optimizer is
+    asked for one.
+    """
+    execution = df._jdf.queryExecution()
+    if not df.isStreaming:
+        return Plan(execution.optimizedPlan())
+    optimizer = df._jdf.sparkSession().sessionState().optimizer()
+    return Plan(optimizer.execute(execution.analyzed()))
+
+
+def reads_the_clock(df: ClassicDataFrame) -> bool:
+    """Whether the query asks for the current time or date; optimizing it fixes the answer."""
+    return bool(df._jdf.queryExecution().analyzed().containsPattern(_pattern("CURRENT_LIKE")))
+
+
+def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
+    """Return a DataFrame over ``plan`` which to its users is the original one.
+
+    Its columns keep the names, qualifiers (``df.alias("a")``) and identities of
+    the original, and a hint on top of the original stays on top.
+    """
+    analyzed = original._jdf.queryExecution().analyzed()
+    java = _class(_LOGICAL + "Project")(analyzed.output(), plan.java)
+    if analyzed.nodeName() == "ResolvedHint":
+        java = analyzed.withNewChildren(_seq([java]))
+    # The parts were analyzed already, and some nodes that the optimizer makes are
+    # unknown to the analyzer.
+    java.setAnalyzed()
+    session = original.sparkSession
+    datasets = _class("org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, java), session)
+
+
+# ---------------------------------------------------------------- plans
+
+
+def class_name(plan: Plan) -> str:
+    """Return the full class name of the top node."""
+    return str(plan.java.getClass().getName())
+
+
+def children(plan: Plan) -> list[Plan]:
+    """Return the nodes right below."""
+    return [Plan(java) for java in _in_python(plan.java.children())]
+
+
+def with_children(plan: Plan, new: Sequence[Plan]) -> Plan:
+    """Return the top node over other children."""
+    return Plan(plan.java.withNewChildren(_seq(child.java for child in new)))
+
+
+def has_python_function(plan: Plan) -> bool:
+    """Whether a Python function is called anywhere in the plan, subqueries included."""
+    return bool(plan.java.containsPattern(_pattern("PYTHON_UDF")))
+
+
+def has_subquery(plan: Plan) -> bool:
+    """Whether there is a subquery expression anywhere in the plan."""
+    return bool(plan.java.containsPattern(_pattern("PLAN_EXPRESSION")))
+
+
+def read_node(plan: Plan) -> NodeText:
+    """Read the top node alone: its JSON has one dummy child."""
+    alone = plan.java.withNewChildren(_seq([_class(_LOGICAL + "OneRowRelation")()]))
+    return NodeText(str(alone.toJSON()), bool(alone.deterministic()))
+
+
+def outputs_attribute(plan: Plan, attribute: CatalystExpression) -> bool:
+    """Whether the plan's output has the attribute."""
+    return bool(plan.java.outputSet().contains(attribute.java))
+
+
+def condition(plan: Plan) -> CatalystExpression:
+    """Return the condition of a ``Filter``."""
+    return CatalystExpression(plan.java.condition())
+
+
+def project_item(plan: Plan, index: int) -> CatalystExpression:
+    """Return entry ``index`` of a ``Project``'s list."""
+    return CatalystExpression(plan.java.projectList().apply(index))
+
+
+def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
+    """Return ``PythonUDF`` number ``index`` of a node that evaluates Python functions."""
+    return CatalystExpression(plan.java.udfs().apply(index))
+
+
+def result_attribute(plan: Plan, index: int) -> CatalystExpression:
+    """Return the attribute that carries the result of function ``index``."""
+    return CatalystExpression(plan.java.resultAttrs().apply(index))
+
+
+def filtered(kept: CatalystExpression, child: Plan) -> Plan:
+    """Return a ``Filter`` over ``child``."""
+    return Plan(_class(_LOGICAL + "Filter")(kept.java, child.java))
+
+
+def projected_like(pattern: Plan, child: Plan) -> Plan:
+    """Return a ``Project`` of ``child`` to exactly the output of ``pattern``."""
+    return Plan(_class(_LOGICAL + "Project")(pattern.java.output(), child.java))
+
+
+def output_and_more(pattern: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of ``child`` to the output of ``pattern`` and named expressions."""
+    return _projected(pattern.java.output(), child, more)
+
+
+def project_over(project: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of the same list, and more, over another child."""
+    return _projected(project.java.projectList(), child, more)
+
+
+def _projected(
+    names: Any,  # noqa: ANN401  # Py4J has no types; stays in the JVM, however wide
+    child: Plan,
+    more: Sequence[CatalystExpression],
+) -> Plan:
+    if more:
+        names = names.concat(_seq(each.java for each in more))
+    return Plan(_class(_LOGICAL + "Project")(names, child.java))
+
+
+def evaluation_of(node: Plan, indexes: Sequence[int], child: Plan) -> Plan:
+    """Return the node evaluating some of its Python functions only, over another child."""
+    functions = _seq(node.java.udfs().apply(i) for i in indexes)
+    results = _seq(node.java.resultAttrs().apply(i) for i in indexes)
+    name = class_name(node)
+    if name.endswith("ArrowEvalPython"):
+        return Plan(_class(name)(functions, results, child.java, node.java.evalType()))
+    return Plan(_class(name)(functions, results, child.java))
+
+
+def arrow_evaluation(
+    function: CatalystExpression, result: CatalystExpression, kind: int, child: Plan
+) -> Plan:
+    """Return an ``ArrowEvalPython`` of one function over ``child``."""
+    evaluate = _class(_LOGICAL + "ArrowEvalPython")
+    return Plan(evaluate(_seq([function.java]), _seq([result.java]), child.java, kind))
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def expression_at(root: CatalystExpression, path: Sequence[int]) -> CatalystExpression:
+    """Return the expression below ``root`` reached by taking child after child."""
+    java = root.java
+    for index in path:
+        java = java.children().apply(index)
+    return CatalystExpression(java)
+
+
+def with_operands(
+    expression: CatalystExpression, new: Sequence[CatalystExpression]
+) -> CatalystExpression:
+    """Return the expression over other children."""
+    operands = _seq(child.java for child in new)
+    return CatalystExpression(expression.java.withNewChildren(operands))
+
+
+def conjunction(terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return the AND of one or more conditions."""
+    return _combined("And", terms)
+
+
+def disjunction(terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return the OR of one or more conditions."""
+    return _combined("Or", terms)
+
+
+def _combined(name: str, terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    combine = _class(_EXPRESSIONS + name)
+    return CatalystExpression(functools.reduce(combine, (term.java for term in terms)))
+
+
+def is_deterministic(expression: CatalystExpression) -> bool:
+    """Whether the expression gives the same answer for the same row."""
+    return bool(expression.java.deterministic())
+
+
+def evaluation_mode(expression: CatalystExpression) -> str:
+    """Return what a cast or an arithmetic expression does where it has no result.
+
+    That is ``LEGACY``, ``ANSI`` or ``TRY``.
+    """
+    return str(expression.java.evalMode().toString())
+
+
+def always_casts(cast: CatalystExpression) -> bool:
+    """Whether a ``Cast`` has a result for every value, as from integer to long."""
+    operand = cast.java.child().dataType()
+    return bool(_class(_EXPRESSIONS + "Cast").canUpCast(operand, cast.java.dataType()))
+
+
+def escape_character(like: CatalystExpression) -> str:
+    """Return the escape character of a ``Like``."""
+    return str(like.java.escapeChar())
+
+
+def literal_value(literal: CatalystExpression) -> object:
+    """Return Catalyst's own value of a ``Literal``: numbers and bytes, all else as text."""
+    return _plain(literal.java.value())
+
+
+def set_members(in_set: CatalystExpression) -> list[object]:
+    """Return the members of an ``InSet``: Catalyst's own values, None for NULL.
+
+    Numbers, booleans and bytes come as themselves, all else as text.
+    """
+    members = in_set.java.hset()
+    found: list[object] = []
+    if members.contains(None):
+        members = members.excl(None)
+        found.append(None)
+    kind = str(in_set.java.child().dataType().typeName())
+    if kind == "binary" or not members.size():
+        return found + [_plain(member) for member in _in_python(members.toSeq())]
+    # All in one call, with a separator that is in no member.
+    separator = f"<{uuid.uuid4()}>"
+    texts = str(members.mkString(separator)).split(separator)
+    read = _READERS.get(kind, str)
+    return found + [read(text) for text in texts]
+
+
+_READERS: Final[dict[str, Callable[[str], object]]] = {
+    "boolean": "true".__eq__,
+    "date": int,
+    "double": float,
+    "float": float,
+    "byte": int,
+    "integer": int,
+    "long": int,
+    "short": int,
+    "timestamp": int,
+    "timestamp_ntz": int,
+}
+
+
+def _plain(value: object) -> object:
+    return str(value.toString()) if isinstance(value, JavaObject) else value
+
+
+def data_type(expression: CatalystExpression) -> str:
+    """Return the type as JSON."""
+    return str(expression.java.dataType().json())
+
+
+def same_value(one: CatalystExpression, other: CatalystExpression) -> bool:
+    """Whether two expressions mean the same, whatever their looks."""
+    return bool(one.java.semanticEquals(other.java))
+
+
+def pretty(expression: CatalystExpression) -> str:
+    """Return the text that Spark would show for a column of this expression."""
+    prettify = _class("org.apache.spark.sql.catalyst.util.package").toPrettySQL
+    return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
+
+
+def literal_true() -> CatalystExpression:
+    """Return the constant TRUE."""
+    return CatalystExpression(_class(_EXPRESSIONS + "Literal").TrueLiteral())
+
+
+def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
+    """Return ``value`` under the name and the identity of an attribute."""
+    java = attribute.java
+    alias = _class(_EXPRESSIONS + "Alias")
+    return CatalystExpression(
+        alias(value.java, java.name(), java.exprId(), java.qualifier(), _none(), _seq([]))
+    )
+
+
+def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
+    """Return a fresh nullable attribute of the type of an expression."""
+    metadata = _class("org.apache.spark.sql.types.Metadata").empty()
+    identity = _class(_EXPRESSIONS + "NamedExpression").newExprId()
+    attribute = _class(_EXPRESSIONS + "AttributeReference")
+    java = attribute(name, like.java.dataType(), True, metadata, identity, _seq([]))  # noqa: FBT003
+    return CatalystExpression(java)
+
+
+def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
+    """Return field ``index`` of a struct."""
+    return CatalystExpression(
+        _class(_EXPRESSIONS + "GetStructField")(struct.java, index, _none())
+    )
+
+
+# ---------------------------------------------------------------- Python functions
+
+
+def pickled_function(expression: CatalystExpression) -> PickledFunction:
+    """Return the function of a ``PythonUDF``; its bytes come over in one call."""
+    function = expression.java.func()
+    as_bytes = _class("scala.reflect.ClassTag").Byte()
+    return PickledFunction(bytes(function.command().toArray(as_bytes)), function)
+
+
+def python_call(  # noqa: PLR0913  # the fields of Spark's node
+    *,
+    name: str,
+    command: bytes,
+    like: Sequence[PickledFunction],
+    return_type: str,
+    arguments: Sequence[CatalystExpression],
+    kind: int,
+) -> CatalystExpression:
+    """Return a ``PythonUDF`` of a new function made of others.
+
+    It runs where and as they run: with the environment and the interpreter of
+    the first, and the files and the broadcast variables of all.
+    """
+    first = like[0].java
+    environment = _class(
+        "org.apache.spark.api.python.SimplePythonFunction"
+    )(
+        bytearray(command),
+        first.envVars(),
+        _united([function.java.pythonIncludes() for function in like], operator.methodcaller("__str__")),
+        first.pythonExec(),
+        first.pythonVer(),
+        _united([function.java.broadcastVars() for function in like], operator.methodcaller("id")),
+        first.accumulator(),
+    )
+    types = _class("org.apache.spark.sql.types.DataType")
+    java = _class(_EXPRESSIONS + "PythonUDF")(
+        name,
+        environment,
+        types.fromJson(return_type),
+        _seq(argument.java for argument in arguments),
+        kind,
+        True,  # noqa: FBT003  # deterministic
+        _class(_EXPRESSIONS + "NamedExpression").newExprId(),
+    )
+    return CatalystExpression(java)
+
+
+def _united(lists: Sequence[Any], key: operator.methodcaller[Any]) -> list[Any]:
+    """Return the distinct elements of some Java lists in order of first appearance."""
+    found: dict[object, Any] = {}
+    for elements in lists:
+        for element in elements:
+            found.setdefault(key(element), element)
+    return list(found.values())
+
+
+# ---------------------------------------------------------------- subqueries
+
+
+def subqueries(plan: Plan) -> list[Plan]:
+    """Return the plans of the subquery expressions in the top node."""
+    return [Plan(java) for java in _in_python(plan.java.subqueries())]
+
+
+def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
+    """Return the top node with other plans in its subquery expressions, in order.
+
+    None if the node holds one where it is not found: neither a field that is an
+    expression nor in a sequence or an option of expressions.
+    """
+    remaining = iter([replacement.java for replacement in new])
+    fields = plan.java.productIterator().toArray(_class("scala.reflect.ClassTag").Any())
+    for position in range(len(fields)):
+        field = fields[position]
+        if _is(field, _EXPRESSIONS + "Expression"):
+            fields[position] = _with_plans(field, remaining)
+        elif _is(field, "scala.Some") and _is(field.get(), _EXPRESSIONS + "Expression"):
+            fields[position] = _class("scala.Some")(_with_plans(field.get(), remaining))
+        elif _is(field, "scala.collection.immutable.Seq"):
+            elements = _in_python(field) if field.size() else []
+            if elements and all(_is(each, _EXPRESSIONS + "Expression") for each in elements):
+                fields[position] = _seq(_with_plans(each, remaining) for each in elements)
+    if next(remaining, None) is not None:
+        return None
+    return Plan(plan.java.makeCopy(fields))
+
+
+def _is(java: object, name: str) -> bool:
+    """Whether something from the JVM is an instance of a class."""
+    gateway = SparkContext._gateway  # noqa: SLF001  # as for the JVM
+    return isinstance(java, JavaObject) and bool(is_instance_of(gateway, java, name))
+
+
+def _with_plans(java: Any, remaining: Iterator[Any]) -> Any:  # noqa: ANN401  # Py4J has no types
+    if not java.containsPattern(_pattern("PLAN_EXPRESSION")):
+        return java
+    if _is(java, _EXPRESSIONS + "PlanExpression"):
+        return java.withNewPlan(next(remaining))
+    return java.withNewChildren(
+        _seq(_with_plans(child, remaining) for child in _in_python(java.children()))
+    )

@@ -1,0 +1,74 @@
+"""Spark's column types, as far as a block can carry them, and their Arrow types."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_type
+
+# Exactly these: subclasses (CHAR, VARCHAR) and the rest (user-defined types, VARIANT,
+# intervals, NULL) are converted by Spark in ways of their own.
+_ATOMIC: Final = frozenset(
+    {
+        types.BinaryType,
+        types.BooleanType,
+        types.ByteType,
+        types.DateType,
+        types.DecimalType,
+        types.DoubleType,
+        types.FloatType,
+        types.IntegerType,
+        types.LongType,
+        types.ShortType,
+        types.TimestampNTZType,
+        types.TimestampType,
+    }
+)
+
+
+def spark_type(text: str) -> types.DataType:
+    """Return the type that its JSON (``DataType.json()``) describes."""
+    described = json.loads(text)
+    wrapper = {"type": "struct", "fields": [_field(described)]}
+    return types.StructType.fromJson(wrapper).fields[0].dataType
+
+
+def _field(described: object) -> dict[str, object]:
+    return {"name": "it", "type": described, "nullable": True, "metadata": {}}
+
+
+def can_travel(text: str) -> bool:
+    """Whether a block can carry values of a type, given as JSON.
+
+    >>> can_travel('"long"'), can_travel('"decimal(10,2)"'), can_travel('"interval"')
+    (True, True, False)
+    """
+    try:
+        return _can_travel(spark_type(text))
+    except (KeyError, TypeError, ValueError):  # what PySpark does not know either
+        return False
+
+
+def _can_travel(kind: types.DataType) -> bool:
+    if isinstance(kind, types.ArrayType):
+        return _can_travel(kind.elementType)
+    if isinstance(kind, types.MapType):
+        return _can_travel(kind.keyType) and _can_travel(kind.valueType)
+    if isinstance(kind, types.StructType):
+        names = kind.fieldNames()
+        return len(names) == len(set(names)) and all(_can_travel(f.dataType) for f in kind.fields)
+    if type(kind) is types.StringType:
+        return kind == types.StringType()  # a collated string is not equal
+    return type(kind) in _ATOMIC
+
+
+def arrow_type(text: str, time_zone: str) -> pa.DataType:
+    """Return the Arrow type in which Spark sends a column of a type, given as JSON.
+
+    >>> arrow_type('"timestamp"', "Europe/Paris")
+    TimestampType(timestamp[us, tz=Europe/Paris])
+    """
+    return to_arrow_type(spark_type(text), timezone=time_zone)

@@ -1,0 +1,279 @@
+"""The fused function: a filter block as one Arrow iterator UDF that is an eddy.
+
+Spark hands it the arguments of all the block's predicates, batch by batch, and
+gets back for each row whether it is kept, and for kept rows the values that are
+needed above the block. The rows themselves never leave the JVM.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import BooleanType, DataType, StructField, StructType
+
+from eddyline.engine.filter_eddy import FilterEddy, FilterPlan, FilterStatistics, Learned
+from eddyline.engine.modules.selection import SelectionStatistics
+from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.adaptive import Change as PolicyChange
+from eddyline.engine.policies.catalogue import make_policy
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.report.merging import merge
+from eddyline.report.records import (
+    Change,
+    ChangedQuantity,
+    FunctionRecord,
+    OrderSlice,
+    PredicateRecord,
+    TaskRecord,
+)
+from eddyline.spark.calling import make_function
+from eddyline.spark.filter_block import FilterBlock
+from eddyline.wall_clock import WallClock
+
+Records: TypeAlias = dict[str, TaskRecord]
+"""What the tasks of all blocks have reported, merged by block."""
+
+KEEP = "keep"
+"""Field of the fused function's result that says whether the row passes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingOptions:
+    """How a block is routed."""
+
+    policy: str = "adaptive"
+    seed: int = 0
+
+
+class RecordsParam(AccumulatorParam[Records]):
+    """Merges the records of tasks in the driver."""
+
+    def zero(self, value: Records) -> Records:  # noqa: ARG002 - the protocol's argument
+        """Return no records."""
+        return {}
+
+    def addInPlace(self, value1: Records, value2: Records) -> Records:  # noqa: N802 - PySpark's name
+        """Merge two tasks' records."""
+        for block, record in value2.items():
+            held = value1.get(block)
+            value1[block] = record if held is None else merge(held, record)
+        return value1
+
+
+def result_type(block: FilterBlock) -> StructType:
+    """Return the Spark type of the fused function: ``keep``, then a field for each output."""
+    fields = [StructField(KEEP, BooleanType(), nullable=False)]
+    for position, call in enumerate(block.outputs):
+        declared = block.functions[call.function].return_type
+        fields.append(StructField(f"v{position}", DataType.fromJson(json.loads(declared))))
+    return StructType(fields)
+
+
+def fused_command(
+    block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+) -> bytes:
+    """Return the fused function of a block, pickled as Spark keeps user functions."""
+    fused = FusedFilter(block, options, records)
+    command: bytes = CloudPickleSerializer().dumps((fused, result_type(block)))
+    return command
+
+
+# What the last task of this worker process learned, by block and policy: Spark
+# reuses its Python workers, so the next task need not start from nothing.
+_learned: dict[tuple[str, str], Learned] = {}
+
+
+class FusedFilter:
+    """The callable that Spark runs, once a task."""
+
+    def __init__(
+        self, block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+    ) -> None:
+        """Bind a block to the way it is routed and to where its tasks report."""
+        self._block = block
+        self._options = options
+        self._records = records
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
+        """Filter the batches of one task: arrays of one argument, or tuples of several."""
+        task = _Task(self._block, self._options)
+        try:
+            for batch in batches:
+                columns = batch if isinstance(batch, tuple) else (batch,)
+                yield task.filter(columns)
+        finally:
+            task.close()
+            self._records.add({self._block.identity: task.record()})
+
+
+class _Task:
+    """One task's eddy, and what it did."""
+
+    def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
+        clock = WallClock()
+        self._clock = clock
+        self._epoch = time.time() - clock.now()
+        self._started = clock.now()
+        self._inside = 0.0
+        self._block = block
+        self._fields = [
+            pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+            for field in result_type(block)
+        ]
+        self._functions = [make_function(f, block.settings) for f in block.functions]
+        self._orders = _Orders()
+        self._slices: list[OrderSlice] = []
+        self._key = (block.identity, options.policy)
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        self._eddy = FilterEddy(
+            FilterPlan(block.predicate, block.outputs, block.texts),
+            self._functions,
+            lambda: make_policy(options.policy),
+            clock,
+            np.random.default_rng([options.seed, partition]),
+            instrument=self._orders,
+            learned=_learned.get(self._key),
+        )
+        self._orders.policy = self._eddy.eddy.policy
+        self._changes_seen = len(self._changes())
+        self._changes_noticed: list[Change] = []
+
+    def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
+        """Return ``keep`` and the outputs for one batch."""
+        started = self._clock.now()
+        rows = len(columns[0])
+        kept = self._eddy.filter(columns, rows)
+        mask = np.zeros(rows, dtype=np.bool_)
+        mask[kept.kept] = True
+        arrays = [pa.array(mask), *(_spread(values, kept.kept, rows) for values in kept.outputs)]
+        result = pa.StructArray.from_arrays(arrays, fields=self._fields)
+        ended = self._clock.now()
+        self._inside += ended - started
+        self._notice_changes(self._epoch + ended)
+        self._slices.append(self._orders.slice(self._epoch + started, self._epoch + ended, rows))
+        return result
+
+    def close(self) -> None:
+        """End the user's iterators; leave what was learned for the next task."""
+        for function in self._functions:
+            function.close()
+        _learned[self._key] = self._eddy.learned()
+
+    def record(self) -> TaskRecord:
+        """Return what this task did."""
+        statistics = self._eddy.statistics()
+        return TaskRecord(
+            block=self._block.identity,
+            rows_in=statistics.rows_in,
+            rows_out=statistics.rows_out,
+            seconds=self._inside,
+            work_seconds=statistics.eddy.work_seconds,
+            routing_seconds=statistics.eddy.routing_seconds,
+            decisions=statistics.eddy.decisions,
+            predicates=_predicates(statistics),
+            functions=self._calls(statistics),
+            orders=tuple(self._slices),
+            changes=tuple(self._changes_noticed),
+            worker=str(os.getpid()),
+        )
+
+    def _calls(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
+        records = []
+        for number, function in enumerate(self._block.functions):
+            of_function = [call for call in statistics.calls if call.call.function == number]
+            records.append(
+                FunctionRecord(
+                    name=function.name,
+                    calls=sum(call.calls for call in of_function),
+                    calls_possible=sum(call.possible for call in of_function),
+                    seconds=sum(call.seconds for call in of_function),
+                )
+            )
+        return tuple(records)
+
+    def _changes(self) -> Sequence[PolicyChange]:
+        policy = self._eddy.eddy.policy
+        return policy.changes if isinstance(policy, AdaptivePolicy) else ()
+
+    def _notice_changes(self, when: float) -> None:
+        changes = self._changes()
+        for change in changes[self._changes_seen :]:
+            for quantity, (old, new) in (
+                (ChangedQuantity.SELECTIVITY, change.selectivity),
+                (ChangedQuantity.COST, change.cost),
+            ):
+                if old != new:
+                    self._changes_noticed.append(Change(when, change.module, quantity, old, new))
+        self._changes_seen = len(changes)
+
+
+class _Orders:
+    """Counts the tuples that entered the eddy by the order meant for them."""
+
+    def __init__(self) -> None:
+        self.policy: Policy | None = None
+        self._shares: Counter[tuple[int, ...]] = Counter()
+
+    def visited(
+        self,
+        signature: Signature,
+        module: int,
+        tuples_in: int,
+        tuples_out: int,  # noqa: ARG002 - only entries are counted
+        seconds: float,  # noqa: ARG002 - likewise
+    ) -> None:
+        if signature is ENTERING and self.policy is not None:
+            order = self.policy.order(ENTERING)
+            if order[0] != module:  # exploration: this module first, then as planned
+                order = (module, *(other for other in order if other != module))
+            self._shares[order] += tuples_in
+
+    def slice(self, start: float, end: float, rows: int) -> OrderSlice:
+        shares = tuple(self._shares.items())
+        self._shares.clear()
+        return OrderSlice(start, end, rows, shares)
+
+
+def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:
+    return tuple(
+        _predicate(predicate, dropped)
+        for predicate, dropped in zip(statistics.predicates, statistics.errors_dropped, strict=True)
+    )
+
+
+def _predicate(predicate: SelectionStatistics, dropped: int) -> PredicateRecord:
+    return PredicateRecord(
+        text=predicate.text,
+        rows_in=predicate.rows_in,
+        passed=predicate.passed,
+        rejected=predicate.rejected,
+        null=predicate.null,
+        errors_held=predicate.errors,
+        errors_dropped=dropped,
+        seconds=predicate.seconds,
+        nested=tuple(_predicate(part, 0) for part in predicate.nested),
+    )
+
+
+def _spread(values: pa.Array, kept: npt.NDArray[np.int64], rows: int) -> pa.Array:
+    """Return the values of kept rows as a column of all rows, NULL for the others."""
+    if len(kept) == rows:
+        return values
+    places = np.full(rows, -1, dtype=np.int64)
+    places[kept] = np.arange(len(kept))
+    return values.take(pa.array(places, mask=places < 0))

@@ -1,0 +1,433 @@
+"""The filter eddy gives the answer of evaluating everything, whatever the routing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eddyline.engine.clock import VirtualClock
+from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.vector import Vector
+from eddyline.query.expressions import (
+    And,
+    Argument,
+    Call,
+    Case,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+)
+
+BOOL, INT = pa.bool_(), pa.int64()
+COLUMNS = (Argument(0, INT), Argument(1, INT))
+FUNCTIONS = 4
+RAISE = "raise"
+
+
+class Refused(Exception):  # noqa: N818 - it stands for whatever a user raises
+    """What the user functions of these tests raise; it says which call it was."""
+
+
+@dataclass
+class TableFunction:
+    """A user function given by a table: (row value) -> True, False, None, or an error."""
+
+    number: int
+    table: Sequence[object]
+    vectorized: bool
+    clock: VirtualClock
+    calls: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    vectors_failed: int = 0
+
+    def result(self, value: int | None) -> object:
+        return self.table[-1 if value is None else value % (len(self.table) - 1)]
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self.clock.advance(rows * (self.number + 1))
+        values: list[object] = []
+        errors: dict[int, Exception] = {}
+        for position, value in enumerate(columns[0].to_pylist()):
+            result = self.result(value)
+            if result == RAISE:
+                errors[position] = Refused(self.number, value)
+                result = None
+            values.append(result)
+        assert len(values) == rows
+        if self.vectorized and errors:
+            self.vectors_failed += 1
+            failure = CollectiveFailure(next(iter(errors.values())))
+            return Vector(pa.nulls(rows, BOOL), dict.fromkeys(range(rows), failure))
+        return Vector(pa.array(values, BOOL), errors)
+
+
+# ---------------------------------------------------------------- the reference
+
+
+class Unknown(Exception):  # noqa: N818 - an internal signal
+    """An error of a row, on its way up through the reference evaluation."""
+
+
+def value(expression: Expression, row: Sequence[int | None], functions: list[TableFunction]) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
+    """Evaluate one expression for one row, as SQL says; raises Unknown for an error."""
+    match expression:
+        case Argument(index=index):
+            return row[index]
+        case Literal(value=constant):
+            return constant
+        case Call(function=number, arguments=(argument,)):
+            result = functions[number].result(value(argument, row, functions))
+            if result == RAISE:
+                raise Unknown
+            return result
+        case Not(operand=operand):
+            inner = value(operand, row, functions)
+            return None if inner is None else not inner
+        case IsNull(operand=operand):
+            return value(operand, row, functions) is None
+        case Comparison(left=left, right=right):
+            sides = value(left, row, functions), value(right, row, functions)
+            return None if None in sides else sides[0] < sides[1]
+        case Case(branches=((condition, then),), otherwise=otherwise):
+            taken = value(condition, row, functions) is True
+            return value(then if taken else otherwise, row, functions)
+        case And(terms=terms) | Or(terms=terms):
+            decisive = isinstance(expression, Or)
+            results, failed = [], False
+            for term in terms:
+                try:
+                    results.append(value(term, row, functions))
+                except Unknown:
+                    failed = True
+            if decisive in results:
+                return decisive
+            if failed:
+                raise Unknown
+            return None if None in results else not decisive
+    raise AssertionError(expression)
+
+
+FALSE, ERROR, TRUE = 0, 1, 2
+
+
+def accepted(
+    expression: Expression,
+    row: Sequence[int | None],
+    functions: list[TableFunction],
+    *,
+    wanted: bool,
+) -> int:
+    """Return whether a predicate is TRUE (wanted) or FALSE (not wanted), or an error hides it."""
+    match expression:
+        case Not(operand=operand):
+            return accepted(operand, row, functions, wanted=not wanted)
+        case And(terms=terms) | Or(terms=terms):
+            every = isinstance(expression, And) is wanted
+            outcomes = [accepted(term, row, functions, wanted=wanted) for term in terms]
+            return min(outcomes) if every else max(outcomes)
+    try:
+        return TRUE if value(expression, row, functions) is wanted else FALSE
+    except Unknown:
+        return ERROR
+
+
+# ---------------------------------------------------------------- generated cases
+
+
+def calls() -> st.SearchStrategy[Expression]:
+    return st.builds(
+        lambda number, column: Call(number, (COLUMNS[column],), BOOL),
+        st.integers(0, FUNCTIONS - 1),
+        st.integers(0, 1),
+    )
+
+
+def predicates() -> st.SearchStrategy[Expression]:
+    less = st.builds(
+        lambda column, bound: Comparison(
+            ComparisonOperator.LESS, COLUMNS[column], Literal(bound, INT)
+        ),
+        st.integers(0, 1),
+        st.integers(0, 9),
+    )
+    leaves = st.one_of(calls(), calls(), less, st.builds(IsNull, calls()))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=4).map(lambda terms: And(tuple(terms))),
+            st.lists(inner, min_size=2, max_size=4).map(lambda terms: Or(tuple(terms))),
+            inner.map(Not),
+            st.tuples(inner, inner, inner).map(lambda t: Case(((t[0], t[1]),), t[2], BOOL)),
+        ),
+        max_leaves=9,
+    )
+
+
+TABLES = st.lists(
+    st.lists(st.sampled_from([True, True, False, False, None]), min_size=6, max_size=6).flatmap(
+        lambda table: st.lists(st.integers(0, 5), max_size=2).map(
+            lambda places: [RAISE if i in places else v for i, v in enumerate(table)]
+        )
+    ),
+    min_size=FUNCTIONS,
+    max_size=FUNCTIONS,
+)
+ROWS = st.lists(st.tuples(*[st.one_of(st.none(), st.integers(0, 9))] * 2), min_size=0, max_size=40)
+QUANTA = st.one_of(
+    st.builds(FixedQuantum, st.integers(1, 7)), st.builds(MeasuredQuantum, first=st.just(3))
+)
+
+
+@dataclass
+class Run:
+    """A filter eddy over generated parts, and what came out of it."""
+
+    kept: list[int]
+    error: Exception | None
+    functions: list[TableFunction]
+    outputs: list[object]
+
+
+def run(
+    predicate: Expression,
+    tables: Sequence[Sequence[object]],
+    vectorized: Sequence[bool],
+    rows: Sequence[tuple[int | None, int | None]],
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    batch: int,
+    outputs: Sequence[Call] = (),
+) -> Run:
+    clock = VirtualClock()
+    functions = [
+        TableFunction(number, table, vector, clock)
+        for number, (table, vector) in enumerate(zip(tables, vectorized, strict=True))
+    ]
+    eddy = FilterEddy(
+        FilterPlan(predicate, tuple(outputs)),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(seed),
+        quantum=quantum,
+    )
+    result = Run([], None, functions, [])
+    try:
+        for start in range(0, len(rows), batch):
+            part = rows[start : start + batch]
+            # Each row carries its own number in the first column's place of identity.
+            columns = [pa.array([row[c] for row in part], INT) for c in range(2)]
+            filtered = eddy.filter(columns, len(part))
+            result.kept.extend((filtered.kept + start).tolist())
+            for column in filtered.outputs:
+                result.outputs.extend(column.to_pylist())
+    except Refused as error:
+        result.error = error
+    return result
+
+
+@settings(max_examples=400)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    vectorized=st.lists(st.booleans(), min_size=FUNCTIONS, max_size=FUNCTIONS),
+    rows=ROWS,
+    policy=st.sampled_from(list(PolicyName)),
+    quantum=QUANTA,
+    seed=st.integers(0, 5),
+    batch=st.integers(1, 50),
+)
+def test_same_rows_or_same_error_as_evaluating_everything(
+    predicate: Expression,
+    tables: list[list[object]],
+    vectorized: list[bool],
+    rows: list[tuple[int | None, int | None]],
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    batch: int,
+) -> None:
+    result = run(predicate, tables, vectorized, rows, policy, quantum, seed, batch)
+    outcomes = [accepted(predicate, row, result.functions, wanted=True) for row in rows]
+    if ERROR in outcomes:
+        assert result.error is not None
+        # The rows before the failing batch were given out as they should be.
+        whole = outcomes.index(ERROR) // batch * batch
+        assert result.kept == [row for row in range(whole) if outcomes[row] == TRUE]
+    else:
+        assert result.error is None
+        assert result.kept == [row for row, outcome in enumerate(outcomes) if outcome == TRUE]
+
+
+@settings(max_examples=150)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    rows=ROWS,
+    quantum=QUANTA,
+    batch=st.integers(1, 50),
+    data=st.data(),
+)
+def test_every_policy_and_seed_surfaces_the_same_error(
+    predicate: Expression,
+    tables: list[list[object]],
+    rows: list[tuple[int | None, int | None]],
+    quantum: Quantum,
+    batch: int,
+    data: st.DataObject,
+) -> None:
+    runs = [
+        run(predicate, tables, [False] * FUNCTIONS, rows, policy, quantum, seed, batch)
+        for policy, seed in [
+            (PolicyName.STATIC, 0),
+            *data.draw(
+                st.lists(
+                    st.tuples(st.sampled_from(list(PolicyName)), st.integers(0, 9)),
+                    min_size=2,
+                    max_size=3,
+                )
+            ),
+        ]
+    ]
+    assert len({str(result.error) for result in runs}) == 1
+
+
+class CountingFunction(TableFunction):
+    """Counts the calls on each row by a row number that stands in the argument."""
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self.calls.update((number,) for number in columns[0].to_pylist())
+        return super().__call__(columns, rows)
+
+
+@settings(max_examples=200)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    rows=st.integers(0, 60),
+    policy=st.sampled_from(list(PolicyName)),
+    quantum=QUANTA,
+    seed=st.integers(0, 5),
+    output=calls(),
+)
+def test_at_most_one_call_per_row_and_distinct_call(
+    predicate: Expression,
+    tables: list[list[object]],
+    rows: int,
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    output: Call,
+) -> None:
+    clock = VirtualClock()
+    # No errors here, so that nothing ends early; columns hold distinct row numbers.
+    functions = [
+        CountingFunction(
+            n, [v if v != RAISE else False for v in table], vectorized=False, clock=clock
+        )
+        for n, table in enumerate(tables)
+    ]
+    eddy = FilterEddy(
+        FilterPlan(predicate, (output,)),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(seed),
+        quantum=quantum,
+    )
+    numbers = list(range(rows))
+    apart = [number + 1000 for number in numbers]
+    result = eddy.filter([pa.array(numbers, INT), pa.array(apart, INT)], rows)
+    for function in functions:
+        assert max(function.calls.values(), default=0) <= 1
+    expected = [
+        functions[output.function].result(
+            numbers[row] if output.arguments[0] == COLUMNS[0] else apart[row]
+        )
+        for row in result.kept
+    ]
+    assert result.outputs[0].to_pylist() == expected
+
+
+def test_a_guarded_error_does_not_surface_and_is_counted() -> None:
+    tables: list[list[object]] = [
+        [RAISE, True, True, True, True, True],
+        [False, True, True, True, True, True],
+    ]
+    for order in ((0, 1), (1, 0)):
+        predicate = And(tuple(Call(number, (COLUMNS[0],), BOOL) for number in order))
+        clock = VirtualClock()
+        eddy = FilterEddy(
+            FilterPlan(predicate, texts=("raises on 0", "rejects 0")),
+            [
+                TableFunction(n, table, vectorized=False, clock=clock)
+                for n, table in enumerate(tables)
+            ],
+            lambda: make_policy("static"),
+            clock,
+            np.random.default_rng(0),
+        )
+        assert eddy.filter([pa.array([0, 1, 2], INT)], 3).kept.tolist() == [1, 2]
+        held = [predicate.errors for predicate in eddy.statistics().predicates]
+        assert sum(held) == sum(eddy.statistics().errors_dropped)
+
+
+def test_an_error_that_counts_is_the_users_own_with_its_traceback() -> None:
+    def fails() -> None:
+        raise Refused("by me")
+
+    class Fails:
+        vectorized = False
+
+        def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:  # noqa: ARG002
+            try:
+                fails()
+            except Refused as error:
+                return Vector(pa.nulls(rows, BOOL), {0: error})
+            raise AssertionError
+
+    eddy = FilterEddy(
+        FilterPlan(And((Call(0, (COLUMNS[0],), BOOL), IsNull(Call(0, (COLUMNS[0],), BOOL))))),
+        [Fails()],
+        lambda: make_policy("adaptive"),
+        VirtualClock(),
+        np.random.default_rng(0),
+    )
+    with pytest.raises(Refused, match="by me") as raised:
+        eddy.filter([pa.array([1], INT)], 1)
+    assert [entry.name for entry in raised.traceback][-1] == "fails"
+
+
+def test_a_vector_that_fails_is_tried_again_only_for_rows_that_are_wanted() -> None:
+    clock = VirtualClock()
+    # Function 0 fails for value 0; function 1 rejects value 0, so the failure never counts.
+    functions = [
+        TableFunction(0, [RAISE, True, True, False, True, True], vectorized=True, clock=clock),
+        TableFunction(1, [False, True, True, True, True, True], vectorized=False, clock=clock),
+    ]
+    eddy = FilterEddy(
+        FilterPlan(And((Call(0, (COLUMNS[0],), BOOL), Call(1, (COLUMNS[0],), BOOL)))),
+        functions,
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+        quantum=FixedQuantum(10),
+    )
+    kept = eddy.filter([pa.array([0, 1, 2, 3, 4], INT)], 5).kept
+    assert functions[0].vectors_failed == 1
+    assert kept.tolist() == [1, 2, 4]
