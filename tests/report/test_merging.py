@@ -175,7 +175,9 @@ def test_ten_thousand_tasks_stay_small() -> None:
         start = START + number * 0.5
         shares = tuple((order, 10) for order in chance.sample(orders, 10))
         change = Change(start, 0, ChangedQuantity.COST, 1e-6, (1 + number) * 1e-6)
-        pieces = tuple(OrderSlice(start + n / 10, start + n / 10 + 0.1, 100, shares) for n in (0, 1))
+        pieces = tuple(
+            OrderSlice(start + n / 10, start + n / 10 + 0.1, 100, shares) for n in (0, 1)
+        )
         return replace(base, orders=pieces, changes=(change,))
 
     whole = reduce(merge, (task(number) for number in range(10_000)))
@@ -201,9 +203,7 @@ def test_rare_orders_are_folded_but_not_lost() -> None:
 
 
 def test_a_task_with_too_many_slices_can_be_compacted_alone() -> None:
-    pieces = tuple(
-        OrderSlice(START + n, START + n + 1, 10, (((0, 1), 10),)) for n in range(1000)
-    )
+    pieces = tuple(OrderSlice(START + n, START + n + 1, 10, (((0, 1), 10),)) for n in range(1000))
     record = compacted(TaskRecord(block="b", orders=pieces))
     assert len(record.orders) <= 200
     assert record.slice_seconds == 8.0

@@ -56,8 +56,10 @@ def test_a_worker_needs_neither_spark_nor_rich_to_record() -> None:
         "print([name for name in ('pyspark', 'rich', 'pyarrow') if name in sys.modules])"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={
-            "PYTHONPATH": ":".join(sys.path)
-        }
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
     )
     assert run.stdout.strip() == "[]"

@@ -13,15 +13,10 @@ from eddyline.engine.signature import ENTERING, Signature
 from eddyline.engine.statistics import StatisticsTable
 
 QUEUE = 10
-"""Tuples that a module's queue holds unless told otherwise.
-
-Avnur and Hellerstein (2000) give no length. A hundred instead of ten moves no
-time of their Figures 4 and 5 by more than 1 %; one alone does, as a module then
-idles between its tuples.
-"""
+"""Tuples that a module's queue holds unless told otherwise; the paper gives no length."""
 
 BUFFER = 100
-"""Returned tuples that the eddy holds, unless told otherwise, before it admits no more new ones."""
+"""Unfinished tuples that the eddy answers for at a time, unless told otherwise."""
 
 
 @dataclass(slots=True)
@@ -47,10 +42,18 @@ class River:
 
     This is the eddy of Avnur and Hellerstein (2000, Sections 3.2 and 4): tuples
     come from an input, are handed to modules one by one and come back or do not.
-    Returned tuples have priority, those that are further on before others; a new
-    one is admitted only when no returned one can be placed and fewer than
-    ``buffer`` of them wait. A full queue is back-pressure: the policy is told
-    which candidates have room, and tuples for a module without room wait.
+    The eddy is a module among the others and has its turn when one of them is
+    done with a tuple. It places the returned tuples that wait, those further on
+    before others, and only when no more of these can be placed does it admit a
+    new one: one a turn, and only while fewer than ``buffer`` are under way. A full
+    queue is back-pressure: the policy is told which candidates have room, and a
+    tuple for a module without room waits, at least until the next turn.
+
+    One new tuple a turn is what lets a lottery be heard: were new tuples offered
+    until every queue is full, each module would always have work, and the speeds
+    of the modules alone would say how many tuples go where, whatever the policy
+    prefers. With the lottery of Section 4.3 and Figure 5 at 10 % that costs 1.23
+    times the better order, one a turn 1.05 times.
 
     Against :class:`~eddyline.engine.eddy.Eddy`, which computes in vectors, there
     is no work here: whoever owns the modules takes tuples from :attr:`queues`
@@ -75,7 +78,8 @@ class River:
         """Make a river over the modules of ``routes``; the input is tuples 0 to ``tuples`` - 1.
 
         ``queue`` is the room in each module's queue, ``quantum`` the most tuples
-        that one decision stands for. ValueError if one of these is below 1.
+        that one decision stands for and that are admitted in one turn. ValueError
+        if one of these or ``buffer`` is below 1.
         """
         if min(queue, buffer, quantum) < 1:
             raise ValueError(
@@ -91,15 +95,14 @@ class River:
         self.sent_tuples: list[int] = []  # every decision: which tuple …
         self.sent_to: list[int] = []  # … went to which module
         self.longest_queue = [0] * routes.modules
-        self.most_held = 0
+        self.most_inside = 0
         self._routes = routes
         self._policy = policy
         self._queue = queue
         self._buffer = buffer
         self._quantum = quantum
         self._room = (1 << routes.modules) - 1  # modules with room, as a mask
-        self._inside = 0
-        self._held = 0  # returned tuples that wait
+        self._inside = 0  # tuples that were admitted and are neither finished nor dropped
         self._lanes: dict[Signature, Lane] = {}
         self._returned: list[Lane] = []  # lanes of returned tuples, furthest on first
         policy.start(routes, generator, queued=True)
@@ -112,18 +115,19 @@ class River:
         self._entering = entering
 
     def dispatch(self) -> None:
-        """Place tuples until no waiting one can or, by the policy's choice, should be placed.
+        """Take a turn: place returned tuples, then admit a new one.
 
         Raises RuntimeError where tuples wait and no module has anything to do:
         nothing would ever change then.
         """
         for lane in self._returned:
             if lane.waiting:
-                self._held -= self._place(lane)
+                self._place(lane, len(lane.waiting))
         room = self._buffer - self._inside
-        if room > 0 and self._entering.waiting:
+        if room and self._entering.waiting:
             self._inside += self._place(self._entering, min(room, self._quantum))
-        if not any(self.queues) and (self._held or self._entering.waiting):
+            self.most_inside = max(self.most_inside, self._inside)
+        if not any(self.queues) and (self._inside or self._entering.waiting):
             raise RuntimeError(f"policy {self._policy.name} waits, but no module is busy")
 
     def settle(self, module: int, *, passed: bool, cost: float) -> None:
@@ -145,14 +149,12 @@ class River:
             self.finished.append(tuple_)
         else:
             following.waiting.append(tuple_)
-            self._held += 1
-            self.most_held = max(self.most_held, self._held)
 
-    def _place(self, lane: Lane, most: int = 1 << 62) -> int:
-        """Hand tuples of a lane to modules as long as the policy finds room; return how many."""
+    def _place(self, lane: Lane, most: int) -> int:
+        """Hand up to ``most`` tuples of a lane to modules with room; return how many."""
         policy, waiting = self._policy, lane.waiting
-        before = len(waiting)
-        while waiting and before - len(waiting) < most:
+        left = most
+        while left:
             room = lane.mask & self._room
             if not room:
                 break
@@ -165,7 +167,7 @@ class River:
                 break
             module = allotment.module
             queue = self.queues[module]
-            count = min(allotment.tuples, self._quantum, self._queue - len(queue), len(waiting))
+            count = min(allotment.tuples, self._quantum, self._queue - len(queue), left)
             policy.sent(lane.signature, module, count)
             for _ in range(count):
                 tuple_ = waiting.popleft()
@@ -173,11 +175,11 @@ class River:
                 self.sent_tuples.append(tuple_)
                 self.sent_to.append(module)
             length = len(queue)
-            if length > self.longest_queue[module]:
-                self.longest_queue[module] = length
+            self.longest_queue[module] = max(self.longest_queue[module], length)
             if length == self._queue:
                 self._room &= ~(1 << module)
-        return before - len(waiting)
+            left -= count
+        return most - left
 
     def _require_candidate(self, lane: Lane, module: int | None) -> None:
         if module is not None and module not in lane.candidates:

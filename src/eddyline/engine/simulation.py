@@ -54,8 +54,8 @@ class SimulationResult:
 
     ``decisions`` is int32 of shape (visits, 2): tuple and module, in the order in
     which tuples were handed over. ``finished`` and ``dropped`` are int64: tuple
-    numbers in the order in which they left. ``most_held`` is the largest number of
-    returned tuples that waited in the eddy at a time.
+    numbers in the order in which they left. ``most_inside`` is the largest number of
+    tuples that were under way at a time.
     """
 
     policy: str
@@ -65,7 +65,7 @@ class SimulationResult:
     decisions: npt.NDArray[np.int32]
     finished: npt.NDArray[np.int64]
     dropped: npt.NDArray[np.int64]
-    most_held: int
+    most_inside: int
 
     def first_modules(self) -> npt.NDArray[np.int32]:
         """Return the module that each tuple visited first, by tuple number."""
@@ -283,5 +283,5 @@ def _result(
         decisions=np.array([river.sent_tuples, river.sent_to], dtype=np.int32).T,
         finished=np.array(river.finished, dtype=np.int64),
         dropped=np.array(river.dropped, dtype=np.int64),
-        most_held=river.most_held,
+        most_inside=river.most_inside,
     )

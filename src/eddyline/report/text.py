@@ -83,7 +83,7 @@ def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableTy
     if record is None or not record.rows_in:
         yield Text(NO_ACTION if record is None else NO_ROWS, style="yellow")
         for position in range(len(block.predicates)):
-            yield _cut(f"{position + 1}  {block.text_of(position)}")
+            yield _cut(f"{position + 1} {block.text_of(position)}")
         return
     narrow = options.max_width < _NARROW
     yield from _totals(record)

@@ -31,14 +31,15 @@ class BusyTime:
     @property
     def seconds(self) -> float:
         """The busy time altogether, in seconds; 0.0 if there was none."""
-        return self.before[-1] + self.ends[-1] - self.starts[-1] if self.starts else 0.0
+        return self.before[-1] + (self.ends[-1] - self.starts[-1]) if self.starts else 0.0
 
     def at(self, when: float) -> float:
         """Busy seconds before the moment ``when``; moments outside the run count as its ends."""
         stretch = bisect_right(self.starts, when) - 1
         if stretch < 0:
             return 0.0
-        return self.before[stretch] + min(when, self.ends[stretch]) - self.starts[stretch]
+        # The brackets keep rounding from letting a later moment come out before an earlier one.
+        return self.before[stretch] + (min(when, self.ends[stretch]) - self.starts[stretch])
 
 
 def busy_time(slices: Sequence[OrderSlice]) -> BusyTime:
@@ -54,7 +55,7 @@ def busy_time(slices: Sequence[OrderSlice]) -> BusyTime:
             ends.append(end)
     before = [0.0]
     for start, end in zip(starts, ends, strict=True):
-        before.append(before[-1] + end - start)
+        before.append(before[-1] + (end - start))
     return BusyTime(tuple(starts), tuple(ends), tuple(before[:-1]))
 
 
@@ -81,8 +82,8 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """The length of the run, a microsecond if it was too short for the clock."""
-        return self.busy.seconds or _SHORTEST_SECONDS
+        """The length of the run, at least a microsecond."""
+        return max(self.busy.seconds, _SHORTEST_SECONDS)
 
     @property
     def edges(self) -> tuple[float, ...]:
@@ -101,7 +102,7 @@ def timeline(
     orders are kept apart. A run too short for the clock becomes a single bin.
     """
     busy = busy_time(slices)
-    if not busy.seconds:
+    if busy.seconds < _SHORTEST_SECONDS:
         bins = 1
     named = [item for item in order_rows if item[0] != OTHER_ORDERS and item[1]][:top]
     other = sum(rows for _, rows in order_rows) - sum(rows for _, rows in named)

@@ -189,6 +189,20 @@ def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
     return CatalystExpression(plan.java.udfs().apply(index))
 
 
+def evaluated_functions(plan: Plan) -> list[CatalystExpression]:
+    """Return the ``PythonUDF``s that the top node evaluates with Arrow."""
+    if not class_name(plan).endswith(".ArrowEvalPython"):
+        return []
+    return [CatalystExpression(java) for java in _in_python(plan.java.udfs())]
+
+
+def cached(plan: Plan) -> list[Plan]:
+    """Return the plan that filled the cache, if the top node reads one."""
+    if not class_name(plan).endswith(".InMemoryRelation"):
+        return []
+    return [Plan(plan.java.cacheBuilder().logicalPlan())]
+
+
 def result_attribute(plan: Plan, index: int) -> CatalystExpression:
     """Return the attribute that carries the result of function ``index``."""
     return CatalystExpression(plan.java.resultAttrs().apply(index))
@@ -390,6 +404,11 @@ def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
 
 
 # ---------------------------------------------------------------- Python functions
+
+
+def function_name(expression: CatalystExpression) -> str:
+    """Return the name of a ``PythonUDF``."""
+    return str(expression.java.name())
 
 
 def pickled_function(expression: CatalystExpression) -> PickledFunction:

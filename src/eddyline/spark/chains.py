@@ -233,3 +233,13 @@ def _from_evaluation(links: tuple[Link, ...]) -> tuple[Link, ...]:
         if isinstance(link, EvaluationLink) and link.indexes:
             return links[position:]
     return ()
+
+
+def fused_commands(plan: Plan) -> Iterator[bytes]:
+    """Yield the pickled functions of all blocks in a plan, its subqueries and cached parts."""
+    for function in catalyst.evaluated_functions(plan):
+        if catalyst.function_name(function).startswith(FUSED_NAME):
+            yield catalyst.pickled_function(function).command
+    inside = [*catalyst.children(plan), *catalyst.subqueries(plan), *catalyst.cached(plan)]
+    for each in inside:
+        yield from fused_commands(each)

@@ -69,7 +69,8 @@ def arithmetic_fault(
     """Return why an operator over some types is not computed here, or None if it is."""
     if len(operands) != (1 if operator in UNARY else 2):
         return f"{operator} of {len(operands)} operands"
-    if arithmetic_type(operator, operands) == result:
+    computed = arithmetic_type(operator, operands)
+    if computed is not None and computed == result:
         return None
     return f"{operator} of {', '.join(map(str, operands))} as {result}"
 
@@ -155,7 +156,8 @@ def _quotient(operator: ArithmeticOperator, dividend: Operand, divisor: Operand)
     if operator is ArithmeticOperator.DIVIDE:
         return pc.divide(dividend, divisor)
     # Arrow has no remainder. NULL divisors stand as 1 here, for integers' sake.
-    numbers = np.fmod(_numbers(dividend), _numbers(divisor, null=1))
+    with np.errstate(invalid="ignore"):  # infinity % 2.0 is NaN, as in Java
+        numbers = np.fmod(_numbers(dividend), _numbers(divisor, null=1))
     null = ~(_valid(dividend) & _valid(divisor))
     result_type = dividend.type
     return pa.array(numbers, result_type, mask=np.broadcast_to(null, numbers.shape))

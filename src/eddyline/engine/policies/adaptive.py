@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +80,7 @@ class Look(NamedTuple):
 class Cell:
     """What is known of one module for one signature."""
 
-    window: AdaptiveWindow = field(default_factory=AdaptiveWindow)
+    window: AdaptiveWindow
     sent: int = 0
     last_sent: int = 0
 
@@ -105,6 +105,9 @@ class AdaptivePolicy:
     """
 
     name = "adaptive"
+
+    new_window: type[AdaptiveWindow] = AdaptiveWindow
+    """What remembers the visits; another way of forgetting can be put in its place."""
 
     def __init__(self, exploration: float = EXPLORATION_SHARE) -> None:
         """Set the share of the cost that exploration may take, 0 for none."""
@@ -148,6 +151,7 @@ class AdaptivePolicy:
         tuples: int,
     ) -> Allotment | None:
         """Send to the best module, or some tuples to one that is worth a look."""
+        self._look = None  # the last decision may have been asked for and not carried out
         if len(candidates) == 1:
             return Allotment(candidates[0], tuples)
         for module in candidates:
@@ -256,7 +260,7 @@ class AdaptivePolicy:
     def _cell(self, signature: Signature, module: int) -> Cell:
         cell = self._cells.get((signature, module))
         if cell is None:
-            cell = self._cells[signature, module] = Cell()
+            cell = self._cells[signature, module] = Cell(self.new_window())
         return cell
 
     def _forget(self, signature: Signature, module: int, time: int) -> None:

@@ -18,9 +18,11 @@ class LotteryPolicy:
     Avnur and Hellerstein (2000, Section 4.3): a module is credited one ticket
     for every tuple it is given and debited one for every tuple it returns, so its
     account follows how well it drains tuples from the system; its chance is in
-    proportion to the account, with one ticket as the least. Only modules with
-    room take part, which brings in their speed. Where modules have no queues the
-    chance is the account times the measured rate of consumption.
+    proportion to the account, with one ticket as the least. A winner without room
+    forfeits: the tuple waits for the next lottery. So slow modules win in vain,
+    which brings in their speed, and yet a good module that is busy is not passed
+    over at once for a bad one that is not. Where modules have no queues the chance
+    is the account times the measured rate of consumption.
     """
 
     name = "lottery"
@@ -52,16 +54,15 @@ class LotteryPolicy:
     def route(
         self,
         signature: Signature,  # noqa: ARG002 - accounts are the modules' own
-        candidates: tuple[int, ...],  # noqa: ARG002 - only what has room takes part
+        candidates: tuple[int, ...],
         open_: tuple[int, ...],
         tuples: int,
     ) -> Allotment | None:
-        """Hold the lottery; wait if no module has room."""
-        if not open_:
-            return None
-        if len(open_) == 1:
-            return Allotment(open_[0], tuples)
-        return Allotment(draw(open_, self._weights(open_), self._generator), tuples)
+        """Hold the lottery; wait if the winner has no room."""
+        if len(candidates) == 1:
+            return Allotment(candidates[0], tuples)
+        winner = draw(candidates, self._weights(candidates), self._generator)
+        return Allotment(winner, tuples) if winner in open_ else None
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:  # noqa: ARG002 - accounts are the modules' own
         """Credit a ticket a tuple."""

@@ -1,0 +1,69 @@
+"""Paired measurements: the contestants take turns, and ratios are formed turn by turn."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Median, least and greatest of paired ratios."""
+
+    median: float
+    least: float
+    greatest: float
+
+    def __str__(self) -> str:
+        """Return the median with its spread."""
+        return f"{self.median:.2f} ({self.least:.2f}-{self.greatest:.2f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Seconds of each contestant, turn by turn."""
+
+    seconds: Mapping[str, tuple[float, ...]]
+
+    def median(self, contestant: str) -> float:
+        """Return the median seconds of one contestant."""
+        return statistics.median(self.seconds[contestant])
+
+    def ratio(self, contestant: str, opponent: str, *, plus: float = 0.0) -> Ratio:
+        """Return contestant's time over opponent's (``plus`` seconds added), turn by turn."""
+        ratios = [
+            own / (other + plus)
+            for own, other in zip(
+                self.seconds[contestant], self.seconds[opponent], strict=True
+            )
+        ]
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios))
+
+    def ratio_to(self, contestant: str, seconds: float) -> Ratio:
+        """Return contestant's time over a fixed number of seconds."""
+        ratios = [own / seconds for own in self.seconds[contestant]]
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios))
+
+
+def take_turns(
+    contestants: Mapping[str, Callable[[], object]],
+    *,
+    turns: int,
+    progress: Callable[[], None] | None = None,
+) -> Turns:
+    """Run each contestant once uncounted, then ``turns`` times in turn: A B C, A B C, …."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(turns + 1):
+        for name, run in contestants.items():
+            gc.collect()
+            started = time.perf_counter()
+            run()
+            taken = time.perf_counter() - started
+            if turn:
+                seconds[name].append(taken)
+            if progress is not None:
+                progress()
+    return Turns({name: tuple(values) for name, values in seconds.items()})

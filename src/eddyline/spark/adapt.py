@@ -1,0 +1,114 @@
+"""The public face: give a DataFrame, get one with the same rows that adapts while it runs."""
+
+from __future__ import annotations
+
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.errors import EddylineError
+from eddyline.spark import catalyst
+from eddyline.spark.blocks import Rewriting, rewrite_plan
+from eddyline.spark.chains import fused_commands
+from eddyline.spark.claims import DeclineReason, Left
+from eddyline.spark.explanation import Explanation, explained
+from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.fused import RoutingOptions
+from eddyline.spark.registry import Registry, registry_of
+from eddyline.spark.session_settings import session_settings, unsupported_setting
+
+
+class ConnectNotSupportedError(EddylineError, NotImplementedError):
+    """The DataFrame belongs to Spark Connect, where its plan cannot be reached."""
+
+
+# What was left in the DataFrames that adapt returned: their own plans tell less
+# well, since results of claimed functions have lost their names there.
+_left: WeakKeyDictionary[DataFrame, tuple[Left, ...]] = WeakKeyDictionary()
+
+
+def adapt(
+    df: DataFrame, *, policy: str = "adaptive", pin_order: bool = False, seed: int = 0
+) -> DataFrame:
+    """Return a DataFrame with the same rows whose Python predicates run in eddies.
+
+    Nothing runs now. Filters over Python functions become blocks; in a block each
+    function is called only for rows that the predicates before it have kept, and
+    which comes first is decided, and decided anew, while the query runs.
+    Everything else stays as Spark planned it. Columns keep their names and their
+    identities, so ``df.column`` works on the result.
+
+    ``policy`` names the routing policy. ``pin_order`` keeps the order as it is
+    written: the DataFrame is returned as it is, and so it is where no block pays
+    (:func:`explain` tells why). ``seed`` feeds the policy's random choices; no
+    choice changes the rows. The plan is optimized now, so the tables' current
+    versions and ``current_timestamp()`` are those of this moment.
+
+    Raises :class:`ConnectNotSupportedError` on Spark Connect, and ``TypeError``
+    for what is not a DataFrame.
+    """
+    classic = _classic(df)
+    if pin_order:
+        return df
+    registry = registry_of(classic.sparkSession.sparkContext)
+    rewriting = _rewrite(classic, registry, RoutingOptions(policy=policy, seed=seed))
+    if not rewriting.blocks:
+        return df
+    adapted = catalyst.dataframe(classic, rewriting.plan)
+    _left[adapted] = rewriting.left
+    return adapted
+
+
+def explain(df: DataFrame) -> Explanation:
+    """Print and return what of a DataFrame runs in eddies, what does not, and why.
+
+    Works on adapted DataFrames, on what was derived from them, and on any other,
+    for which it tells what :func:`adapt` would do. Raises as :func:`adapt` does.
+    """
+    classic = _classic(df)
+    registry = registry_of(classic.sparkSession.sparkContext)
+    rewriting = _rewrite(classic, registry, RoutingOptions())
+    explanation = Explanation(
+        tuple(explained(block) for block in adapted_blocks(df)),
+        tuple(explained(block) for block in rewriting.blocks),
+        _left.get(df, rewriting.left),
+    )
+    print(explanation)  # noqa: T201  # as DataFrame.explain does
+    return explanation
+
+
+def adapted_blocks(df: DataFrame) -> tuple[FilterBlock, ...]:
+    """Return the distinct filter blocks that run in a DataFrame, however it was derived."""
+    classic = _classic(df)
+    registry = registry_of(classic.sparkSession.sparkContext)
+    commands = fused_commands(catalyst.optimized_plan(classic))
+    found = (registry.block_of(command) for command in commands)
+    return tuple(dict.fromkeys(block for block in found if block is not None))
+
+
+def _rewrite(df: ClassicDataFrame, registry: Registry, options: RoutingOptions) -> Rewriting:
+    plan = catalyst.optimized_plan(df)
+    if df.isStreaming and catalyst.reads_the_clock(df):
+        return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
+    if (setting := unsupported_setting(df.sparkSession)) is not None:
+        return _declined(plan, DeclineReason.UNSUPPORTED_SETTING, setting)
+    settings = session_settings(df.sparkSession)
+    return rewrite_plan(plan, settings, lambda block: registry.fuse(block, options))
+
+
+def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewriting:
+    left = (Left("the whole query", reason, detail),)
+    return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
+
+
+def _classic(df: object) -> ClassicDataFrame:
+    if catalyst.is_classic(df):
+        return cast("ClassicDataFrame", df)
+    if isinstance(df, DataFrame):
+        raise ConnectNotSupportedError(
+            "Eddyline rewrites query plans inside Spark's driver, which Spark Connect does not "
+            "let it reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+        )
+    raise TypeError(f"A Spark DataFrame is expected, not {type(df).__name__}.")

@@ -1,0 +1,55 @@
+"""User functions as PySpark pickles them: from bytes back to something to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.core.broadcast import Broadcast
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql.types import DataType
+
+UserCode = Callable[..., Any]
+
+
+def load(commands: Sequence[bytes]) -> tuple[UserCode, DataType]:
+    """Unpickle a chain of functions, innermost first; return it as one, with its return type.
+
+    The return type is the outermost function's. A function that PySpark found
+    too large for a command comes as a broadcast variable, which must have
+    reached this worker. Functions of a chain hand their values on unconverted.
+    """
+    functions, return_types = zip(*map(_load_one, commands), strict=True)
+    return reduce(_chain, functions), return_types[-1]
+
+
+def _load_one(command: bytes) -> tuple[UserCode, DataType]:
+    serializer = CPickleSerializer()
+    loaded = serializer.loads(command)
+    if isinstance(loaded, Broadcast):
+        loaded = serializer.loads(loaded.value)
+    function, return_type = loaded
+    return function, return_type
+
+
+def _chain(inner: UserCode, outer: UserCode) -> UserCode:
+    return lambda *values: outer(inner(*values))
+
+
+def bind_keywords(function: UserCode, keywords: Sequence[str | None]) -> UserCode:
+    """Return a function of positional arguments only, which passes some on by keyword.
+
+    ``keywords`` names each argument, None if it is positional; as in Spark's
+    SQL the positional ones come first.
+    """
+    names = [name for name in keywords if name is not None]
+    if not names:
+        return function
+    positional = len(keywords) - len(names)
+
+    def bound(*values: object) -> object:
+        by_name = dict(zip(names, values[positional:], strict=True))
+        return function(*values[:positional], **by_name)
+
+    return bound

@@ -1,0 +1,61 @@
+"""What runs in eddies, what was left to Spark, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.spark.claims import Left
+from eddyline.spark.filter_block import FilterBlock
+
+
+@dataclass(frozen=True, slots=True)
+class BlockExplanation:
+    """One filter block: its predicates, and the functions whose values it hands on."""
+
+    identity: str
+    predicates: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the block as a few lines of text."""
+        lines = [f"Block {self.identity}: in any order, as it pays,"]
+        lines.extend(f"  {predicate}" for predicate in self.predicates)
+        if self.outputs:
+            lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a DataFrame does with predicates over Python functions.
+
+    ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
+    adapted; ``left`` are the predicates that Spark runs as they are written.
+    ``str()`` gives readable text.
+    """
+
+    blocks: tuple[BlockExplanation, ...]
+    claimable: tuple[BlockExplanation, ...]
+    left: tuple[Left, ...]
+
+    def __str__(self) -> str:
+        """Return the whole explanation as text."""
+        sections = []
+        if self.blocks:
+            sections.append("Runs in eddies:\n" + _indented(*map(str, self.blocks)))
+        if self.claimable:
+            text = _indented(*map(str, self.claimable))
+            sections.append("Would run in eddies after eddyline.adapt:\n" + text)
+        if self.left:
+            sections.append("Left to Spark:\n" + _indented(*map(str, self.left)))
+        return "\n".join(sections) or "No predicate depends on a Python function."
+
+
+def explained(block: FilterBlock) -> BlockExplanation:
+    """Return what users want to know about a block."""
+    names = tuple(block.functions[call.function].name for call in block.outputs)
+    return BlockExplanation(block.identity, block.texts, names)
+
+
+def _indented(*texts: str) -> str:
+    return "\n".join(f"  {line}" for text in texts for line in text.splitlines())

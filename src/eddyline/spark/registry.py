@@ -1,0 +1,79 @@
+"""What was fused in a Spark context: the functions made, by block, and what their tasks report.
+
+Equal blocks share one function, byte for byte, so that Spark still recognizes
+equal parts of a plan (and exchanges only one of them), and so that they learn
+together. A block is found again in any DataFrame derived from an adapted one,
+by the bytes of its function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import Final, TypeVar
+from weakref import WeakKeyDictionary
+
+from pyspark import Accumulator, SparkContext
+
+from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.fused import (
+    Records,
+    RecordsParam,
+    RoutingOptions,
+    fused_command,
+    result_type,
+)
+from eddyline.spark.rewrite import FusedFunction
+
+# Blocks remembered at a time: each holds its user functions' pickles, mostly some
+# kilobytes. A block that was forgotten still runs; it is only no longer explained.
+_CAPACITY: Final = 1_000
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Registry:
+    """The fused functions of one Spark context."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
+        self._functions: OrderedDict[tuple[str, RoutingOptions], FusedFunction] = OrderedDict()
+        self._blocks: OrderedDict[bytes, FilterBlock] = OrderedDict()
+
+    def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
+        """Return the function of a block; the same one for an equal block and options."""
+        key = (block.identity, options)
+        function = self._functions.get(key)
+        if function is None:
+            command = fused_command(block, options, self.records)
+            function = FusedFunction(command, result_type(block).json())
+        _remember(self._functions, key, function)
+        _remember(self._blocks, _digest(function.command), block)
+        return function
+
+    def block_of(self, command: bytes) -> FilterBlock | None:
+        """Return the block whose fused function this is; None if it is unknown."""
+        return self._blocks.get(_digest(command))
+
+
+_registries: WeakKeyDictionary[SparkContext, Registry] = WeakKeyDictionary()
+
+
+def registry_of(context: SparkContext) -> Registry:
+    """Return the registry of a Spark context."""
+    registry = _registries.get(context)
+    if registry is None:
+        registry = _registries[context] = Registry(context)
+    return registry
+
+
+def _digest(command: bytes) -> bytes:
+    return hashlib.sha256(command).digest()
+
+
+def _remember(held: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
+    held[key] = value
+    held.move_to_end(key)
+    if len(held) > _CAPACITY:
+        held.popitem(last=False)

@@ -1,0 +1,788 @@
+"""DataFrames of every shape, each with the predicates that should run in blocks.
+
+A shape says what is claimed, one set of predicates a block; whatever is
+claimed, its rows must be those of plain Spark.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
+from pyspark.sql.functions import arrow_udf, col, lit, pandas_udf, udf
+from pyspark.sql.window import Window
+
+# Workers cannot import the tests, so the functions travel whole.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A DataFrame, and the predicates that should be claimed of it, a set for each block."""
+
+    build: Callable[[SparkSession], DataFrame]
+    blocks: tuple[frozenset[str], ...]
+
+    @property
+    def name(self) -> str:
+        return self.build.__name__
+
+
+SHAPES: list[Shape] = []
+
+
+def shape(
+    *blocks: set[str],
+) -> Callable[[Callable[[SparkSession], DataFrame]], Callable[[SparkSession], DataFrame]]:
+    """Add a shape; each set holds the predicates of one block, as text."""
+
+    def add(build: Callable[[SparkSession], DataFrame]) -> Callable[[SparkSession], DataFrame]:
+        SHAPES.append(Shape(build, tuple(frozenset(block) for block in blocks)))
+        return build
+
+    return add
+
+
+# ---------------------------------------------------------------- functions
+
+
+@udf("double")
+def score(x: int | None) -> float | None:
+    return None if x is None or x % 7 == 0 else (x * 37 % 100) / 100
+
+
+@udf("boolean")
+def good(x: int | None) -> bool | None:
+    return None if x is None else x % 3 != 0
+
+
+@udf("boolean")
+def short(text: str | None) -> bool | None:
+    return None if text is None else len(text) < 6
+
+
+@udf("int", useArrow=False)
+def plus(x: int | None) -> int | None:
+    return None if x is None else x + 1
+
+
+@udf("boolean", useArrow=False)
+def even(x: int | None) -> bool | None:
+    return None if x is None else x % 2 == 0
+
+
+@udf("string")
+def label(x: int | None) -> str | None:
+    return None if x is None else f"label-{x % 5}"
+
+
+@udf("boolean")
+def within(x: int | None, low: int = 3, high: int = 30) -> bool | None:
+    return None if x is None else low <= x <= high
+
+
+@udf("boolean")
+def late(moment: datetime.datetime | None) -> bool | None:
+    return None if moment is None else moment.hour >= 6
+
+
+@udf("timestamp")
+def hour_later(moment: datetime.datetime | None) -> datetime.datetime | None:
+    return None if moment is None else moment + datetime.timedelta(hours=1)
+
+
+@udf("decimal(10,2)")
+def price(amount: Decimal | None) -> Decimal | None:
+    return None if amount is None else amount * 2
+
+
+@udf("date")
+def next_day(day: datetime.date | None) -> datetime.date | None:
+    return None if day is None else day + datetime.timedelta(days=1)
+
+
+@udf("array<int>")
+def digits(x: int | None) -> list[int] | None:
+    return None if x is None else [int(digit) for digit in str(x)]
+
+
+@udf("struct<a:int,b:string>")
+def pair(x: int | None) -> tuple[int, str] | None:
+    return None if x is None else (x % 4, f"b{x}")
+
+
+@udf("boolean")
+def has(items: list[int] | None) -> bool | None:
+    return None if items is None else 3 in items
+
+
+@udf("boolean")
+def named(record: Any) -> bool | None:  # noqa: ANN401  # a Row
+    return None if record is None else record.n % 2 == 0
+
+
+@udf("double")
+def noise(x: int) -> float:
+    return float(x) / 50
+
+
+noise = noise.asNondeterministic()
+
+
+@udf("boolean")
+def always() -> bool:
+    return True
+
+
+@udf("boolean")
+def positive(x: float) -> bool:
+    return x > 0
+
+
+@pandas_udf("double")
+def halved(xs: pd.Series) -> pd.Series:
+    return xs / 2
+
+
+@pandas_udf("boolean")
+def small(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+    for xs in batches:
+        yield xs < 35
+
+
+@arrow_udf("long")
+def doubled(xs: pa.Array) -> pa.Array:
+    return pc.multiply(xs, 2)
+
+
+@arrow_udf("boolean")
+def big(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    for xs in batches:
+        yield pc.greater(xs, 5)
+
+
+@pandas_udf("double")
+def mean_of(xs: pd.Series) -> float:
+    return float(xs.mean())
+
+
+# ---------------------------------------------------------------- tables
+
+_COLUMNS = (
+    "id long, n int, x double, text string, day date, moment timestamp, amount decimal(10,2), "
+    "items array<int>, record struct<n:int,s:string>, local timestamp_ntz, raw binary"
+)
+
+
+def table(spark: SparkSession, rows: int = 48) -> DataFrame:
+    """Return a table with a column of each kind and NULLs in most of them."""
+    start = datetime.datetime(2024, 3, 30, 20, 0, tzinfo=datetime.UTC)
+
+    def row(i: int) -> tuple[object, ...]:
+        moment = start + datetime.timedelta(minutes=37 * i)
+        return (
+            i,
+            None if i % 11 == 0 else i % 13,
+            None if i % 10 == 1 else float("nan") if i % 10 == 2 else i / 4,
+            None if i % 9 == 0 else "ab" * (i % 5),
+            None if i % 8 == 0 else moment.date(),
+            None if i % 12 == 0 else moment,
+            None if i % 6 == 0 else Decimal(i) / 4,
+            None if i % 7 == 0 else [i % 4, i % 5],
+            None if i % 10 == 0 else (i, "s"),
+            None if i % 5 == 0 else moment.replace(tzinfo=None),
+            None if i % 4 == 0 else bytes([i]),
+        )
+
+    return spark.createDataFrame([row(i) for i in range(rows)], _COLUMNS)
+
+
+def other(spark: SparkSession) -> DataFrame:
+    """Return a second, smaller table to join with."""
+    return spark.createDataFrame(
+        [(i, i % 6, f"o{i}") for i in range(0, 40, 2)], "key long, grade int, note string"
+    )
+
+
+# ---------------------------------------------------------------- filters
+
+
+@shape({"score(id) > 0.3", "good(id)"})
+def two_filters(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(score("id") > 0.3).filter(good("id"))
+
+
+@shape({"score(id) > 0.3", "good(id)", "short(text)"})
+def one_conjunction(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((score("id") > 0.3) & good("id") & short("text"))
+
+
+@shape({"score(id) > 0.3", "plus(n) < 9", "halved(x) < 5.0", "doubled(id) > 8"})
+def four_kinds(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(
+        (score("id") > 0.3) & (plus("n") < 9) & (halved("x") < 5) & (doubled("id") > 8)
+    )
+
+
+@shape({"small(id)", "big(id)"})
+def iterators(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(small("id") & big("id"))
+
+
+@shape({"good(id) OR short(text)"})
+def a_disjunction(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") | short("text"))
+
+
+@shape({"(id < 10) OR good(id)"})
+def native_or_function(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((col("id") < 10) | good("id"))
+
+
+@shape({"((id < 10) OR good(id)) OR (n IS NULL)"})
+def natives_of_one_or(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((col("id") < 10) | good("id") | col("n").isNull())
+
+
+@shape({"(score(id) > 0.3) OR ((id > 20) AND short(text))", "even(id)"})
+def and_inside_or(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(((score("id") > 0.3) | ((col("id") > 20) & short("text"))) & even("id"))
+
+
+@shape({"NOT good(id)", "NOT short(text)"})
+def negations(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(~(good("id") | short("text")))
+
+
+@shape({"good(id)", "short(text)"})
+def a_native_conjunct_too(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & (col("id") > 12) & short("text"))
+
+
+@shape({"score(id) IS NOT NULL", "good(id) IS NULL"})
+def nulls(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(score("id").isNotNull() & good("n").isNull()).filter(
+        score("id").isNotNull()
+    )
+
+
+@shape({"score(id) > halved(x)", "plus(n) > n"})
+def functions_compared(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((score("id") > halved("x")) | lit(value=False)).filter(
+        plus("n") > col("n")
+    )
+
+
+@shape({"((score(id) * 2.0) + 1.0) > 1.5", "good(id)"})
+def arithmetic(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((score("id") * 2 + 1 > 1.5) & good("id"))
+
+
+@shape({"label(id) IN ('label-1', 'label-2')", "good(id)"})
+def membership(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(label("id").isin("label-1", "label-2") & good("id"))
+
+
+@shape({"plus(n)", "good(id)"})
+def membership_in_many(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(plus("n").isin(*range(2, 40, 3)) & good("id"))
+
+
+@shape({"coalesce(good(n), true)", "CASE WHEN even(id) THEN true ELSE short(text) END"})
+def conditionals(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(
+        F.coalesce(good("n"), lit(value=True)) & F.when(even("id"), lit(value=True)).otherwise(short("text"))
+    )
+
+
+@shape({"label(id) LIKE '%-3'", "startswith(label(id), 'label')"})
+def patterns(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(label("id").like("%-3") | label("n").startswith("label-2"))
+
+
+@shape({"next_day(day) > DATE '2024-03-31'", "good(id)"})
+def dates(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((next_day("day") > datetime.date(2024, 3, 31)) & good("id"))
+
+
+@shape({"good(id)", "good(n)"})
+def one_function_two_columns(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & good("n"))
+
+
+@shape()
+def one_function_one_column(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((score("id") > 0.2) & (score("id") < 0.8))
+
+
+@shape()
+def one_predicate(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id"))
+
+
+@shape()
+def no_filter(spark: SparkSession) -> DataFrame:
+    return table(spark).select("id", score("id"), good("id"))
+
+
+@shape()
+def no_function(spark: SparkSession) -> DataFrame:
+    return table(spark).filter("id > 3")
+
+
+# ---------------------------------------------------------------- arguments and results
+
+
+@shape({"good(plus(n))", "short(text)"})
+def nested_kinds(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good(plus("n")) & short("text"))
+
+
+@shape({"even(plus(n))", "short(text)"})
+def nested_of_one_kind(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(even(plus("n")) & short("text"))
+
+
+@shape({"even(plus(n))", "plus(n) > 4"})
+def nested_and_alone(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(even(plus("n")) & (plus("n") > 4)).withColumn("p", plus("n"))
+
+
+@shape({"good((plus(n) + 1))", "short(text)"})
+def arithmetic_between(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good(plus("n") + 1) & short("text"))
+
+
+@shape({"good((id + 1))", "short(concat(text, 'c'))"})
+def native_arguments(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good(col("id") + 1) & short(F.concat("text", lit("c"))))
+
+
+@shape({"within(id, 5, 20)", "good(id)"})
+def literal_arguments(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(within("id", lit(5), lit(20)) & good("id"))
+
+
+@shape({"within(id, high => 20, low => n)", "within(id)"})
+def keywords_and_defaults(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(within("id", high=lit(20), low=col("n")) & within("id"))
+
+
+@shape({"always()", "good(id)"})
+def no_argument(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(always() & good("id"))
+
+
+@shape({"late(moment)", "hour_later(moment) > TIMESTAMP '2024-03-31 02:00:00'"})
+def timestamps(spark: SparkSession) -> DataFrame:
+    moments = table(spark).filter(late("moment"))
+    later = hour_later("moment")
+    return moments.filter(later > F.to_timestamp(lit("2024-03-31 02:00:00"))).select("id", later)
+
+
+@shape({"price(amount) > 4.00", "good(id)"})
+def decimals(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((price("amount") > Decimal("4.00")) & good("id")).select(
+        "id", price("amount")
+    )
+
+
+@shape({"has(items)", "has(digits(id))"})
+def arrays(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(has("items") | has(digits("id"))).select("id", digits("id"))
+
+
+@shape({"named(record)", "good(record.n)"})
+def structs(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(named("record") & good("record.n"))
+
+
+@shape({"good(id)", "short(text)"})
+def a_struct_comes_back(spark: SparkSession) -> DataFrame:
+    both = table(spark).withColumn("p", pair("id")).filter(good("id") & short("text"))
+    return both.select("id", "p.a", "p.b")
+
+
+@shape({"good(id)", "short(text)"})
+def field_of_a_result(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((pair("id").a > 1) & good("id") & short("text")).select(
+        "id", pair("id").b
+    )
+
+
+@shape({"length(raw) IS NOT NULL"})
+def bytes_(spark: SparkSession) -> DataFrame:
+    size = udf(lambda raw: None if raw is None else len(raw) + raw[0], "int")
+    first = udf(lambda raw: None if raw is None else raw[:1], "binary")
+    return table(spark).filter((size("raw") > 12) & (first("raw") > lit(b"\x10")))
+
+
+@shape({"good(id)"})
+def local_times(spark: SparkSession) -> DataFrame:
+    shift = udf(lambda t: None if t is None else t + datetime.timedelta(hours=1), "timestamp_ntz")
+    return table(spark).filter(shift("local").isNotNull() & good("id")).select(shift("local"))
+
+
+@shape({"score(id) > 0.3", "good(id)"})
+def value_used_above(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter((score("id") > 0.3) & good("id"))
+    return kept.select("id", score("id").alias("s"), (score("id") + 1).alias("t"), label("id"))
+
+
+@shape({"s > 0.3"})
+def columns_added_on_the_way(spark: SparkSession) -> DataFrame:
+    added = table(spark).withColumn("s", score("id")).withColumn("u", col("s") * 2)
+    return added.filter("u > 0.6").withColumn("k", plus("n")).filter("k > 4").withColumn("v", col("k") + col("u"))
+
+
+@shape({"good(id)", "short(text)"})
+def a_constant_function_of_sql(spark: SparkSession) -> DataFrame:
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_short", short)
+    table(spark).createOrReplaceTempView("shaped")
+    return spark.sql("SELECT id, text FROM shaped WHERE sql_good(id) AND sql_short(text) AND id > 2")
+
+
+@shape({"known(n)", "good(id)"})
+def broadcast_variable(spark: SparkSession) -> DataFrame:
+    numbers = spark.sparkContext.broadcast({1, 3, 5, 7, 9})
+    others = spark.sparkContext.broadcast({2, 3, 4, 5})
+    known = udf(lambda n: n in numbers.value, "boolean").asDeterministic if False else udf(
+        lambda n: n in numbers.value, "boolean"
+    )
+    also = udf(lambda n: n in others.value, "boolean")
+    return table(spark).filter(known("n") & also("n"))
+
+
+@shape({"counted(id)", "good(id)"})
+def accumulator(spark: SparkSession) -> DataFrame:
+    calls = spark.sparkContext.accumulator(0)
+
+    def count(x: int) -> bool:
+        calls.add(1)
+        return x > 3
+
+    return table(spark).filter(udf(count, "boolean")("id") & good("id"))
+
+
+# ---------------------------------------------------------------- the plan around
+
+
+@shape({"good(id)", "short(text)"})
+def over_a_join(spark: SparkSession) -> DataFrame:
+    joined = table(spark).join(other(spark), col("id") == col("key"))
+    return joined.filter(good("grade") & short("text") | (col("note") == "o4")).filter(even("id"))
+
+
+@shape({"good(id)", "short(text)"}, {"even(key)", "short(note)"})
+def under_a_join(spark: SparkSession) -> DataFrame:
+    left = table(spark).filter(good("id") & short("text"))
+    return left.join(other(spark).filter(even("key") & short("note")), col("id") == col("key"))
+
+
+@shape({"good(id)", "short(note)"})
+def filters_of_both_sides_above(spark: SparkSession) -> DataFrame:
+    joined = table(spark).join(other(spark), col("id") == col("key"))
+    return joined.filter(good("id")).filter(short("note")).filter(even("grade"))
+
+
+@shape({"good(id)", "short(text)"})
+def outer_join(spark: SparkSession) -> DataFrame:
+    left = table(spark).filter(good("id") & short("text"))
+    return left.join(other(spark), col("id") == col("key"), "left").select("id", "note")
+
+
+@shape({"good(id)", "even(id)"})
+def semi_join(spark: SparkSession) -> DataFrame:
+    right = other(spark).filter(good("key") & even("key"))
+    return table(spark).join(right, col("id") == col("key"), "left_semi")
+
+
+@shape({"within(id, key)", "good(grade)"})
+def join_condition(spark: SparkSession) -> DataFrame:
+    return table(spark).limit(20).join(
+        other(spark).filter("key < 6"), within("id", "key") & good("grade")
+    )
+
+
+@shape({"good(id)", "even(id)"})
+def joined_with_itself(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & even("id")).select("id", "n")
+    return kept.alias("a").join(kept.alias("b"), col("a.n") == col("b.n")).select("a.id", "b.id")
+
+
+@shape({"good(id)", "even(id)"})
+def common_table_expression(spark: SparkSession) -> DataFrame:
+    table(spark).createOrReplaceTempView("shaped")
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_even", even)
+    return spark.sql(
+        "WITH kept AS (SELECT id, n FROM shaped WHERE sql_good(id) AND sql_even(id)) "
+        "SELECT a.id, b.n FROM kept a JOIN kept b ON a.n = b.n + 1"
+    )
+
+
+@shape({"good(id)", "short(text)"}, {"even(id)", "short(text)"})
+def union(spark: SparkSession) -> DataFrame:
+    rows = table(spark)
+    return rows.filter(good("id") & short("text")).union(rows.filter(even("id") & short("text")))
+
+
+@shape({"good(id)", "short(text)"})
+def aggregated(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & short("text"))
+    return kept.groupBy("text").agg(F.count("*"), F.sum("id"), F.max(score("id")))
+
+
+@shape({"good(total)", "short(text)"})
+def having(spark: SparkSession) -> DataFrame:
+    totals = table(spark).groupBy("text").agg(F.sum("id").alias("total"), F.max("x"))
+    return totals.filter(good("total") & even("total"))
+
+
+@shape({"good(id)", "short(text)"})
+def grouped_by_function(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & short("text"))
+    return kept.groupBy(label("id")).count()
+
+
+@shape({"good(id)", "short(text)"})
+def window_above(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & short("text"))
+    return kept.withColumn("r", F.row_number().over(Window.partitionBy("text").orderBy("id")))
+
+
+@shape({"good(r)", "short(text)"})
+def window_below(spark: SparkSession) -> DataFrame:
+    ranks = F.row_number().over(Window.partitionBy("text").orderBy("id"))
+    return table(spark).withColumn("r", ranks).filter(good("r") & even("r"))
+
+
+@shape({"good(id)", "short(text)"})
+def limit_below(spark: SparkSession) -> DataFrame:
+    return table(spark).orderBy("id").limit(20).filter(good("id") & short("text"))
+
+
+@shape({"good(id)", "short(text)"})
+def sorted_and_limited(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & short("text")).orderBy(col("id").desc()).limit(5)
+
+
+@shape({"good(id)", "even(id)"}, {"short(text)", "score(id) > 0.2"})
+def two_blocks_around_a_limit(spark: SparkSession) -> DataFrame:
+    some = table(spark).filter(good("id") & even("id")).orderBy("id").limit(12)
+    return some.filter(short("text") & (score("id") > 0.2))
+
+
+@shape({"good(n)", "even(n)"})
+def distinct(spark: SparkSession) -> DataFrame:
+    return table(spark).select("n").distinct().filter(good("n") & even("n"))
+
+
+@shape({"good(id)", "short(text)"})
+def exploded_above(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & short("text")).select("id", F.explode("items"))
+
+
+@shape({"good(item)", "short(text)"})
+def exploded_below(spark: SparkSession) -> DataFrame:
+    return table(spark).select("id", "text", F.explode("items").alias("item")).filter(
+        good("item") & short("text")
+    )
+
+
+@shape({"good(id)", "short(text)"})
+def subtracted(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & short("text")).select("id")
+    return kept.exceptAll(spark.range(10))
+
+
+@shape({"good(id)", "even(id)"})
+def scalar_subquery(spark: SparkSession) -> DataFrame:
+    table(spark).createOrReplaceTempView("shaped")
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_even", even)
+    return spark.sql(
+        "SELECT id FROM shaped WHERE id < "
+        "(SELECT max(id) - 3 FROM shaped WHERE sql_good(id) AND sql_even(id))"
+    )
+
+
+@shape({"good(id)", "even(id)"})
+def compared_with_a_subquery(spark: SparkSession) -> DataFrame:
+    table(spark).createOrReplaceTempView("shaped")
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_plus", plus)
+    return spark.sql(
+        "SELECT id FROM shaped WHERE sql_good(id) AND sql_plus(n) > (SELECT min(n) + 2 FROM shaped)"
+    )
+
+
+@shape({"good(id)", "even(id)"})
+def exists(spark: SparkSession) -> DataFrame:
+    table(spark).createOrReplaceTempView("shaped")
+    other(spark).createOrReplaceTempView("others")
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_even", even)
+    return spark.sql(
+        "SELECT id FROM shaped WHERE EXISTS "
+        "(SELECT 1 FROM others WHERE key = id AND sql_good(key) AND sql_even(grade))"
+    )
+
+
+@shape({"good(id)", "short(text)"})
+def over_a_cache(spark: SparkSession) -> DataFrame:
+    cached = table(spark).withColumn("p", plus("n")).cache()
+    return cached.filter(good("p") & short("text"))
+
+
+@shape({"good(id)", "short(text)"})
+def repartitioned(spark: SparkSession) -> DataFrame:
+    return table(spark).repartition(3, "text").filter(good("id") & short("text"))
+
+
+@shape({"good(id)", "short(text)"})
+def sampled(spark: SparkSession) -> DataFrame:
+    return table(spark).coalesce(1).sample(0.7, seed=3).filter(good("id") & short("text"))
+
+
+@shape({"good(id)", "short(text)"})
+def mapped_in_arrow(spark: SparkSession) -> DataFrame:
+    kept = table(spark).select("id", "text").filter(good("id") & short("text"))
+    return kept.mapInArrow(lambda batches: batches, "id long, text string")
+
+
+@shape({"good(id)", "short(text)"})
+def aggregated_in_pandas(spark: SparkSession) -> DataFrame:
+    kept = table(spark).filter(good("id") & short("text"))
+    return kept.groupBy("text").agg(mean_of("id"))
+
+
+@shape({"good(id)", "short(text)"})
+def hinted(spark: SparkSession) -> DataFrame:
+    kept = other(spark).filter(good("key") & even("grade"))
+    return table(spark).join(F.broadcast(kept), col("id") == col("key"))
+
+
+# ---------------------------------------------------------------- columns and tables
+
+
+@shape({"good(id)", "short(text)"})
+def names_twice(spark: SparkSession) -> DataFrame:
+    rows = table(spark).filter(good("id") & short("text"))
+    return rows.select("id", "text", col("n").alias("id"), col("x").alias("text"))
+
+
+@shape({"good(`a.b`)", "short(`c d`)"})
+def names_with_dots(spark: SparkSession) -> DataFrame:
+    rows = table(spark).select(col("id").alias("a.b"), col("text").alias("c d"), "record")
+    return rows.filter(good("`a.b`") & short("`c d`") & named("record"))
+
+
+@shape({"good(id)", "even(id)"})
+def a_thousand_columns(spark: SparkSession) -> DataFrame:
+    wide = spark.range(20).select("id", *(lit(i).alias(f"c{i}") + col("id") for i in range(1000)))
+    return wide.filter(good("id") & even("id") & (col("id") > 3))
+
+
+@shape({"good(id)", "short(text)"})
+def no_rows(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(col("id") > F.monotonically_increasing_id() + 10**12).filter(
+        good("id") & short("text")
+    )
+
+
+@shape({"good(id)", "even(id)"})
+def a_table_known_to_be_empty(spark: SparkSession) -> DataFrame:
+    return spark.range(0).filter(good("id") & even("id"))
+
+
+@shape({"good(col1)", "even(col1)"})
+def inline_table(spark: SparkSession) -> DataFrame:
+    return spark.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b'), (4, NULL), (NULL, 'c')").filter(
+        good("col1") & even("col1")
+    )
+
+
+@shape({"good(id)", "even(id)"})
+def no_column_needed(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & even("id")).select(lit(1).alias("one"))
+
+
+@shape({"good(id)", "even(id)"})
+def counted(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & even("id")).groupBy().count()
+
+
+@shape({"good(id)", "even(id)"})
+def aliased(spark: SparkSession) -> DataFrame:
+    return table(spark).alias("t").filter(good("t.id") & even("t.id")).select("t.*", "t.record.s")
+
+
+@shape({"good(id)", "even(id)"})
+def partitioned_away(spark: SparkSession) -> DataFrame:
+    """Return a DataFrame whose rows sit in one of many partitions."""
+    return spark.range(0, 64, 1, 8).filter("id < 8").filter(good("id") & even("id"))
+
+
+# ---------------------------------------------------------------- left to Spark, in part or wholly
+
+
+@shape()
+def not_deterministic(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(noise("id") > 0.2)
+
+
+@shape({"good(id)", "even(id)"})
+def deterministic_beside_not(spark: SparkSession) -> DataFrame:
+    return table(spark).filter((noise("id") > 0.2) & good("id") & even("id"))
+
+
+@shape()
+def random_condition(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & even("id") & (F.rand(3) < 2))
+
+
+@shape({"good(id)", "even(id)"})
+def not_understood_beside(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") & even("id") & (F.upper(label("id")) > "LABEL-2"))
+
+
+@shape({"good(id)", "even(id)"}, {"short(text)", "plus(n) > 4"})
+def a_barrier_between(spark: SparkSession) -> DataFrame:
+    """Return filters of alternating kinds, so that Spark evaluates them one after the other."""
+    kept = table(spark).filter(good("id") & even("id") & (F.upper(label("id")) > "LABEL-2"))
+    return kept.filter(positive(F.length(label("id")) / F.length("text")))
+
+
+@shape()
+def guarded_division(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good("id") | (lit(10) / (col("n") + 1) > 2) | (lit(1) / col("id") > 2))
+
+
+@shape({"good(id)", "even(id)"})
+def arguments_that_may_throw(spark: SparkSession) -> DataFrame:
+    return table(spark).filter(good(col("id") + 1) & even(col("id").cast("int")))
+
+
+@shape()
+def intervals(spark: SparkSession) -> DataFrame:
+    span = udf(lambda d: d.days > 1, "boolean")
+    gap = F.make_dt_interval(col("id"))
+    return table(spark).filter(span(gap) & good("id"))
+
+
+@shape({"good(id)", "even(id)"})
+def collated(spark: SparkSession) -> DataFrame:
+    text = F.collate(F.coalesce("text", lit("x")), "UTF8_LCASE")
+    return table(spark).filter(good("id") & even("id") & (text != "ABAB"))
