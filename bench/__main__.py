@@ -30,7 +30,8 @@ def main() -> int:
     spark = eddyline.session("eddyline-bench", master="local[2]")
     results = run(spark, chosen, options.turns, options.out)
     spark.stop()
-    print(f"targets missed: {sum(result.missed() is not None for result in results)} of {len(results)}")
+    missed = sum(result.missed() is not None for result in results)
+    print(f"targets missed: {missed} of {len(results)}")
     return 0
 
 

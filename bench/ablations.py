@@ -8,6 +8,7 @@ the cost of the best order of every stretch of rows (1 is clairvoyance).
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -108,12 +109,16 @@ def cases(rows: int) -> list[Case]:
     first = part < 0.5  # noqa: PLR2004 - half-way
     toggling = (part * 8).astype(int) % 2 == 0
 
-    def case(name: str, costs: Sequence[object], passes: Sequence[npt.NDArray[np.bool_]]) -> Case:
+    def case(name: str, costs: Sequence[object], passes: Sequence[object]) -> Case:
         wide = [np.broadcast_to(np.asarray(cost, dtype=float), rows) for cost in costs]
-        return Case(name, np.array(wide) * 1e-6, np.array(passes))
+        return Case(name, np.array(wide) * 1e-6, np.array(passes, dtype=np.bool_))
 
     return [
-        case("stationary", [50, 50, 5, 20], drawn < np.array([[0.9], [0.5], [0.8], [0.3]])),
+        case(
+            "stationary",
+            [50, 50, 5, 20],
+            [drawn[i] < bound for i, bound in enumerate((0.9, 0.5, 0.8, 0.3))],
+        ),
         case(
             "correlated",
             [20, 20, 20],
@@ -187,7 +192,7 @@ VARIANTS: Mapping[str, Callable[[], Policy]] = {
     "never forgets": with_window(NeverForget),
     "window of 200 visits": with_window(LastVisits),
     **{
-        f"policy {name}": (lambda name=name: make_policy(name))
+        f"policy {name}": functools.partial(make_policy, name)
         for name in PolicyName
         if name is not PolicyName.ADAPTIVE
     },

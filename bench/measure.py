@@ -36,9 +36,7 @@ class Turns:
         """Return contestant's time over opponent's (``plus`` seconds added), turn by turn."""
         ratios = [
             own / (other + plus)
-            for own, other in zip(
-                self.seconds[contestant], self.seconds[opponent], strict=True
-            )
+            for own, other in zip(self.seconds[contestant], self.seconds[opponent], strict=True)
         ]
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 

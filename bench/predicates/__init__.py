@@ -1,0 +1,1 @@
+"""Python predicates in Spark filters, against their opponents."""

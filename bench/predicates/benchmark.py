@@ -6,7 +6,7 @@ import dataclasses
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,12 @@ from bench.predicates.workload import Course, Workload
 
 CORES = 2
 """Cores of the measurement: as many as the data have partitions."""
+
+AT_MOST_OF_BARRIERS = 1.05
+AT_MOST_OF_PLAIN_IF_FREE = 1.10
+AT_MOST_OF_CLAIRVOYANT = 1.10
+AT_MOST_OF_PLAIN_IF_UNEQUAL = 1 / 2.5
+"""The targets, as Eddyline's time over the opponent's."""
 
 PLAIN, BARRIERS, EDDYLINE, TRANSPORT = "plain", "barriers", "eddyline", "transport"
 
@@ -54,16 +60,17 @@ class Result:
         """Return which target is missed, in words; None where all are met."""
         workload = self.workload
         changing = workload.course in (Course.FLIPPING, Course.DRIFTING)
-        if len(set(workload.costs)) > 1 and self.to_plain.median > 1 / 2.5:
+        if len(set(workload.costs)) > 1 and self.to_plain.median > AT_MOST_OF_PLAIN_IF_UNEQUAL:
             return "less than 2.5 times as fast as plain Spark"
         if not any(workload.costs):
-            return "above 1.10 of plain Spark" if self.to_plain.median > 1.10 else None
+            dear = self.to_plain.median > AT_MOST_OF_PLAIN_IF_FREE
+            return f"above {AT_MOST_OF_PLAIN_IF_FREE} of plain Spark" if dear else None
         if changing and self.to_barriers.median >= 1.0:
             return "not faster than the best static order"
-        if changing and self.to_clairvoyant.median > 1.10:
-            return "above 1.10 of the clairvoyant bound"
-        if workload.course is Course.STATIONARY and self.to_barriers.median > 1.05:
-            return "above 1.05 of the hand-ordered filters"
+        if changing and self.to_clairvoyant.median > AT_MOST_OF_CLAIRVOYANT:
+            return f"above {AT_MOST_OF_CLAIRVOYANT} of the clairvoyant bound"
+        if workload.course is Course.STATIONARY and self.to_barriers.median > AT_MOST_OF_BARRIERS:
+            return f"above {AT_MOST_OF_BARRIERS} of the hand-ordered filters"
         return None
 
     def to_dict(self) -> dict[str, object]:
@@ -81,7 +88,9 @@ class Result:
         }
 
 
-def measure(spark: SparkSession, workload: Workload, turns: int, tick: object) -> Result:
+def measure(
+    spark: SparkSession, workload: Workload, turns: int, tick: Callable[[], None]
+) -> Result:
     """Measure one workload; raises AssertionError where the contestants' answers differ."""
     order = workload.best_static_order()
     free = dataclasses.replace(workload, costs=(0.0,) * len(workload.costs))
@@ -94,28 +103,24 @@ def measure(spark: SparkSession, workload: Workload, turns: int, tick: object) -
     }
     answers: dict[str, int] = {}
 
-    def remembering(name: str) -> object:
-        def run() -> None:
-            answers[name] = contestants[name]()
+    def remembering(name: str, run: Callable[[], int]) -> Callable[[], None]:
+        def remember() -> None:
+            answers[name] = run()
 
-        return run
+        return remember
 
     taken = take_turns(
-        {name: remembering(name) for name in contestants},  # type: ignore[misc]
+        {name: remembering(name, run) for name, run in contestants.items()},
         turns=turns,
-        progress=tick,  # type: ignore[arg-type]
+        progress=tick,
     )
     if len(set(answers.values())) != 1:
         message = f"{workload.name}: the answers differ: {answers}"
         raise AssertionError(message)
-    return Result(
-        workload, taken, workload.clairvoyant_seconds(CORES), order, answers[EDDYLINE]
-    )
+    return Result(workload, taken, workload.clairvoyant_seconds(CORES), order, answers[EDDYLINE])
 
 
-def run(
-    spark: SparkSession, workloads: Sequence[Workload], turns: int, out: Path
-) -> list[Result]:
+def run(spark: SparkSession, workloads: Sequence[Workload], turns: int, out: Path) -> list[Result]:
     """Measure all workloads, print the table, write the JSON file."""
     results: list[Result] = []
     with Progress(

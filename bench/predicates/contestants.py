@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-import eddyline
 from bench.predicates.workload import PARTITIONS, Workload
+from eddyline import adapt
 
 NO_REORDERING = (
     "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
@@ -26,7 +26,7 @@ def rows(spark: SparkSession, workload: Workload) -> DataFrame:
     )
 
 
-def predicates(workload: Workload) -> list[F.Column]:
+def predicates(workload: Workload) -> list[Column]:
     """Return the predicates as a user would write them."""
     return [
         F.udf(workload.function(i), "boolean")(F.col(f"u{i}"), F.col("place"))
@@ -55,12 +55,10 @@ def plain(spark: SparkSession, workload: Workload) -> Callable[[], int]:
 
 def adapted(spark: SparkSession, workload: Workload) -> Callable[[], int]:
     """Return the same query through ``eddyline.adapt``."""
-    return lambda: count(eddyline.adapt(natural(spark, workload)))
+    return lambda: count(adapt(natural(spark, workload)))
 
 
-def barriers(
-    spark: SparkSession, workload: Workload, order: tuple[int, ...]
-) -> Callable[[], int]:
+def barriers(spark: SparkSession, workload: Workload, order: tuple[int, ...]) -> Callable[[], int]:
     """Return the hand-ordered query: one filter after the other, each a stage of its own.
 
     Spark would evaluate all predicates before the first filter. An expert keeps

@@ -182,11 +182,7 @@ def spread(predicates: int) -> tuple[float, ...]:
 
 def workloads(seconds: float) -> list[Workload]:
     """Return all workloads, sized so that plain Spark takes about ``seconds`` of calls."""
-    found = [
-        Workload(
-            "20 µs/50 % and 5 µs/10 %", _rows(25.0, seconds), (20.0, 5.0), (0.5, 0.1)
-        )
-    ]
+    found = [Workload("20 µs/50 % and 5 µs/10 %", _rows(25.0, seconds), (20.0, 5.0), (0.5, 0.1))]
     for predicates, cost, course in itertools.product((2, 4, 8), (0.0, 5.0, 50.0, 500.0), Course):
         total = max(cost, 0.3) * predicates
         found.append(

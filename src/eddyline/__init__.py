@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 from eddyline.errors import EddylineError
 
 if TYPE_CHECKING:
+    from eddyline.spark.adapt import adapt, explain
+    from eddyline.spark.reporting import report
     from eddyline.spark.session import session
 
-__all__ = ["EddylineError", "session"]
+__all__ = ["EddylineError", "adapt", "explain", "report", "session"]
 
 # Public names that need Spark, and where they live. They are imported on first
 # use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.
-_ON_FIRST_USE = {"session": "eddyline.spark.session"}
+_ON_FIRST_USE = {
+    "adapt": "eddyline.spark.adapt",
+    "explain": "eddyline.spark.adapt",
+    "report": "eddyline.spark.reporting",
+    "session": "eddyline.spark.session",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import Row
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from eddyline.query.expressions import (
@@ -41,8 +42,6 @@ from eddyline.query.expressions import (
 from eddyline.spark.column_types import arrow_type, spark_type
 from eddyline.spark.filter_block import FilterBlock, FunctionKind, UserFunction
 from eddyline.spark.rewrite import FusedFunction
-
-Row = tuple[Any, ...]
 
 
 def fuse(block: FilterBlock) -> FusedFunction:
@@ -90,15 +89,22 @@ def loaded(function: UserFunction) -> Callable[..., object]:
     """Return a user function as one over plain values."""
     steps = [CloudPickleSerializer().loads(command)[0] for command in function.commands]
     types = [arrow_type(text, "UTC") for text in function.argument_types]
+    plain_types = [spark_type(text) for text in function.argument_types]
 
     def columns(values: tuple[object, ...]) -> list[Any]:
         arrays = [pa.array([value], kind) for value, kind in zip(values, types, strict=True)]
         arrow = function.kind in {FunctionKind.ARROW, FunctionKind.ARROW_ITERATOR}
         return arrays if arrow else [array.to_pandas() for array in arrays]
 
+    def rows(values: tuple[object, ...]) -> list[object]:
+        return [
+            Row(**value) if isinstance(kind, StructType) and isinstance(value, dict) else value
+            for value, kind in zip(values, plain_types, strict=True)
+        ]
+
     def call(*values: object) -> object:
         plain = function.kind in {FunctionKind.PICKLED, FunctionKind.ARROW_BATCHED}
-        given: Any = list(values) if plain else columns(values)
+        given: Any = rows(values) if plain else columns(values)
         if function.kind in {FunctionKind.ARROW_ITERATOR, FunctionKind.PANDAS_ITERATOR}:
             result: Any = iter([given[0] if len(given) == 1 else tuple(given)])
             for step in steps:
@@ -121,7 +127,7 @@ def loaded(function: UserFunction) -> Callable[..., object]:
 
 
 def evaluate(  # noqa: C901, PLR0911, PLR0912  # a case an operator
-    expression: Expression, row: Row, functions: list[Callable[..., object]]
+    expression: Expression, row: tuple[Any, ...], functions: list[Callable[..., object]]
 ) -> Any:  # noqa: ANN401  # a value of any type
     """Return the value of an expression for one row; None is NULL."""
 

@@ -12,7 +12,7 @@ from eddyline.errors import EddylineError
 from eddyline.spark import catalyst
 from eddyline.spark.blocks import Rewriting, rewrite_plan
 from eddyline.spark.chains import fused_commands
-from eddyline.spark.claims import DeclineReason, Left
+from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import Plan
 from eddyline.spark.chains import Chain, read_chain
-from eddyline.spark.claims import Left, judge
+from eddyline.spark.claims import judge, left_to_chance
+from eddyline.spark.decline import Left
 from eddyline.spark.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.rewrite import Fuse, rebuild
 
@@ -53,6 +54,9 @@ class _Walk:
             return plan
         chain = read_chain(plan)
         if not chain.run:
+            if chain.breaker is not None:
+                lower = read_chain(catalyst.children(plan)[0])
+                self.left.extend(left_to_chance(chain.breaker, lower))
             return self._over_rewritten(plan)
         below = self.rewrite(chain.below)
         rebuilt = self._over(chain, below)

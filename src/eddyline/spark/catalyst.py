@@ -124,7 +124,7 @@ def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     the original, and a hint on top of the original stays on top.
     """
     analyzed = original._jdf.queryExecution().analyzed()
-    java = _class(_LOGICAL + "Project")(analyzed.output(), plan.java)
+    java = _class(_LOGICAL + "Project")(_as_analyzed(analyzed, plan.java), plan.java)
     if analyzed.nodeName() == "ResolvedHint":
         java = analyzed.withNewChildren(_seq([java]))
     # The parts were analyzed already, and some nodes that the optimizer makes are
@@ -133,6 +133,21 @@ def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     session = original.sparkSession
     datasets = _class("org.apache.spark.sql.classic.Dataset")
     return ClassicDataFrame(datasets.ofRows(session._jsparkSession, java), session)
+
+
+def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the analyzed output, column by column, in terms of the optimized plan's."""
+    if analyzed.outputSet().subsetOf(optimized.outputSet()):
+        return analyzed.output()
+    # The optimizer renamed some, as where it inlines a common table expression twice.
+    known = optimized.outputSet()
+    columns = zip(_in_python(analyzed.output()), _in_python(optimized.output()), strict=True)
+    return _seq(
+        column
+        if known.contains(column)
+        else attribute_like(CatalystExpression(column), CatalystExpression(given)).java
+        for column, given in columns
+    )
 
 
 # ---------------------------------------------------------------- plans

@@ -11,8 +11,7 @@ with handles into the JVM; :mod:`eddyline.spark.claims` decides about it and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
@@ -132,8 +131,9 @@ class Chain:
 
     Without links nothing is evaluated in it. ``run`` are all nodes of the run from
     the top down, whether they matter or not, and ``below`` is the node after them.
-    ``unstable`` are the attributes of the base that
-    non-deterministic functions gave, with the names of these functions.
+    ``unstable`` are the attributes of the base that non-deterministic functions
+    gave, with these functions. ``breaker`` is a filter whose condition is not
+    deterministic, where that is why ``top`` is in no chain.
     """
 
     top: Plan
@@ -141,7 +141,8 @@ class Chain:
     links: tuple[Link, ...]
     run: tuple[Plan, ...]
     below: Plan
-    unstable: dict[ExpressionId, str]
+    unstable: Mapping[ExpressionId, Tree]
+    breaker: FilterLink | None = None
 
     def above(self, position: int) -> Chain:
         """Return the chain that starts at the first evaluation from link ``position`` on."""
@@ -161,7 +162,8 @@ def read_chain(top: Plan) -> Chain:
     """
     links: list[Link] = []
     run: list[Plan] = []
-    unstable: dict[ExpressionId, str] = {}
+    unstable: dict[ExpressionId, Tree] = {}
+    breaker: FilterLink | None = None
     base = plan = top
     while not unstable:
         link, deterministic = _read_link(plan)
@@ -173,15 +175,17 @@ def read_chain(top: Plan) -> Chain:
         elif isinstance(link, EvaluationLink):
             link, base, unstable = _split(link, below)
         else:
+            breaker = link if isinstance(link, FilterLink) and not run else None
             break
         links.append(link)
         run.append(plan)
         plan = below
     in_order = tuple(reversed(links))
-    from_evaluation = _from_evaluation(in_order)
+    # Over functions that are not deterministic every filter is of interest to `explain`.
+    from_evaluation = in_order if unstable else _from_evaluation(in_order)
     if skipped := len(in_order) - len(from_evaluation):
         base = in_order[skipped - 1].plan
-    return Chain(top, base, from_evaluation, tuple(run), plan, unstable)
+    return Chain(top, base, from_evaluation, tuple(run), plan, unstable, breaker)
 
 
 def _read_link(plan: Plan) -> tuple[Link | None, bool]:
@@ -218,13 +222,13 @@ def _parsed(expression: object) -> CatalystNode:
 
 def _split(
     link: EvaluationLink, below: Plan
-) -> tuple[EvaluationLink, Plan, dict[ExpressionId, str]]:
+) -> tuple[EvaluationLink, Plan, dict[ExpressionId, Tree]]:
     """Split off what is not deterministic: into a node of its own, right over ``below``."""
     unstable = [i for i in link.indexes if not catalyst.is_deterministic(link.functions[i].handle)]
-    names = {link.results[i].identity: str(link.functions[i].node.fields["name"]) for i in unstable}
+    functions = {link.results[i].identity: link.functions[i] for i in unstable}
     stable = tuple(i for i in link.indexes if i not in unstable)
     base = catalyst.evaluation_of(link.plan, unstable, below) if stable else link.plan
-    return replace(link, indexes=stable), base, names
+    return replace(link, indexes=stable), base, functions
 
 
 def _from_evaluation(links: tuple[Link, ...]) -> tuple[Link, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddyline.spark.claims import Left
+from eddyline.spark.decline import Left
 from eddyline.spark.filter_block import FilterBlock
 
 

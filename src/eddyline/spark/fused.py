@@ -31,8 +31,8 @@ from eddyline.engine.policies.adaptive import Change as PolicyChange
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.report.merging import merge
-from eddyline.report.records import (
+from eddyline.reports.merging import compacted, merge_by_block
+from eddyline.reports.records import (
     Change,
     ChangedQuantity,
     FunctionRecord,
@@ -57,6 +57,12 @@ class RoutingOptions:
 
     policy: str = "adaptive"
     seed: int = 0
+    run: int = 0  # tells the records of one `adapt` from those of another
+
+
+def record_key(block: FilterBlock, options: RoutingOptions) -> str:
+    """Return the key under which the tasks of a block report."""
+    return f"{options.run}/{block.identity}"
 
 
 class RecordsParam(AccumulatorParam[Records]):
@@ -68,10 +74,7 @@ class RecordsParam(AccumulatorParam[Records]):
 
     def addInPlace(self, value1: Records, value2: Records) -> Records:  # noqa: N802 - PySpark's name
         """Merge two tasks' records."""
-        for block, record in value2.items():
-            held = value1.get(block)
-            value1[block] = record if held is None else merge(held, record)
-        return value1
+        return merge_by_block(value1, value2)
 
 
 def result_type(block: FilterBlock) -> StructType:
@@ -117,7 +120,7 @@ class FusedFilter:
                 yield task.filter(columns)
         finally:
             task.close()
-            self._records.add({self._block.identity: task.record()})
+            self._records.add({record_key(self._block, self._options): task.record()})
 
 
 class _Task:
@@ -177,7 +180,7 @@ class _Task:
     def record(self) -> TaskRecord:
         """Return what this task did."""
         statistics = self._eddy.statistics()
-        return TaskRecord(
+        record = TaskRecord(
             block=self._block.identity,
             rows_in=statistics.rows_in,
             rows_out=statistics.rows_out,
@@ -191,6 +194,7 @@ class _Task:
             changes=tuple(self._changes_noticed),
             worker=str(os.getpid()),
         )
+        return compacted(record)  # a long task has thousands of batches, each a slice
 
     def _calls(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
         records = []

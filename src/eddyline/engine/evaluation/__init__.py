@@ -7,9 +7,9 @@ from eddyline.engine.evaluation.failures import (
     Condition,
     UnsupportedExpressionError,
 )
+from eddyline.engine.evaluation.families import is_floating, is_integer, is_text
 from eddyline.engine.evaluation.preparation import evaluate, prepare
 from eddyline.engine.evaluation.program import Program
-from eddyline.engine.evaluation.strings import is_text
 from eddyline.engine.evaluation.support import supported, type_of
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "arithmetic_type",
     "cast_never_fails",
     "evaluate",
+    "is_floating",
+    "is_integer",
     "is_text",
     "prepare",
     "supported",

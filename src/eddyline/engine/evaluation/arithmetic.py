@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.evaluation.failures import ArithmeticFailure, Condition
+from eddyline.engine.evaluation.families import is_floating, is_integer
 from eddyline.engine.evaluation.overflow import overflows, overflows_alone
 from eddyline.engine.evaluation.program import Errors, Program, Run, true_mask
 from eddyline.engine.evaluation.strict import Operand, binary, unary, without_errors
@@ -46,7 +47,7 @@ _MOST_DIGITS = 38  # of a decimal, in Spark and in Arrow's decimal128
 
 def arithmetic(operator: ArithmeticOperator, operands: tuple[Program, ...], *, ansi: bool) -> Run:
     """Prepare an operator over operands of types that :func:`arithmetic_fault` accepts."""
-    checked = ansi and pa.types.is_integer(operands[0].type)
+    checked = ansi and is_integer(operands[0].type)
     if operator in UNARY:
         kernel = _WRAPPING[operator]
         if checked:
@@ -84,11 +85,9 @@ def arithmetic_type(
         return _decimal_type(operator, operands)
     if set(operands) != {first}:
         return None
-    if pa.types.is_float64(first):
-        return first
-    if operator is ArithmeticOperator.DIVIDE:
+    if operator is ArithmeticOperator.DIVIDE and not pa.types.is_float64(first):
         return None  # Spark divides doubles and decimals only
-    return first if pa.types.is_signed_integer(first) or pa.types.is_float32(first) else None
+    return first if is_integer(first) or is_floating(first) else None
 
 
 def _decimal_type(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.evaluation.failures import ArithmeticFailure, Condition
+from eddyline.engine.evaluation.families import is_floating, is_integer, is_text
 from eddyline.engine.evaluation.program import Errors, Program, Run
 from eddyline.engine.evaluation.strict import UnaryKernel, unary
 from eddyline.engine.vector import NO_ERRORS
@@ -25,8 +26,8 @@ def cast(operand: Program, target: pa.DataType, *, ansi: bool) -> Run:
     source = operand.type
     if source == target:
         return operand.run
-    if pa.types.is_signed_integer(target):
-        if pa.types.is_floating(source):
+    if is_integer(target):
+        if is_floating(source):
             return unary(operand, _truncation(target, ansi=ansi))
         if ansi and not cast_never_fails(source, target):
             return unary(operand, lambda values: _narrowed(values, target))
@@ -46,7 +47,7 @@ def cast_fault(source: pa.DataType, target: pa.DataType) -> str | None:
     """Return why a cast is not computed here, or None if it is."""
     if source == target or cast_never_fails(source, target):
         return None
-    if pa.types.is_signed_integer(target) and _is_number(source):
+    if is_integer(target) and (is_integer(source) or is_floating(source)):
         return None
     return f"cast of {source} to {target}"
 
@@ -55,21 +56,21 @@ def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a cast is computed here and has a result for every value in every mode."""
     if source == target:
         return True
-    if pa.types.is_signed_integer(source):
+    if is_integer(source):
         return (
-            _is_floating(target)
+            is_floating(target)
             or pa.types.is_boolean(target)
-            or _is_text(target)
-            or (pa.types.is_signed_integer(target) and source.bit_width <= target.bit_width)
+            or is_text(target)
+            or (is_integer(target) and source.bit_width <= target.bit_width)
             or (
                 pa.types.is_decimal128(target)
                 and target.precision - target.scale >= _DIGITS[source.bit_width]
             )
         )
     if pa.types.is_boolean(source):
-        return pa.types.is_signed_integer(target) or _is_floating(target) or _is_text(target)
-    if _is_floating(source):
-        return _is_floating(target) or pa.types.is_boolean(target)
+        return is_integer(target) or is_floating(target) or is_text(target)
+    if is_floating(source):
+        return is_floating(target) or pa.types.is_boolean(target)
     if pa.types.is_decimal128(source):
         return bool(pa.types.is_float64(target)) or (
             pa.types.is_decimal128(target)
@@ -77,18 +78,6 @@ def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
             and source.precision - source.scale <= target.precision - target.scale
         )
     return False
-
-
-def _is_floating(a_type: pa.DataType) -> bool:
-    return bool(pa.types.is_float32(a_type) or pa.types.is_float64(a_type))
-
-
-def _is_number(a_type: pa.DataType) -> bool:
-    return bool(pa.types.is_signed_integer(a_type)) or _is_floating(a_type)
-
-
-def _is_text(a_type: pa.DataType) -> bool:
-    return bool(pa.types.is_string(a_type) or pa.types.is_large_string(a_type))
 
 
 def _nearest_doubles(decimals: pa.Array) -> pa.Array:

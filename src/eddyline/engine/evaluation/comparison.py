@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.engine.evaluation.families import is_floating
 from eddyline.engine.evaluation.program import Program, Run, with_nulls
 from eddyline.engine.evaluation.strict import Operand, binary, merged, without_errors
 from eddyline.engine.vector import Scope, Vector
@@ -37,23 +38,6 @@ _MIRRORED = {
 }
 
 
-def is_comparable(operand_type: pa.DataType) -> bool:
-    """Return whether values of a type are compared here exactly as Spark compares them."""
-    return bool(
-        pa.types.is_boolean(operand_type)
-        or pa.types.is_signed_integer(operand_type)
-        or pa.types.is_float32(operand_type)
-        or pa.types.is_float64(operand_type)
-        or pa.types.is_decimal128(operand_type)
-        or pa.types.is_date32(operand_type)
-        or pa.types.is_string(operand_type)
-        or pa.types.is_large_string(operand_type)
-        or pa.types.is_binary(operand_type)
-        or pa.types.is_large_binary(operand_type)
-        or (pa.types.is_timestamp(operand_type) and operand_type.unit == "us")
-    )
-
-
 def comparison(operator: ComparisonOperator, left: Program, right: Program) -> Run:
     """Prepare a comparison of two operands of one comparable type."""
     if operator is ComparisonOperator.NULL_SAFE_EQUAL:
@@ -63,7 +47,7 @@ def comparison(operator: ComparisonOperator, left: Program, right: Program) -> R
 
 def equality(operand_type: pa.DataType) -> _Kernel:
     """Return the kernel of ``=`` over two arrays of a type."""
-    return _equal if pa.types.is_floating(operand_type) else pc.equal
+    return _equal if is_floating(operand_type) else pc.equal
 
 
 def _null_safe_equality(left: Program, right: Program) -> Run:
@@ -84,7 +68,7 @@ def _null_safe_equality(left: Program, right: Program) -> Run:
 
 def _kernel(operator: ComparisonOperator, left: Program, right: Program) -> _Kernel:
     """Choose the kernel, for floating point by what is known of a constant operand."""
-    if not pa.types.is_floating(left.type):
+    if not is_floating(left.type):
         return _ARROW_KERNELS[operator]
     if _is_number(right.constant):
         return _against_number(operator)

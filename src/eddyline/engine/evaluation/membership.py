@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.evaluation.comparison import equality
+from eddyline.engine.evaluation.families import is_floating
 from eddyline.engine.evaluation.program import Positions, Program, Run, null_mask, true_mask
 from eddyline.engine.evaluation.strict import unary
 from eddyline.engine.vector import NO_ERRORS, Scope, Vector
@@ -19,7 +20,7 @@ def among_literals(operand: Program, options: tuple[Literal, ...]) -> Run:
     choices = pa.array(
         [option.value for option in options if option.value is not None], operand.type
     )
-    floating = pa.types.is_floating(operand.type)
+    floating = is_floating(operand.type)
     lookup = pc.SetLookupOptions(value_set=_positive_zeros(choices) if floating else choices)
     is_in = pc.get_function("is_in")
 

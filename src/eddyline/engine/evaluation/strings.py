@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.evaluation.program import Program, Run
@@ -15,11 +14,6 @@ _MATCHERS = {
     StringTest.ENDS_WITH: pc.ends_with,
     StringTest.CONTAINS: pc.match_substring,
 }
-
-
-def is_text(operand_type: pa.DataType) -> bool:
-    """Return whether a type is a string type."""
-    return bool(pa.types.is_string(operand_type) or pa.types.is_large_string(operand_type))
 
 
 def string_match(test: StringTest, operand: Program, needle: str) -> Run:

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from eddyline.engine.evaluation.arithmetic import arithmetic_fault
 from eddyline.engine.evaluation.casts import cast_fault
-from eddyline.engine.evaluation.comparison import is_comparable
-from eddyline.engine.evaluation.strings import is_text, pattern_fault
+from eddyline.engine.evaluation.families import is_comparable, is_floating, is_text
+from eddyline.engine.evaluation.strings import pattern_fault
 from eddyline.query.expressions import (
     And,
     Argument,
@@ -94,8 +94,7 @@ def _comparison_fault(_: Comparison | In, types: Types) -> str | None:
 
 
 def _nan_fault(_: IsNaN, types: Types) -> str | None:
-    floating = pa.types.is_float32(types[0]) or pa.types.is_float64(types[0])
-    return None if floating else f"isnan of {types[0]}"
+    return None if is_floating(types[0]) else f"isnan of {types[0]}"
 
 
 def _like_fault(node: Like, types: Types) -> str | None:

@@ -6,7 +6,7 @@ flat types take a shorter way to the same values.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, Final
@@ -17,7 +17,7 @@ from pyspark.sql import types
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_type
 
-from eddyline.spark.calling.row_function import Reader, call_rows
+from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.spark.filter_block import SessionSettings
 
 _NUMBERS: Final = (
@@ -92,7 +92,7 @@ def _local_times(column: pa.Array) -> list[Any] | None:
     known = instants.drop_null().to_numpy()
     if not ((known >= _FIRST.astype(int)) & (known <= _LAST.astype(int))).all():
         return None
-    local = datetime.datetime.fromtimestamp
+    local = dt.datetime.fromtimestamp
     return [
         # PySpark's way over an aware datetime never tells the second of two equal local
         # times apart (fold=1), so neither does this one.
@@ -140,21 +140,13 @@ class ArrowWriter:
                     return self._cast(results)
                 except Exception:  # noqa: BLE001, S110 - likewise
                     pass
-        return self._one_by_one(results, errors)
+        return write_one_by_one(results, errors, self._write_one, self.arrow_type)
 
     def _cast(self, results: list[Any]) -> pa.Array:
         return pa.array(results).cast(target_type=self.arrow_type, safe=self._safe)
 
-    def _one_by_one(self, results: list[Any], errors: dict[int, Exception]) -> pa.Array:
-        parts = []
-        for row, result in enumerate(results):
-            try:
-                try:
-                    part = pa.array([result], type=self.arrow_type)
-                except pa.ArrowInvalid:
-                    part = self._cast([result])
-            except Exception as error:  # noqa: BLE001 - whatever Spark would fail with
-                errors[row] = error
-                part = pa.nulls(1, self.arrow_type)
-            parts.append(part)
-        return pa.concat_arrays(parts)
+    def _write_one(self, result: Any) -> pa.Array:  # noqa: ANN401 - anything may be returned
+        try:
+            return pa.array([result], type=self.arrow_type)
+        except pa.ArrowInvalid:
+            return self._cast([result])

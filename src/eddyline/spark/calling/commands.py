@@ -26,9 +26,9 @@ def load(commands: Sequence[bytes]) -> tuple[UserCode, DataType]:
 
 def _load_one(command: bytes) -> tuple[UserCode, DataType]:
     serializer = CPickleSerializer()
-    loaded = serializer.loads(command)
+    loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]
     if isinstance(loaded, Broadcast):
-        loaded = serializer.loads(loaded.value)
+        loaded = serializer.loads(loaded.value)  # type: ignore[no-untyped-call]
     function, return_type = loaded
     return function, return_type
 

@@ -35,6 +35,8 @@ class Writer(Protocol):
 class RowFunction:
     """A function called once for each row."""
 
+    vectorized = False
+
     def __init__(self, function: UserCode, readers: Sequence[Reader], write: Writer) -> None:
         """Make it of its parts; ``readers`` are one for each argument of ``function``."""
         self._function = function
@@ -44,9 +46,7 @@ class RowFunction:
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         """Call the function for each of ``rows`` rows, in order."""
         try:
-            arguments = [
-                read(column) for read, column in zip(self._readers, columns, strict=True)
-            ]
+            arguments = [read(column) for read, column in zip(self._readers, columns, strict=True)]
         except Exception as error:  # noqa: BLE001 - e.g. a date beyond Python's; nothing is called yet
             return self._row_by_row(columns, rows, error)
         errors: dict[int, Exception] = {}
@@ -98,3 +98,25 @@ def call_rows(
                 )
                 results.append(None)
     return results
+
+
+def write_one_by_one(
+    results: Sequence[Any],
+    errors: dict[int, Exception],
+    write: Callable[[Any], pa.Array],
+    arrow_type: pa.DataType,
+) -> pa.Array:
+    """Return a column of results that cannot be written together.
+
+    ``write`` makes a column of one result; what it raises becomes that row's error.
+    """
+    parts = []
+    for row, result in enumerate(results):
+        part = pa.nulls(1, arrow_type)
+        if row not in errors:
+            try:
+                part = write(result)
+            except Exception as error:  # noqa: BLE001 - whatever Spark would fail with
+                errors[row] = error
+        parts.append(part)
+    return pa.concat_arrays(parts)

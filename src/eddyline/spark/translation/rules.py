@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-import pyarrow as pa
-
 from eddyline.engine.evaluation import (
     arithmetic_type,
     cast_never_fails,
+    is_floating,
+    is_integer,
     is_text,
     supported,
     type_of,
@@ -112,7 +112,7 @@ def _at_least_non_nulls(translator: Translator, node: CatalystNode, path: Path) 
     tests: list[Expression] = []
     for operand in operands:
         present: Expression = Not(IsNull(operand))
-        if pa.types.is_floating(type_of(operand)):
+        if is_floating(type_of(operand)):
             present = And((present, Not(IsNaN(operand))))
         tests.append(present)
     if len(tests) == 1:
@@ -200,7 +200,7 @@ def _arithmetic(operator: ArithmeticOperator) -> Rule:
         if result is None:
             raise RefusedError(f"{operator} of {', '.join(map(str, types))}")
         divides = operator in (ArithmeticOperator.DIVIDE, ArithmeticOperator.REMAINDER)
-        may_fail = divides or pa.types.is_integer(result)
+        may_fail = divides or is_integer(result)
         ansi = may_fail and _raises(translator, node, path, divides=divides)
         return Arithmetic(operator, operands, result, ansi)
 

@@ -1,0 +1,118 @@
+"""Makes a user's Python functions callable from Spark's SQL."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import importlib.util
+import sys
+import types
+import typing
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from eddyline.app.failures import UsageError
+from eddyline.app.invocation import FunctionSource
+from eddyline.app.script_errors import where_it_failed
+from eddyline.app.spark_errors import essence
+
+# As Spark infers types from Python's values; Spark's own `int` and `float` are narrower.
+_SQL_TYPES: dict[object, str] = {
+    bool: "boolean",
+    int: "bigint",
+    float: "double",
+    str: "string",
+    bytes: "binary",
+    Decimal: "decimal(38,18)",
+    datetime.date: "date",
+    datetime.datetime: "timestamp",
+    datetime.timedelta: "interval day to second",
+}
+
+
+def check_module(source: FunctionSource) -> None:
+    """Raise :class:`UsageError` if there is no such module; a check that imports nothing of it."""
+    top = source.module.partition(".")[0]
+    if top not in sys.modules and importlib.util.find_spec(top) is None:
+        raise UsageError(_missing(top))
+
+
+def register(spark: SparkSession, source: FunctionSource) -> None:
+    """Import a function and let queries call it by its name.
+
+    What was made by ``@udf``, ``@pandas_udf`` or ``@arrow_udf`` stays as it is.
+    A plain function returns the type that was given, or else that of its
+    annotation. Raises :class:`UsageError` if it cannot be found, or cannot be a
+    user-defined function.
+    """
+    function = _imported(source)
+    name = f"{source.module}:{source.function}"
+    if hasattr(function, "asNondeterministic"):  # PySpark's own test for a UDF
+        if source.return_type is not None:
+            raise UsageError(f"--udf {name} says what it returns already; leave the type out")
+        return_type = None
+    else:
+        return_type = source.return_type or _annotated(function, name)
+    try:
+        spark.udf.register(source.function, function, return_type)
+    except PySparkException as error:
+        raise UsageError(f"--udf {name} cannot be used: {essence(error)}") from error
+
+
+def _imported(source: FunctionSource) -> Callable[..., Any]:
+    try:
+        module = importlib.import_module(source.module)
+    except (Exception, SystemExit) as error:
+        parts = source.module.split(".")
+        above = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+        if isinstance(error, ModuleNotFoundError) and error.name in above:
+            raise UsageError(_missing(str(error.name))) from error
+        raise UsageError(
+            f"--udf: the module {source.module} cannot be imported: {where_it_failed(error)}"
+        ) from error
+    function = getattr(module, source.function, None)
+    if function is None:
+        raise UsageError(f"--udf: the module {source.module} has no function {source.function}")
+    if not callable(function) or isinstance(function, type):
+        raise UsageError(f"--udf: {source.module}:{source.function} is not a function")
+    return typing.cast("Callable[..., Any]", function)
+
+
+def _missing(module: str) -> str:
+    return f"--udf: there is no module {module}, neither in this folder nor installed"
+
+
+def _annotated(function: Callable[..., Any], name: str) -> str:
+    try:
+        annotation = typing.get_type_hints(function).get("return")
+    except Exception:  # a name in an annotation that does not exist, or worse  # noqa: BLE001
+        annotation = None
+    sql_type = _sql_type(annotation)
+    if sql_type is None:
+        raise UsageError(
+            f"--udf: what {name} returns is not known; annotate it, or add Spark's type as in "
+            f"{name}:boolean"
+        )
+    return sql_type
+
+
+def _sql_type(annotation: object) -> str | None:
+    """Return Spark's type for an annotation, None if there is none.
+
+    >>> _sql_type(int), _sql_type(str | None), _sql_type(list[float]), _sql_type(object)
+    ('bigint', 'string', 'array<double>', None)
+    """
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in {typing.Union, types.UnionType}:
+        options = [each for each in inner if each is not type(None)]
+        return _sql_type(options[0]) if len(options) == 1 else None
+    if origin is list or origin is dict:
+        parts = [_sql_type(each) for each in inner]
+        if None in parts:
+            return None
+        return f"{'array' if origin is list else 'map'}<{','.join(map(str, parts))}>"
+    return _SQL_TYPES.get(annotation)

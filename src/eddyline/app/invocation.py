@@ -1,0 +1,78 @@
+"""What the user asked for on the command line, as frozen data: one class a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """``--table NAME=PATH``: a file, a folder of files, or an address that Spark can read."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSource:
+    """``--udf MODULE:FUNCTION[:TYPE]``; the type is Spark's, None where it was not given."""
+
+    module: str
+    function: str
+    return_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An SQL query, and where its tables and its Python functions come from."""
+
+    sql: str
+    tables: tuple[TableSource, ...] = ()
+    functions: tuple[FunctionSource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A user's Python file that binds a DataFrame to ``name``."""
+
+    path: Path
+    name: str = "df"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlInvocation:
+    """``eddyline sql``: run a query.
+
+    ``limit`` is the number of rows to print or to write, None for all. ``plain``
+    leaves the query to Spark. ``output`` and ``report`` are files to write.
+    """
+
+    query: Query
+    limit: int | None
+    plain: bool = False
+    output: Path | None = None
+    report: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainInvocation:
+    """``eddyline explain``: tell what would run in eddies."""
+
+    subject: Query | Script
+
+
+@dataclass(frozen=True, slots=True)
+class DemoInvocation:
+    """``eddyline demo``: race plain Spark.
+
+    ``runs`` is the number of runs of each side, ``sample`` the number of flights
+    to take, None for all, and ``out`` the report to write.
+    """
+
+    runs: int
+    sample: int | None
+    out: Path
+
+
+Invocation = SqlInvocation | ExplainInvocation | DemoInvocation

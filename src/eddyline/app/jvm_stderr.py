@@ -1,0 +1,49 @@
+"""Keeps one line of the JVM's own off the terminal.
+
+Spark starts Java with an incubator module, and Java announces that on stderr
+before it reads any setting: there is no option to silence it. So the JVM gets a
+pipe for its stderr, and all that comes out of it is handed on but for that line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from threading import Thread
+
+_ANNOUNCEMENT = b"WARNING: Using incubator modules:"
+_STDERR = 2
+
+
+@contextmanager
+def jvm_announcement_dropped() -> Iterator[None]:
+    """Give processes that start inside the block a stderr that drops the line.
+
+    This process goes on writing to its own stderr, inside the block and after.
+    """
+    own = os.dup(_STDERR)
+    reader, writer = os.pipe()
+    os.dup2(writer, _STDERR)
+    os.close(writer)
+    # A daemon, since the pipe stays open for as long as the JVM lives.
+    Thread(target=_hand_on, args=(reader, os.dup(own)), daemon=True).start()
+    encoding = sys.stderr.encoding
+    with os.fdopen(own, "w", buffering=1, encoding=encoding, errors="backslashreplace") as mine:
+        try:
+            with redirect_stderr(mine):
+                yield
+        finally:
+            mine.flush()
+            os.dup2(own, _STDERR)
+
+
+def _hand_on(reader: int, target: int) -> None:
+    with os.fdopen(reader, "rb") as lines:
+        for line in lines:
+            if line.startswith(_ANNOUNCEMENT):
+                continue
+            written = 0
+            while written < len(line):
+                written += os.write(target, line[written:])

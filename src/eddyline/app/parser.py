@@ -1,0 +1,281 @@
+"""What the command line accepts. Imports nothing large, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from eddyline.app.invocation import (
+    DemoInvocation,
+    ExplainInvocation,
+    FunctionSource,
+    Invocation,
+    Query,
+    Script,
+    SqlInvocation,
+    TableSource,
+)
+from eddyline.app.output_kind import OutputKind
+
+SHOWN_ROWS = 20
+"""Rows that ``eddyline sql`` prints unless told otherwise, as many as ``DataFrame.show``."""
+
+_DESCRIPTION = """\
+Run the Python predicates of Spark queries in an eddy: which one comes first is
+decided, and decided anew, while the query runs.
+"""
+
+_EXAMPLES = """\
+examples:
+  eddyline demo
+  eddyline sql --table flights=flights.parquet --udf rules:is_late:boolean \\
+      "SELECT * FROM flights WHERE is_late(dep_delay)"
+  eddyline explain job.py
+"""
+
+_DEMO_EXAMPLES = """\
+examples:
+  eddyline demo
+  eddyline demo --runs 1 --out /tmp/flights.html
+  eddyline demo --sample 50000
+"""
+
+_SQL_EXAMPLES = """\
+examples:
+  print the first 20 rows, and how they were routed:
+      eddyline sql --table t=orders.parquet --udf rules:is_odd:boolean \\
+          "SELECT * FROM t WHERE is_odd(id) AND amount > 100"
+  two tables, functions with annotations, all rows into a file:
+      eddyline sql --table o=orders.csv --table c=customers.json \\
+          --udf rules:score --udf rules:is_odd --output suspicious.parquet \\
+          "SELECT o.* FROM o JOIN c USING (customer) WHERE score(text) > 0.5 AND is_odd(id)"
+  the same without eddies, to compare:
+      eddyline sql --plain --table t=orders.parquet --udf rules:is_odd:boolean \\
+          "SELECT * FROM t WHERE is_odd(id)"
+
+RULES.PY is looked for in the current folder first.
+"""
+
+_EXPLAIN_EXAMPLES = """\
+examples:
+  eddyline explain job.py
+  eddyline explain job.py --name suspicious
+  eddyline explain --sql "SELECT * FROM t WHERE is_odd(id) AND is_late(day)" \\
+      --table t=orders.parquet --udf rules:is_odd:boolean --udf rules:is_late:boolean
+"""
+
+
+class _Parser(ArgumentParser):
+    """Answers a mistake with one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only now, since that takes longer than all the rest."""
+
+    def __call__(
+        self,
+        parser: ArgumentParser,
+        namespace: Namespace,  # noqa: ARG002 - argparse's protocol
+        values: object,  # noqa: ARG002
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415 - see above
+
+        sys.stdout.write(f"eddyline {version('eddyline')}\n")
+        parser.exit()
+
+
+def parse(arguments: Sequence[str] | None = None) -> Invocation:
+    """Return what the arguments ask for, by default those of this process.
+
+    Ends the process by SystemExit: with 0 after ``--help`` and ``--version``,
+    with 2 and one line on stderr after a mistake.
+    """
+    parser = _parser()
+    namespace = parser.parse_args(arguments)
+    if namespace.command is None:
+        parser.error("a command is needed: demo, sql or explain")
+    if namespace.command == "demo":
+        return DemoInvocation(namespace.runs, namespace.sample, namespace.out)
+    if namespace.command == "sql":
+        return _sql_invocation(namespace)
+    return _explain_invocation(namespace)
+
+
+def _sql_invocation(namespace: Namespace) -> SqlInvocation:
+    limit = namespace.limit
+    if limit is None and namespace.output is None:
+        limit = SHOWN_ROWS
+    if namespace.plain and namespace.report is not None:
+        namespace.parser.error("--plain runs no eddy, so there is nothing for --report to show")
+    if namespace.output is not None and namespace.output == namespace.report:
+        namespace.parser.error("--output and --report name the same file")
+    query = _query(namespace, namespace.query)
+    return SqlInvocation(query, limit or None, namespace.plain, namespace.output, namespace.report)
+
+
+def _explain_invocation(namespace: Namespace) -> ExplainInvocation:
+    if (namespace.script is None) == (namespace.sql is None):
+        namespace.parser.error("either a script or --sql is needed, and not both")
+    if namespace.sql is not None:
+        if namespace.name is not None:
+            namespace.parser.error("--name belongs to a script, not to --sql")
+        return ExplainInvocation(_query(namespace, namespace.sql))
+    if namespace.table or namespace.udf:
+        namespace.parser.error("--table and --udf belong to --sql; a script makes its own")
+    return ExplainInvocation(Script(namespace.script, namespace.name or "df"))
+
+
+def _query(namespace: Namespace, sql: str) -> Query:
+    if not sql.strip():
+        namespace.parser.error("the query is empty")
+    for what, names in (
+        ("table", [source.name.lower() for source in namespace.table]),
+        ("function", [source.function.lower() for source in namespace.udf]),
+    ):
+        for name in names:
+            if names.count(name) > 1:
+                namespace.parser.error(f"there are two {what}s named {name}")
+    return Query(sql, tuple(namespace.table), tuple(namespace.udf))
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="eddyline",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+
+    demo = _command(commands, "demo", "race plain Spark on real flights", _DEMO_EXAMPLES)
+    demo.add_argument(
+        "--runs", type=_positive, default=3, metavar="N", help="runs of each side (default: 3)"
+    )
+    demo.add_argument(
+        "--sample", type=_positive, metavar="ROWS", help="take only so many flights (default: all)"
+    )
+    demo.add_argument(
+        "--out",
+        type=Path,
+        default=Path("eddyline-demo.html"),
+        metavar="FILE.html",
+        help="where the report goes (default: eddyline-demo.html)",
+    )
+
+    sql = _command(commands, "sql", "run an SQL query over files and print the rows", _SQL_EXAMPLES)
+    sql.add_argument("query", metavar="QUERY", help="a SELECT in Spark's SQL")
+    _add_sources(sql)
+    sql.add_argument(
+        "--limit",
+        type=_natural,
+        metavar="N",
+        help=f"print only so many rows, 0 for all (default: {SHOWN_ROWS}; with --output: all)",
+    )
+    sql.add_argument("--plain", action="store_true", help="leave the query to Spark: no eddies")
+    sql.add_argument(
+        "--output",
+        type=_output,
+        metavar="FILE",
+        help="write the rows to FILE.parquet, .csv or .json (lines) instead of printing them",
+    )
+    sql.add_argument(
+        "--report", type=Path, metavar="FILE.html", help="write the routing report as a web page"
+    )
+
+    explain = _command(
+        commands, "explain", "tell what would run in eddies, and why not", _EXPLAIN_EXAMPLES
+    )
+    explain.add_argument(
+        "script",
+        nargs="?",
+        type=Path,
+        metavar="FILE.py",
+        help="a script that makes a DataFrame named df; `spark` is there already",
+    )
+    explain.add_argument("--name", help="the name of the DataFrame in the script (default: df)")
+    explain.add_argument("--sql", metavar="QUERY", help="a query instead of a script")
+    _add_sources(explain)
+    return parser
+
+
+def _command(
+    commands: argparse._SubParsersAction[_Parser], name: str, summary: str, examples: str
+) -> _Parser:
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=examples,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(parser=parser)
+    return parser
+
+
+def _add_sources(parser: _Parser) -> None:
+    parser.add_argument(
+        "--table",
+        type=_table,
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="a table: a .parquet, .csv (with a header) or .json file, or a folder of them",
+    )
+    parser.add_argument(
+        "--udf",
+        type=_function,
+        action="append",
+        default=[],
+        metavar="MODULE:FUNCTION[:TYPE]",
+        help="a Python function for the query; TYPE is Spark's name of what it returns, and can "
+        "be left out for functions with an annotation and for those made by @udf",
+    )
+
+
+def _table(text: str) -> TableSource:
+    name, sign, path = text.partition("=")
+    if not sign or not path:
+        raise ArgumentTypeError(f"{text!r} is not of the form NAME=PATH")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise ArgumentTypeError(f"{name!r} cannot be the name of a table")
+    return TableSource(name, path)
+
+
+def _function(text: str) -> FunctionSource:
+    module, _, rest = text.partition(":")
+    function, sign, return_type = rest.partition(":")  # a struct's type has colons of its own
+    names = [*module.split("."), function]
+    if not all(name.isidentifier() for name in names) or (sign and not return_type.strip()):
+        raise ArgumentTypeError(f"{text!r} is not of the form MODULE:FUNCTION[:TYPE]")
+    return FunctionSource(module, function, return_type.strip() or None)
+
+
+def _output(text: str) -> Path:
+    path = Path(text)
+    if OutputKind.of(path) is None:
+        kinds = ", ".join(f".{kind}" for kind in OutputKind)
+        raise ArgumentTypeError(f"{text!r} must end in one of {kinds}")
+    return path
+
+
+def _natural(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"{text!r} is not a number of rows")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _natural(text)
+    if not number:
+        raise ArgumentTypeError("0 is too few")
+    return number

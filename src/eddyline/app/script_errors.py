@@ -1,0 +1,39 @@
+"""What went wrong in a user's Python file, and in which of its lines, in one line."""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, PythonException
+
+import eddyline
+from eddyline.app.spark_errors import essence
+from eddyline.app.user_traceback import user_traceback
+
+_INSTALLED = (
+    str(Path(eddyline.__file__).parent),
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    "<",  # frozen modules
+)
+
+
+def where_it_failed(error: BaseException) -> str:
+    """Return the error, after the file and the line of the user's that it came from."""
+    if isinstance(error, SyntaxError):  # stands in no frame
+        return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
+    message = _message(error)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(_INSTALLED):
+            return f"{frame.filename}, line {frame.lineno}: {message}"
+    return message
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, PythonException):  # of a Python function of the user's
+        return user_traceback(str(error)).splitlines()[-1]
+    if isinstance(error, (PySparkException, Py4JJavaError)):
+        return essence(error)
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")

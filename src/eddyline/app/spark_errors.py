@@ -1,0 +1,85 @@
+"""What of Spark's errors a user needs: what happened and where, without classes, plans and stacks."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
+
+from eddyline.app.failures import RunError, UsageError
+from eddyline.app.user_traceback import user_traceback
+
+# PySpark logs errors about queries a second time, as JSON, through these loggers.
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
+_FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)
+_JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_END = re.compile(r"\s*(?:SQLSTATE: \w{5}|\n\s*at |\n== SQL|\n\nDriver stack|\n\nJVM stack).*", re.DOTALL)
+_POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
+
+
+def silence_loggers() -> None:
+    """Keep PySpark from logging what is raised, and told, anyway."""
+    for name in _LOGGERS:
+        logging.getLogger(name).disabled = True
+
+
+def explained(
+    error: PySparkException | Py4JJavaError, tables: Sequence[str] = ()
+) -> UsageError | RunError:
+    """Return the error of ours that says what Spark's error says.
+
+    A query that Spark does not understand is the user's mistake; all else went
+    wrong while the query ran. ``tables`` are those that the query can name.
+    """
+    if isinstance(error, PythonException):
+        return RunError("a Python function failed\n" + user_traceback(str(error)))
+    if isinstance(error, ParseException):
+        return UsageError(f"the SQL does not parse: {essence(error)}")
+    if isinstance(error, AnalysisException):
+        return UsageError(_mistake(error, tables) + _place(error))
+    return RunError(f"the query failed: {essence(error)}")
+
+
+def essence(error: PySparkException | Py4JJavaError) -> str:
+    """Return what happened, and where in the query if that is known, in one line."""
+    return _what(error) + _place(error)
+
+
+def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:
+    condition = error.getCondition()
+    parameters = error.getMessageParameters() or {}
+    if condition == "TABLE_OR_VIEW_NOT_FOUND":
+        name = parameters["relationName"].replace("`", "")
+        known = f"the tables are {', '.join(tables)}" if tables else "name one by --table NAME=PATH"
+        return f"there is no table {name}; {known}"
+    if condition == "UNRESOLVED_ROUTINE":
+        name = parameters["routineName"].replace("`", "")
+        return f"there is no function {name}; name one of yours by --udf MODULE:FUNCTION"
+    return _what(error)
+
+
+def _what(error: PySparkException | Py4JJavaError) -> str:
+    text = _text(error)
+    for noise in (_FAILURE_IN_TASK, _JAVA_CLASS, _CONDITION, _END):
+        text = noise.sub("", text, count=1)
+    return " ".join(text.split()).rstrip(".") or type(error).__name__
+
+
+def _place(error: PySparkException | Py4JJavaError) -> str:
+    found = _POSITION.search(_text(error))
+    if found is None:
+        return ""
+    # "pos" counts from 0, "position" from 1
+    column = int(found[3]) + (0 if found[2] else 1)
+    return f" (line {found[1]}, column {column})"
+
+
+def _text(error: PySparkException | Py4JJavaError) -> str:
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getMessage())
+    return str(error)

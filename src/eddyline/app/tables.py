@@ -1,0 +1,132 @@
+"""Makes a user's files readable as tables of Spark's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from glob import glob
+from itertools import islice
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.app.failures import UsageError
+from eddyline.app.invocation import TableSource
+from eddyline.app.spark_errors import essence
+
+# Files of a folder that are looked at to tell its kind: all of them, if there are no millions.
+_LOOKED_AT = 10_000
+
+
+class TableKind(StrEnum):
+    """The kinds of file that can be read, by the names that Spark's readers have."""
+
+    PARQUET = "parquet"
+    CSV = "csv"  # with a header
+    JSON = "json"  # one object a line, or one array of objects
+
+
+_ENDINGS = {
+    ".parquet": TableKind.PARQUET,
+    ".csv": TableKind.CSV,
+    ".json": TableKind.JSON,
+    ".jsonl": TableKind.JSON,
+    ".ndjson": TableKind.JSON,
+}
+_COMPRESSIONS = frozenset({".bz2", ".gz"})  # that Spark opens by the ending
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that was found: ``path`` is absolute or an address, ``array`` tells JSON's form."""
+
+    name: str
+    path: str
+    kind: TableKind
+    array: bool = False
+
+
+def find_table(source: TableSource) -> Table:
+    """Return what a source stands for, without reading it.
+
+    Raises :class:`UsageError` for what is missing or of no known kind. Whether
+    an address (``s3a://…``) leads anywhere is left for Spark to find out.
+    """
+    if "://" in source.path:
+        return Table(source.name, source.path, _only_kind(source, [Path(source.path)]))
+    path = Path(source.path).expanduser().absolute()
+    found = [path] if path.exists() else [Path(match) for match in sorted(glob(str(path)))]
+    if not found:
+        raise UsageError(f"table {source.name}: there is no file {source.path}")
+    files = list(islice(_files(found), _LOOKED_AT))
+    if not files:
+        raise UsageError(f"table {source.name}: the folder {source.path} is empty")
+    kind = _only_kind(source, files)
+    array = kind is TableKind.JSON and _starts_array(files[0])
+    return Table(source.name, str(path), kind, array)
+
+
+def create_view(spark: SparkSession, table: Table) -> None:
+    """Let queries use a table by its name; raise :class:`UsageError` if it cannot be read."""
+    try:
+        frame = _read(spark, table)
+    except PySparkException as error:
+        raise UsageError(
+            f"table {table.name}: {table.path} cannot be read as {table.kind}: {essence(error)}"
+        ) from error
+    if table.kind is TableKind.JSON and "_corrupt_record" in frame.columns:
+        raise UsageError(
+            f"table {table.name}: {table.path} holds something else than JSON objects, one a line "
+            "or all in one array"
+        )
+    frame.createOrReplaceTempView(table.name)
+
+
+def drop_views(spark: SparkSession, tables: Sequence[Table]) -> None:
+    """Take the tables away again."""
+    for table in tables:
+        spark.catalog.dropTempView(table.name)
+
+
+def _read(spark: SparkSession, table: Table) -> DataFrame:
+    if table.kind is TableKind.PARQUET:
+        return spark.read.parquet(table.path)
+    if table.kind is TableKind.CSV:
+        # A quote inside quotes is doubled, as everywhere but in Spark's default.
+        return spark.read.csv(table.path, header=True, inferSchema=True, escape='"')
+    return spark.read.json(table.path, multiLine=table.array)
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    """Return the files at some paths and below, but for those that Spark leaves out."""
+    for path in paths:
+        inside = (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        for file in inside:
+            if not file.name.startswith(("_", ".")):
+                yield file
+
+
+def _only_kind(source: TableSource, files: Sequence[Path]) -> TableKind:
+    kinds = {_kind(file) for file in files}
+    kind = kinds.pop()
+    if kinds or kind is None:
+        what = "holds files of several kinds" if kinds else "is of no kind that can be read"
+        raise UsageError(
+            f"table {source.name}: {source.path} {what}; "
+            f"the known endings are {', '.join(_ENDINGS)}"
+        )
+    return kind
+
+
+def _kind(file: Path) -> TableKind | None:
+    endings = [ending.lower() for ending in file.suffixes]
+    while endings and endings[-1] in _COMPRESSIONS:
+        endings.pop()
+    return _ENDINGS.get(endings[-1]) if endings else None
+
+
+def _starts_array(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(1_000).lstrip().startswith(b"[")

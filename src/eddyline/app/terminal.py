@@ -1,0 +1,41 @@
+"""Where a command writes: rows to stdout, everything else to stderr.
+
+Both look the same without colours; colours and animation appear on terminals only.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+# A pipe has no width. Reports read well at this one; rows are never cut in a pipe.
+_PIPED_WIDTH = 100
+
+
+def chatter() -> Console:
+    """Return the console on stderr: progress, reports, errors."""
+    return _console(stderr=True)
+
+
+def results() -> Console:
+    """Return the console on stdout: rows and explanations."""
+    return _console(stderr=False)
+
+
+def complain(message: str) -> None:
+    """Print an error to stderr; a line is never broken, so that a script can read it."""
+    first, _, rest = message.partition("\n")
+    console = chatter()
+    console.print(
+        Text.assemble(("eddyline: error: ", "bold red"), first), soft_wrap=True, highlight=False
+    )
+    if rest:
+        console.print(Text(rest), soft_wrap=True, highlight=False)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PIPED_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False)

@@ -1,0 +1,102 @@
+"""The report as dictionaries, lists, strings and numbers that JSON can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from typing import Any
+
+from eddyline.reports.block_report import BlockReport
+from eddyline.reports.records import (
+    Change,
+    FunctionRecord,
+    Order,
+    PredicateRecord,
+    TaskRecord,
+)
+
+FORMAT = 1
+"""Goes up when a key changes its meaning or vanishes; new keys may come without notice."""
+
+
+def as_dict(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the report as plain data; the keys are described at ``RoutingReport.to_dict``."""
+    return {
+        "format": FORMAT,
+        "blocks": [
+            {
+                "title": block.title,
+                "policy": block.policy,
+                "seed": block.seed,
+                "predicates": list(block.predicates),
+                "run": None if block.record is None else _run(block.record),
+            }
+            for block in blocks
+        ],
+        "left": [{"what": what, "why": why} for what, why in left],
+    }
+
+
+def _run(record: TaskRecord) -> dict[str, Any]:
+    return {
+        "block": record.block,
+        "tasks": record.tasks,
+        "rows_in": record.rows_in,
+        "rows_out": record.rows_out,
+        "seconds": record.seconds,
+        "work_seconds": record.work_seconds,
+        "routing_seconds": record.routing_seconds,
+        "decisions": record.decisions,
+        "calls": record.calls,
+        "calls_possible": record.calls_possible,
+        "calls_avoided": record.calls_avoided,
+        "seconds_spared": record.seconds_spared,
+        "predicates": [_predicate(predicate) for predicate in record.predicates],
+        "functions": [_function(function) for function in record.functions],
+        "orders": _shares(record.order_rows),
+        "slices": [
+            {
+                "start": piece.start,
+                "end": piece.end,
+                "rows": piece.rows,
+                "orders": _shares(piece.shares),
+            }
+            for piece in record.orders
+        ],
+        "changes": [_change(change) for change in record.changes],
+        "changes_dropped": record.changes_dropped,
+    }
+
+
+def _predicate(predicate: PredicateRecord) -> dict[str, Any]:
+    return asdict(predicate) | {
+        "selectivity": predicate.selectivity,
+        "seconds_per_row": predicate.seconds_per_row,
+        "nested": [_predicate(disjunct) for disjunct in predicate.nested],
+    }
+
+
+def _function(function: FunctionRecord) -> dict[str, Any]:
+    return asdict(function) | {
+        "avoided": function.avoided,
+        "seconds_spared": function.seconds_spared,
+    }
+
+
+def _shares(shares: Sequence[tuple[Order, int]]) -> list[dict[str, Any]]:
+    return [{"order": list(order), "rows": rows} for order, rows in shares]
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "when": change.when,
+        "predicate": change.predicate,
+        "quantity": change.quantity.value,
+        "old": _finite(change.old),
+        "new": _finite(change.new),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None  # JSON has no infinity

@@ -1,0 +1,175 @@
+"""Writing SVG: elements, text, the palette, and what makes a picture accessible.
+
+Colours are written as plain attributes, so that a picture is right wherever it
+is shown, and as classes, so that a page around it can override them (CSS wins
+over attributes): ``ink``, ``muted``, ``grid``, ``paper``, ``rest``, and ``c0``
+to ``c5`` for the series.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from html import escape
+from math import cos, pi, sin
+
+from eddyline.reports.wording import one_line, shortened
+
+# Okabe and Ito's colours, told apart with every common colour blindness,
+# without yellow and black, which vanish on white and on dark paper.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+REST = "#b4b9c0"  # "other" series, and what did not happen
+INK = "#1b1f24"
+MUTED = "#59636e"
+GRID = "#dde1e6"
+PAPER = "#ffffff"
+
+FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+FONT_SIZE = 13.0
+TITLE_SIZE = 15.0
+# Markers tell series apart without colour: corners and turn (in degrees) of each.
+_MARKERS = ((16, 0), (4, 45), (3, -90), (4, 0), (3, 90), (5, -90))
+_MARKER_RADIUS = 4.2
+_MEAN_GLYPH = 0.56  # width of a mean letter in these fonts, as a part of the font size
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """Estimate the width of a text in pixels, rather too wide than too narrow."""
+    return len(text) * size * _MEAN_GLYPH
+
+
+def fitted(text: str, width: float, size: float = FONT_SIZE) -> str:
+    """Cut a text so that its estimated width is at most ``width`` pixels."""
+    return shortened(text, max(int(width / (size * _MEAN_GLYPH)), 1))
+
+
+def colour(series: int | None) -> tuple[str, str]:
+    """Class and colour of a series by its number, which wraps around; None is the rest."""
+    if series is None:
+        return "rest", REST
+    series %= len(PALETTE)
+    return f"c{series}", PALETTE[series]
+
+
+def number(value: float) -> str:
+    """Write a coordinate with two decimals at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+@dataclass(slots=True)
+class Drawing:
+    """A picture of ``width`` by ``height`` pixels that elements are added to, back to front.
+
+    ``title`` names it and ``description`` says what is to be seen, for those
+    who do not see it.
+    """
+
+    width: float
+    height: float
+    title: str
+    description: str
+    _parts: list[str] = field(default_factory=list)
+
+    def rectangle(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        look: tuple[str, str],
+        hint: str = "",
+    ) -> None:
+        """Add a filled rectangle; ``look`` is class and colour, ``hint`` is shown on hovering."""
+        css, fill = look
+        place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+        self._parts.append(_hinted(f'<rect class="f-{css}" fill="{fill}" {place}', "rect", hint))
+
+    def area(
+        self, points: list[tuple[float, float]], look: tuple[str, str], hint: str = ""
+    ) -> None:
+        """Add a filled shape, edged by a thin line of paper that parts it from its neighbours."""
+        css, fill = look
+        head = (
+            f'<path class="f-{css} edge" fill="{fill}" stroke="{PAPER}" stroke-width="0.75" '
+            f'd="{_path([points])}Z"'
+        )
+        self._parts.append(_hinted(head, "path", hint))
+
+    def line(
+        self,
+        pieces: list[list[tuple[float, float]]],
+        look: tuple[str, str],
+        *,
+        thickness: float = 1.0,
+        dash: str = "",
+        hint: str = "",
+    ) -> None:
+        """Add a line, possibly broken into several pieces; ``dash`` is SVG's dash array."""
+        css, stroke = look
+        dashes = f' stroke-dasharray="{dash}"' if dash else ""
+        head = (
+            f'<path class="s-{css}" fill="none" stroke="{stroke}" '
+            f'stroke-width="{number(thickness)}" stroke-linejoin="round"{dashes} '
+            f'd="{_path(pieces)}"'
+        )
+        self._parts.append(_hinted(head, "path", hint))
+
+    def marker(self, x: float, y: float, series: int, hint: str = "") -> None:
+        """Add the marker of a series, a small regular shape around a point."""
+        corners, turn = _MARKERS[series % len(_MARKERS)]
+        angles = [2 * pi * corner / corners + turn * pi / 180 for corner in range(corners)]
+        shape = [(x + _MARKER_RADIUS * cos(a), y + _MARKER_RADIUS * sin(a)) for a in angles]
+        self.area(shape, colour(series), hint)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        anchor: str = "start",
+        size: float = FONT_SIZE,
+        muted: bool = False,
+        bold: bool = False,
+        hint: str = "",
+    ) -> None:
+        """Add a text whose baseline is at ``y``; ``anchor`` is "start", "middle" or "end"."""
+        css, fill = ("muted", MUTED) if muted else ("ink", INK)
+        weight = ' font-weight="600"' if bold else ""
+        inner = f"<title>{_escaped(hint)}</title>" if hint else ""
+        self._parts.append(
+            f'<text class="f-{css}" fill="{fill}" x="{number(x)}" y="{number(y)}" '
+            f'font-size="{number(size)}" text-anchor="{anchor}"{weight}>'
+            f"{inner}{_escaped(text)}</text>"
+        )
+
+    def svg(self) -> str:
+        """Return the picture as an ``<svg>`` element that can stand alone or inside a page."""
+        body = "\n".join(self._parts)
+        # Ids are global to a page. One made of the contents is the same for the
+        # same picture only, so several pictures can stand on one page.
+        mark = blake2s((self.title + self.description + body).encode(), digest_size=6).hexdigest()
+        size = f"{number(self.width)} {number(self.height)}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
+            f'width="{number(self.width)}" height="{number(self.height)}" role="img" '
+            f'aria-labelledby="t{mark} d{mark}" font-family="{FONT}">\n'
+            f'<title id="t{mark}">{_escaped(self.title)}</title>\n'
+            f'<desc id="d{mark}">{_escaped(self.description)}</desc>\n'
+            f'<rect class="f-paper" fill="{PAPER}" width="100%" height="100%"/>\n'
+            f"{body}\n</svg>"
+        )
+
+
+def _path(pieces: list[list[tuple[float, float]]]) -> str:
+    return "".join(
+        "M" + "L".join(f"{number(x)} {number(y)}" for x, y in piece) for piece in pieces if piece
+    )
+
+
+def _hinted(head: str, name: str, hint: str) -> str:
+    return f"{head}><title>{_escaped(hint)}</title></{name}>" if hint else f"{head}/>"
+
+
+def _escaped(text: str) -> str:
+    return escape(one_line(text))

@@ -1,0 +1,176 @@
+"""What one task of a fused block hands to the driver, as frozen data that pickles.
+
+Everything is a count or a time, so that the records of many tasks add up (see
+:mod:`eddyline.reports.merging`). Counts are of rows that were *run*: a task that
+Spark ran twice, because of a failure or of speculation, counts twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+Order = tuple[int, ...]
+"""An order of predicates: their positions in the block, from 0, first visited first."""
+
+OTHER_ORDERS: Order = ()
+"""Stands for all the orders that were too rare to be kept apart."""
+
+
+class ChangedQuantity(StrEnum):
+    """What about a predicate was seen to change while the block ran."""
+
+    SELECTIVITY = "selectivity"  # share of the rows that pass, 0 to 1
+    COST = "cost"  # seconds a row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateRecord:
+    """What happened at one conjunct of a block, or at one disjunct of an OR inside it.
+
+    ``rows_in`` rows were evaluated; ``passed`` were TRUE, ``rejected`` FALSE,
+    ``null`` NULL, and ``errors_held`` raised. Of those errors ``errors_dropped``
+    never counted, because another predicate decided the row. ``seconds`` is the
+    time spent evaluating. ``nested`` are the disjuncts of an OR; of their errors
+    none is counted as dropped, since the OR as a whole holds or drops them.
+    ``text`` may be empty where nobody knows the predicate as the user wrote it.
+    """
+
+    text: str
+    rows_in: int = 0
+    passed: int = 0
+    rejected: int = 0
+    null: int = 0
+    errors_held: int = 0
+    errors_dropped: int = 0
+    seconds: float = 0.0
+    nested: tuple[PredicateRecord, ...] = ()
+
+    @property
+    def selectivity(self) -> float | None:
+        """Share of the rows that passed, 0 to 1; None if no row was evaluated."""
+        return self.passed / self.rows_in if self.rows_in else None
+
+    @property
+    def seconds_per_row(self) -> float | None:
+        """Mean cost of a row in seconds; None if no row was evaluated."""
+        return self.seconds / self.rows_in if self.rows_in else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionRecord:
+    """How often one user function was called, of how often plain Spark would have called it.
+
+    ``calls`` counts rows handed to the function, ``calls_possible`` the rows
+    that a fixed plan hands to it: every row, for every distinct call.
+    """
+
+    name: str
+    calls: int = 0
+    calls_possible: int = 0
+    seconds: float = 0.0
+
+    @property
+    def avoided(self) -> int:
+        """Calls that the routing made unnecessary."""
+        return self.calls_possible - self.calls
+
+    @property
+    def seconds_spared(self) -> float:
+        """Estimate of the time the avoided calls would have taken, at the mean cost measured.
+
+        0.0 if the function was never called, since its cost is then unknown.
+        """
+        return self.seconds / self.calls * self.avoided if self.calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSlice:
+    """Which orders the rows of one stretch of time were routed in.
+
+    ``start`` and ``end`` are seconds since the epoch, ``rows`` the rows that
+    entered the block, ``shares`` the rows of each order; they add up to ``rows``.
+    """
+
+    start: float
+    end: float
+    rows: int
+    shares: tuple[tuple[Order, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that the statistics noticed: ``quantity`` of ``predicate`` went from old to new.
+
+    ``when`` is in seconds since the epoch, ``predicate`` a position in the block.
+    """
+
+    when: float
+    predicate: int
+    quantity: ChangedQuantity
+    old: float
+    new: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord:
+    """What one task of one block did, or many tasks together after merging.
+
+    ``seconds`` is all the time inside the block, split into ``work_seconds``
+    inside modules and ``routing_seconds`` for deciding and moving. ``decisions``
+    counts how often the policy was asked. ``predicates`` and ``functions``
+    stand in the order of the block; ``orders`` and ``changes`` in order of time.
+
+    Two fields belong to merging: ``slice_seconds`` is the width of the grid of
+    time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
+    ``changes_dropped`` counts changes that were noticed but not kept.
+    ``worker`` names the process that ran the task, None where there were several.
+    """
+
+    block: str
+    tasks: int = 1
+    rows_in: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+    work_seconds: float = 0.0
+    routing_seconds: float = 0.0
+    decisions: int = 0
+    predicates: tuple[PredicateRecord, ...] = ()
+    functions: tuple[FunctionRecord, ...] = ()
+    orders: tuple[OrderSlice, ...] = ()
+    changes: tuple[Change, ...] = ()
+    changes_dropped: int = 0
+    slice_seconds: float = 0.0
+    worker: str | None = None
+
+    @property
+    def calls(self) -> int:
+        """Calls made, of all functions."""
+        return sum(function.calls for function in self.functions)
+
+    @property
+    def calls_possible(self) -> int:
+        """Calls that a fixed plan would have made, of all functions."""
+        return sum(function.calls_possible for function in self.functions)
+
+    @property
+    def calls_avoided(self) -> int:
+        """Calls that the routing made unnecessary, of all functions."""
+        return self.calls_possible - self.calls
+
+    @property
+    def seconds_spared(self) -> float:
+        """Estimate of the time the avoided calls would have taken."""
+        return sum(function.seconds_spared for function in self.functions)
+
+    @property
+    def order_rows(self) -> tuple[tuple[Order, int], ...]:
+        """Rows of every order over the whole run, most rows first, :data:`OTHER_ORDERS` last."""
+        rows: Counter[Order] = Counter()
+        for piece in self.orders:
+            for order, number in piece.shares:
+                rows[order] += number
+        return tuple(
+            sorted(rows.items(), key=lambda item: (item[0] == OTHER_ORDERS, -item[1], item[0]))
+        )

@@ -1,0 +1,87 @@
+"""What the user asks for after an action: how every block of a query was routed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Any
+
+from rich.console import Console
+
+from eddyline.reports.as_dict import as_dict
+from eddyline.reports.block_report import BlockReport
+from eddyline.reports.html import fragment, page
+from eddyline.reports.text import ReportText, plain
+
+_PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingReport:
+    """How the blocks of a query ran, and what was left to Spark.
+
+    ``blocks`` stand in the order of the query. ``left`` holds, for every part
+    that does not run in an eddy, what it is and why. Printing the report gives
+    text, showing it at the end of a notebook cell gives pictures.
+    """
+
+    blocks: tuple[BlockReport, ...]
+    left: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """The report as plain text, as wide as the terminal."""
+        return plain(self.blocks, self.left, get_terminal_size((_PRINTED_WIDTH, 24)).columns)
+
+    def __rich__(self) -> ReportText:
+        """What rich prints for this report."""
+        return ReportText(self.blocks, self.left)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows for this report."""
+        return fragment(self.blocks, self.left)
+
+    def show(self) -> None:
+        """Print the report, in colours if standard output is a terminal."""
+        Console().print(self)
+
+    def to_html(self, path: str | PathLike[str]) -> Path:
+        """Write the report as one self-contained web page and return its path.
+
+        The page loads nothing from elsewhere. An existing file is overwritten;
+        OSError is raised if the file cannot be written.
+        """
+        target = Path(path)
+        target.write_text(page(self.blocks, self.left), encoding="utf-8")
+        return target
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data that ``json.dumps`` takes.
+
+        ``format``: version of these keys, now 1. ``left``: a list of ``what``
+        and ``why``. ``blocks``: for each block ``title``, ``policy``, ``seed``
+        (null where none was set), ``predicates`` (texts) and ``run``, which is
+        null until an action has run. Times are in seconds, moments in seconds
+        since the epoch; an order is a list of positions in ``predicates``,
+        counted from 0, and the empty list stands for all rarer orders.
+
+        A ``run`` has:
+
+        - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``;
+        - ``seconds`` in the block, split into ``work_seconds`` and ``routing_seconds``;
+        - ``calls`` made, ``calls_possible``, ``calls_avoided``, and ``seconds_spared``,
+          an estimate of what the avoided calls would have cost;
+        - ``predicates``: ``text``, ``rows_in``, ``passed``, ``rejected``, ``null``,
+          ``errors_held``, ``errors_dropped``, ``seconds``, ``selectivity`` and
+          ``seconds_per_row`` (null if no row was evaluated), and ``nested``, the
+          same again for the disjuncts of an OR;
+        - ``functions``: ``name``, ``calls``, ``calls_possible``, ``avoided``,
+          ``seconds``, ``seconds_spared``;
+        - ``orders``: ``order`` and ``rows`` over the whole run, most rows first;
+        - ``slices``: ``start``, ``end``, ``rows`` and ``orders`` as above, by time;
+        - ``changes``: ``when``, ``predicate`` (position), ``quantity``
+          ("selectivity" or "cost"), ``old``, ``new`` (null if infinite); and
+          ``changes_dropped``, how many more were noticed.
+        """
+        return as_dict(self.blocks, self.left)

@@ -1,0 +1,216 @@
+"""The report as text for a terminal, a log or a plain ``print``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from eddyline.reports.block_report import BlockReport
+from eddyline.reports.merging import largest_changes
+from eddyline.reports.records import (
+    OTHER_ORDERS,
+    TaskRecord,
+)
+from eddyline.reports.timeline import Timeline, timeline
+from eddyline.reports.wording import (
+    NO_ACTION,
+    NO_BLOCKS,
+    NO_ROWS,
+    NOTHING,
+    change_text,
+    compact,
+    count,
+    duration,
+    one_line,
+    order_name,
+    percent,
+)
+
+_TOP_ORDERS = 6
+_LISTED_CHANGES = 6
+_NARROW = 100  # below this many columns the pictures of shares get shorter
+_INDENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ReportText:
+    """The report as a rich renderable: as wide as the console, coloured only on a terminal."""
+
+    blocks: tuple[BlockReport, ...]
+    left: tuple[tuple[str, str], ...]
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Yield headings, sentences and tables, top to bottom."""
+        if not self.blocks:
+            yield Text(NO_BLOCKS, style="bold")
+        for place, block in enumerate(self.blocks, start=1):
+            if place > 1:
+                yield Text()
+            yield Text.assemble(
+                (f"Block {place}: {one_line(block.title)}", "bold"),
+                (f"  (policy {block.policy}{_seed(block)})", "dim"),
+            )
+            for part in _block(block, options):
+                yield Padding(part, (0, 0, 0, _INDENT))
+        if self.left:
+            yield Text()
+            yield Text("Left to Spark", style="bold")
+            table = _table("What", "Why")
+            for what, why in self.left:
+                table.add_row(_cut(what), Text(one_line(why)))
+            yield Padding(table, (0, 0, 0, _INDENT))
+
+
+def plain(blocks: tuple[BlockReport, ...], left: tuple[tuple[str, str], ...], width: int) -> str:
+    """Return the report as text without colours, ``width`` columns wide, no line end at its end."""
+    out = StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False)
+    console.print(ReportText(blocks, left))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableType]:
+    record = block.record
+    if record is None or not record.rows_in:
+        yield Text(NO_ACTION if record is None else NO_ROWS, style="yellow")
+        for position in range(len(block.predicates)):
+            yield _cut(f"{position + 1} {block.text_of(position)}")
+        return
+    narrow = options.max_width < _NARROW
+    yield from _totals(record)
+    yield Text()
+    yield from _predicates(block, record, narrow=narrow)
+    if record.functions:
+        yield Text()
+        yield _functions(record)
+    line = timeline(record.orders, record.order_rows, bins=24 if narrow else 40, top=_TOP_ORDERS)
+    if line.bins:
+        yield Text()
+        yield _orders(line, ascii_only=options.ascii_only)
+    if record.changes:
+        yield Text()
+        yield from _changes(record, line)
+
+
+def _seed(block: BlockReport) -> str:
+    return "" if block.seed is None else f", seed {block.seed}"
+
+
+def _totals(record: TaskRecord) -> Iterator[Text]:
+    kept = percent(record.rows_out, record.rows_in)
+    tasks = f"{record.tasks:,} task{'' if record.tasks == 1 else 's'}"
+    yield Text(
+        f"{compact(record.rows_in)} rows in, {compact(record.rows_out)} out ({kept}); {tasks}"
+    )
+    if record.calls_possible:
+        avoided = percent(record.calls_avoided, record.calls_possible)
+        yield Text(
+            f"{compact(record.calls)} of {compact(record.calls_possible)} calls made: "
+            f"{avoided} avoided, worth about {duration(record.seconds_spared)}"
+        )
+    routing = percent(record.routing_seconds, record.seconds)
+    yield Text(
+        f"{duration(record.seconds)} in the block, {duration(record.routing_seconds)} of it "
+        f"routing ({routing}); {compact(record.decisions)} decisions"
+    )
+
+
+def _predicates(
+    block: BlockReport, record: TaskRecord, *, narrow: bool
+) -> Iterator[RenderableType]:
+    rows = block.numbered()
+    nulls = any(row.record.null for row in rows)
+    errors = any(row.record.errors_held for row in rows)
+    table = _table("#", "Predicate")
+    names = ["Seen", "TRUE", *(["NULL"] * nulls), *(["Errors"] * errors), "A row", "Time"]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        predicate = row.record
+        share = percent(predicate.rows_in, row.within)
+        cells = [
+            share if narrow else f"{compact(predicate.rows_in)} ({share})",
+            percent(predicate.passed, predicate.rows_in),
+            *([percent(predicate.null, predicate.rows_in)] * nulls),
+            *([compact(predicate.errors_held)] * errors),
+            NOTHING if predicate.seconds_per_row is None else duration(predicate.seconds_per_row),
+            duration(predicate.seconds),
+        ]
+        if not predicate.rows_in:
+            cells[0] = "never" if narrow else "never reached"
+        table.add_row(row.number, _cut(row.text), *cells)
+    yield table
+    if errors:
+        raised = sum(predicate.errors_held for predicate in record.predicates)
+        dropped = sum(predicate.errors_dropped for predicate in record.predicates)
+        yield Text(
+            f"{count(raised)} rows raised an error; {count(dropped)} of them "
+            "were decided by another predicate"
+        )
+
+
+def _functions(record: TaskRecord) -> Table:
+    table = _table("Function")
+    for name in ("Calls made", "Avoided", "", "Spared"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for function in record.functions:
+        table.add_row(
+            _cut(function.name),
+            compact(function.calls),
+            compact(function.avoided),
+            percent(function.avoided, function.calls_possible),
+            f"~{duration(function.seconds_spared)}" if function.calls else NOTHING,
+        )
+    return table
+
+
+def _orders(line: Timeline, *, ascii_only: bool) -> Table:
+    table = _table("Order")
+    table.add_column("Rows", justify="right", no_wrap=True)
+    table.add_column(f"Share over {duration(line.seconds)} of work", no_wrap=True)
+    total = sum(line.rows)
+    for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True):
+        style = "dim" if order == OTHER_ORDERS else "cyan"
+        picture = Text(_sparkline(shares, ascii_only=ascii_only), style=style)
+        table.add_row(_cut(order_name(order)), percent(rows, total), picture)
+    return table
+
+
+def _sparkline(shares: Sequence[float], *, ascii_only: bool) -> str:
+    ramp = " .:-=+*#%" if ascii_only else " ▁▂▃▄▅▆▇█"
+    steps = len(ramp) - 1
+    # Whatever is there at all is seen: only a share of exactly 0 is left blank.
+    return "".join(ramp[max(1, round(share * steps))] if share else " " for share in shares)
+
+
+def _changes(record: TaskRecord, line: Timeline) -> Iterator[Text]:
+    seen = len(record.changes) + record.changes_dropped
+    listed = largest_changes(record.changes, _LISTED_CHANGES)
+    heading = f"{seen:,} change{'' if seen == 1 else 's'} noticed"
+    yield Text(heading + ("" if seen == len(listed) else f", the largest {len(listed)}:"))
+    for change in listed:
+        yield Text(f"  at {duration(line.busy.at(change.when))}: {change_text(change)}")
+
+
+def _table(*columns: str) -> Table:
+    # Without edges, which would be lines of blanks above and below.
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim"
+    )
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _cut(text: str) -> Text:
+    """Return a text that is cut at the width of its column instead of being wrapped."""
+    return Text(one_line(text), no_wrap=True, overflow="ellipsis")

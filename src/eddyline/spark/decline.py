@@ -1,0 +1,43 @@
+"""Why a predicate over Python functions stays where Spark put it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DeclineReason(StrEnum):
+    """The reasons; a member's value is what users read."""
+
+    FEWER_THAN_TWO_TERMS = "there are fewer than two terms to reorder"
+    NON_DETERMINISTIC = "it is not deterministic"
+    UNSUPPORTED_TYPE = "a type cannot be carried to an eddy"
+    UNSUPPORTED_FUNCTION = "a function cannot be called exactly as Spark calls it"
+    STATEFUL_ITERATOR = "an iterator function may carry state from row to row"
+    UNTRANSLATABLE = "an expression is not understood"
+    MAY_THROW = "an expression could raise an error that a filter guards against"
+    UNSUPPORTED_SETTING = "a setting of the session changes what functions receive"
+    READS_THE_CLOCK = "the stream asks for the current time, which would stand still"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A predicate that was left to Spark: as text, and why."""
+
+    text: str
+    reason: DeclineReason
+    detail: str = ""
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        more = f" ({self.detail})" if self.detail else ""
+        return f"{self.text}: {self.reason.value}{more}"
+
+
+class DeclinedError(Exception):
+    """Ends the translation of one predicate; never leaves the rewrite."""
+
+    def __init__(self, reason: DeclineReason, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail

@@ -1,0 +1,176 @@
+"""Translates the predicates of a chain into a block's expressions.
+
+Native parts become arguments of the block, results of functions become calls,
+and what is in between is translated by :mod:`eddyline.spark.translation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eddyline.query.expressions import And, Argument, Call, Expression, Or
+from eddyline.spark import catalyst
+from eddyline.spark.calling import reason_not_to_call
+from eddyline.spark.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.chains import ExpressionId, Tree
+from eddyline.spark.column_types import arrow_type, can_travel
+from eddyline.spark.decline import DeclinedError, DeclineReason
+from eddyline.spark.definitions import Definitions, FunctionResult
+from eddyline.spark.expression_details import ExpressionDetails
+from eddyline.spark.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.spark.iterator_state import iterator_is_stateless
+from eddyline.spark.translation import CatalystNode, Refusal, translate
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a block takes in: arguments over the base, functions, their environments."""
+
+    arguments: tuple[tuple[CatalystExpression, Argument], ...] = ()
+    functions: tuple[UserFunction, ...] = ()
+    environments: tuple[PickledFunction, ...] = ()
+
+
+class Terms:
+    """Translates, and gathers the contents of the block on the way.
+
+    Equal arguments and functions are taken in once. What is translated raises
+    :class:`DeclinedError` where it cannot be; ``contents`` can then be set back
+    to what they were before.
+    """
+
+    def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
+        self.contents = Contents()
+        self._definitions = definitions
+        self._settings = settings
+        self._pickled: dict[ExpressionId, tuple[PickledFunction, ...]] = {}
+
+    def expression(self, tree: Tree, *, guarded: bool) -> Expression:
+        """Translate an expression that depends on functions.
+
+        ``guarded`` says that Spark may evaluate its parts for some rows only, so
+        that no native part of it may become an argument that could raise.
+        """
+
+        def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
+            return self._leaf(tree.at(path), guarded=guarded)
+
+        details = ExpressionDetails(tree)
+        answer = translate(tree.node, leaf, details, time_zone=self._settings.time_zone)
+        if isinstance(answer, Refusal):
+            raise DeclinedError(DeclineReason.UNTRANSLATABLE, answer.reason)
+        return answer
+
+    def call(self, result: FunctionResult) -> Call:
+        """Translate the result of a function, or of a nest ``f(g(x))`` that Spark runs in one go.
+
+        The functions of a nest hand over Python values as they are, without
+        converting them to the inner one's return type and back. So a nest is one
+        function of its own, even where ``g(x)`` occurs elsewhere: an ``int``
+        returned for a ``double`` reaches ``f`` but is NULL everywhere else.
+        """
+        nest = [result.function]
+        while [child.name for child in nest[-1].children] == ["PythonUDF"]:
+            nest.append(nest[-1].children[0])
+        values: list[Tree] = []
+        keywords: list[str | None] = []
+        for child in nest[-1].children:
+            named = child.name == "NamedArgumentExpression"
+            keywords.append(str(child.node.fields["key"]) if named else None)
+            values.append(child.children[0] if named else child)
+        arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
+        types = tuple(catalyst.data_type(value.handle) for value in values)
+        number, kind = self._function(nest, types, tuple(keywords))
+        return Call(number, arguments, kind)
+
+    def _leaf(self, tree: Tree, *, guarded: bool) -> Expression | None:
+        """Return what an expression is to the block; None if its parts are to be asked."""
+        if not self._definitions.is_dependent(tree):
+            return None if tree.name == "Literal" else self._argument([tree], "And", guarded)
+        if tree.name == "AttributeReference":
+            if (result := self._definitions.results.get(tree.identity)) is not None:
+                return self.call(result)
+            return self.expression(self._definitions.alias(tree), guarded=guarded)
+        if tree.name in {"And", "Or"}:
+            return self._connected(tree, guarded=guarded)
+        return None
+
+    def _connected(self, tree: Tree, *, guarded: bool) -> Expression:
+        """Translate a nest of AND or of OR; all of its native terms become one argument."""
+        terms = list(tree.terms(tree.name))
+        dependent = [term for term in terms if self._definitions.is_dependent(term)]
+        native = [term for term in terms if not self._definitions.is_dependent(term)]
+        parts: list[Expression] = []
+        if native:
+            parts.append(self._argument(native, tree.name, guarded))
+        parts.extend(self.expression(term, guarded=guarded) for term in dependent)
+        return And(tuple(parts)) if tree.name == "And" else Or(tuple(parts))
+
+    def _function_argument(self, value: Tree, *, guarded: bool) -> Expression:
+        if self._definitions.is_dependent(value):
+            self._checked(value.handle)
+            return self.expression(value, guarded=guarded)
+        return self._argument([value], "And", guarded)  # literals too: Spark sends columns
+
+    def _argument(self, terms: list[Tree], connective: str, guarded: bool) -> Argument:  # noqa: FBT001
+        """Return the argument that carries some native terms, joined where they are several."""
+        handles = [self._definitions.over_base(term) for term in terms]
+        combine = catalyst.conjunction if connective == "And" else catalyst.disjunction
+        handle = combine(handles)
+        if guarded and any(self._definitions.may_throw(term) for term in terms):
+            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
+        for known, argument in self.contents.arguments:
+            if catalyst.same_value(known, handle):
+                return argument
+        held = self.contents
+        argument = Argument(len(held.arguments), self._checked(handle))
+        arguments = (*held.arguments, (handle, argument))
+        self.contents = Contents(arguments, held.functions, held.environments)
+        return argument
+
+    def _checked(self, handle: CatalystExpression) -> pa.DataType:
+        kind = catalyst.data_type(handle)
+        if not can_travel(kind):
+            detail = f"{catalyst.pretty(handle)} is {kind}"
+            raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, detail)
+        return arrow_type(kind, self._settings.time_zone)
+
+    def _function(
+        self, nest: list[Tree], types: tuple[str, ...], keywords: tuple[str | None, ...]
+    ) -> tuple[int, pa.DataType]:
+        """Return the number of a nest of functions, outermost first, and its Arrow type."""
+        arrow = self._checked(nest[0].handle)
+        names = [str(each.node.fields["name"]) for each in nest]
+        number = int(str(nest[0].node.fields["evalType"]))
+        try:
+            kind = FunctionKind(number)
+        except ValueError:
+            detail = f"{names[0]} has Spark's evaluation type {number}"
+            raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
+        pickled = self._pickles(nest)
+        commands = tuple(each.command for each in pickled)
+        return_type = catalyst.data_type(nest[0].handle)
+        name = "(".join(names) + ")" * (len(names) - 1)
+        function = UserFunction(name, kind, commands, types, keywords, return_type)
+        if (reason := reason_not_to_call(function)) is not None:
+            raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
+        if kind in {FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR}:
+            state = iterator_is_stateless(function)
+            if state is not None:
+                raise DeclinedError(DeclineReason.STATEFUL_ITERATOR, f"{name}: {state}")
+        held = self.contents
+        if function not in held.functions:
+            functions = (*held.functions, function)
+            environments = (*held.environments, *pickled)
+            self.contents = held = Contents(held.arguments, functions, environments)
+        return held.functions.index(function), arrow
+
+    def _pickles(self, nest: list[Tree]) -> tuple[PickledFunction, ...]:
+        """Return the functions of a nest, innermost first; they are fetched once."""
+        identity = nest[0].result
+        if identity not in self._pickled:
+            fetched = (catalyst.pickled_function(each.handle) for each in reversed(nest))
+            self._pickled[identity] = tuple(fetched)
+        return self._pickled[identity]

@@ -1,0 +1,171 @@
+"""The report as a page: self-contained, escaped, complete for those who do not see pictures."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from eddyline.reports.html import fragment, page
+from eddyline.reports.routing_report import RoutingReport
+from tests.reports.samples import LONG_TEXT, SAMPLES, TEXTS, drifting, many_orders, not_run, nothing
+
+VOID = {"meta", "br"}
+
+
+@dataclass
+class Outline(HTMLParser):
+    """Checks that elements are closed in order, and collects what a test asks for."""
+
+    open: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
+    tags: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "aria-labelledby":
+                self.labels += (value or "").split()
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def html_of(report: RoutingReport) -> str:
+    return page(report.blocks, report.left)
+
+
+def outline(html: str) -> Outline:
+    parser = Outline()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return parser
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_pages_are_whole_and_load_nothing(name: str) -> None:
+    html = html_of(SAMPLES[name]())
+    found = outline(html)
+    assert not {"script", "link", "img", "iframe", "object", "image", "use"} & set(found.tags)
+    assert not {"src", "href", "onload", "onclick", "style"} & found.attributes
+    assert "@import" not in html
+    assert "url(" not in html
+    assert set(re.findall(r"https?://[^\"'\s]+", html)) <= {"http://www.w3.org/2000/svg"}
+    assert len(found.ids) == len(set(found.ids))
+    assert set(found.labels) <= set(found.ids)
+    for svg in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        assert ET.fromstring(svg).attrib["role"] == "img"  # noqa: S314 - our own
+
+
+def test_figures_and_pictures_of_a_run() -> None:
+    html = html_of(drifting())
+    assert html.count("<svg") == 2
+    assert "Policy adaptive, seed 7; ran 2025-10-09 08:53:20 to 08:53:41 UTC" in html
+    assert "<b>70.2 %</b><span>3.36M of 4.79M</span>" in html
+    assert "144 (144 dropped)" in html
+    assert "2 → 1 → 3 (49.0 %)" in html
+    assert "selectivity of" not in html
+    assert html.count("predicate 2: selectivity 11.0 % → 79.0 %") == 3  # two marks, one label
+    assert "22.0 µs" in html
+    assert "96.3 % spared" in html
+
+
+def test_the_picture_has_a_table_in_its_place() -> None:
+    html = html_of(drifting())
+    (details,) = re.findall(r"<details>.*?</details>", html, re.DOTALL)
+    rows = re.findall(r"<tr>.*?</tr>", details)
+    cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in rows]
+    assert cells[0][:3] == ["Order", "Rows", "Share"]
+    assert len(cells[0]) == 11
+    assert cells[1][0] == "2 → 1 → 3"
+    assert [float(cell.rstrip("%") or 0) for cell in cells[1][3:6]] == [96.0] * 3
+    for column in zip(*(row[3:] for row in cells[1:]), strict=True):
+        assert sum(float(cell.rstrip("%") or 0) for cell in column) == pytest.approx(100, abs=2)
+
+
+def test_texts_of_the_user_are_escaped_and_whole_on_hovering() -> None:
+    html = html_of(many_orders())
+    assert "<script" not in html
+    assert "<b>title" not in html
+    assert "Filter &lt;script&gt;alert(1)&lt;/script&gt;" in html
+    whole = " ".join(LONG_TEXT.split())
+    titles = [unescape(title) for title in re.findall(r'<span title="([^"]*)"', html)]
+    assert titles == [whole]
+    assert f"2: {whole}" in unescape(html)  # and over the bar
+
+
+def test_six_orders_and_the_others_in_one_picture() -> None:
+    html = html_of(many_orders())
+    svg = re.findall(r"<svg.*?</svg>", html, re.DOTALL)[0]
+    names = re.findall(r"</title>((?:\d → ){4}\d \([\d.]+ %\))</text>", svg)
+    assert len(names) == 6
+    assert "other orders (55.1 %)" in svg
+    assert svg.count("stroke-dasharray") == 12
+    assert "the largest 12 of 40" in html
+
+
+def test_a_predicate_that_was_never_reached() -> None:
+    html = html_of(many_orders())
+    assert html.count("never reached") == 2  # in the table and beside its bar
+
+
+def test_before_an_action_and_without_rows() -> None:
+    html = html_of(not_run())
+    assert "No action has run yet." in html
+    assert "no rows reached this block" in html
+    assert html.count("<li>") == 4
+    assert "<svg" not in html
+
+
+def test_nothing_claimed() -> None:
+    html = html_of(nothing())
+    assert "Nothing of this query runs in an eddy." in html
+    assert "f(x) &gt; 1" in html
+
+
+def test_both_themes_are_there_and_the_notebook_around_is_left_alone() -> None:
+    html = fragment(drifting().blocks, ())
+    assert html.startswith('<div class="eddyline">')
+    assert "light-dark(" in html
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media print{", "")):
+        assert all(".eddyline" in selector for selector in selectors.split(","))
+    assert drifting()._repr_html_().startswith('<div class="eddyline">')
+
+
+def test_writing_a_page(tmp_path: Path) -> None:
+    target = drifting().to_html(str(tmp_path / "report.html"))
+    assert target.read_text(encoding="utf-8") == html_of(drifting())
+    with pytest.raises(OSError, match="missing"):
+        drifting().to_html(tmp_path / "missing" / "report.html")
+
+
+def test_the_page_is_small() -> None:
+    assert len(html_of(many_orders())) < 80_000
+
+
+def test_a_report_of_one_record_is_the_same_every_time() -> None:
+    assert html_of(drifting()) == html_of(drifting())
+    assert json.dumps(drifting().to_dict()) == json.dumps(drifting().to_dict())
+    assert TEXTS[0] in unescape(html_of(drifting()))

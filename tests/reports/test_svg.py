@@ -1,0 +1,209 @@
+"""Charts are well-formed SVG that draws every value where it belongs and says it in words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from math import inf, nan
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from eddyline.reports.axes import Axis, Scale
+from eddyline.reports.bars import Bar, Part, bar_chart
+from eddyline.reports.drawing import PALETTE, REST
+from eddyline.reports.svg import Band, Mark, Series, line_chart, share_chart
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(svg: str) -> ET.Element:
+    return ET.fromstring(svg)  # noqa: S314 - our own text
+
+
+def texts(svg: str) -> list[str]:
+    """The texts that are seen, without those shown on hovering."""
+    return [
+        (node[-1].tail if len(node) else node.text) or "" for node in parsed(svg).iter(f"{SVG}text")
+    ]
+
+
+def corners(path: ET.Element) -> list[tuple[float, float]]:
+    pairs = re.findall(r"(-?[\d.]+) (-?[\d.]+)", path.attrib["d"])
+    return [(float(x), float(y)) for x, y in pairs]
+
+
+def lines_of(svg: str, hint: str) -> list[ET.Element]:
+    return [
+        node
+        for node in parsed(svg).iter(f"{SVG}path")
+        if any(child.text == hint for child in node.iter(f"{SVG}title"))
+    ]
+
+
+def test_a_line_goes_through_its_points() -> None:
+    svg = line_chart([Series("s", [(0, 0), (5, 10), (10, 20)])], "T", "x", "y", width=500)
+    (line,) = lines_of(svg, "s")
+    (x0, y0), (x1, y1), (x2, y2) = corners(line)
+    assert x0 < x1 < x2
+    assert y0 > y1 > y2
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.02)
+    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.02)
+
+
+def test_a_logarithmic_line_is_straight_for_powers() -> None:
+    log = Axis(Scale.LOGARITHMIC)
+    svg = line_chart(
+        [Series("s", [(10.0**k, 10.0 ** (2 * k)) for k in range(4)])],
+        "T",
+        "x",
+        "y",
+        x_axis=log,
+        y_axis=log,
+    )
+    points = corners(lines_of(svg, "s")[0])
+    steps = [b[1] - a[1] for a, b in itertools.pairwise(points)]
+    assert max(steps) == pytest.approx(min(steps), abs=0.03)
+
+
+def test_what_cannot_be_drawn_breaks_the_line() -> None:
+    svg = line_chart([Series("s", [(0, 1), (1, nan), (2, 3), (3, inf), (4, 2)])], "T", "x", "y")
+    (line,) = lines_of(svg, "s")
+    assert line.attrib["d"].count("M") == 3
+    assert "nan" not in svg
+    assert "inf" not in svg
+
+
+def test_points_outside_a_given_axis_are_left_out() -> None:
+    series = [Series("s", [(0, 1), (1, 2), (2, 3), (3, 900)])]
+    svg = line_chart(series, "T", "x", "y", x_axis=Axis(low=1), y_axis=Axis(high=10))
+    assert len(corners(lines_of(svg, "s")[0])) == 2
+
+
+def test_every_series_has_its_colour_marker_and_name() -> None:
+    series = [Series(f"series {n}", [(0, n), (1, n + 1)]) for n in range(8)]
+    svg = line_chart(series, "Title", "across", "up")
+    assert [line.attrib["stroke"] for line in (lines_of(svg, s.name)[0] for s in series)] == [
+        *PALETTE,
+        *PALETTE[:2],
+    ]
+    assert set(texts(svg)) >= {"Title", "across", "up", *(line.name for line in series)}
+
+
+def test_names_at_the_ends_do_not_overlap() -> None:
+    series = [Series(f"n{n}", [(0, 1), (1, 1 + n / 1000)]) for n in range(6)]
+    root = parsed(line_chart(series, "T", "x", "y"))
+    places = sorted(
+        float(node.attrib["y"]) for node in root.iter(f"{SVG}text") if (node.text or "")[:1] == "n"
+    )
+    assert len(places) == 6
+    assert min(b - a for a, b in itertools.pairwise(places)) >= 15
+
+
+def test_long_names_are_cut_and_whole_on_hovering() -> None:
+    name = "a very long name of a series " * 5
+    svg = line_chart([Series(name, [(0, 1), (1, 2)])], "T", "x", "y")
+    assert any(text.startswith("a very long") and text.endswith("…") for text in texts(svg))
+    assert name.strip() in svg
+
+
+def test_charts_without_data_are_charts() -> None:
+    for svg in (
+        line_chart([], "T", "x", "y"),
+        line_chart([Series("s", [])], "T", "x", "y", y_axis=Axis(Scale.LOGARITHMIC)),
+        line_chart([Series("s", [(1, 1)])], "T", "x", "y"),
+        bar_chart([], [Part("p")], "T", "x"),
+        bar_chart([Bar("b", (0.0,))], [Part("p")], "T", "x"),
+        share_chart([], (0.0, 1.0), "T", "x"),
+    ):
+        assert "T" in texts(svg)
+
+
+def test_texts_are_escaped() -> None:
+    evil = '<script>alert("1")</script> & \x00 \x1b'
+    for svg in (
+        line_chart(
+            [Series(evil, [(0, 1), (1, 2)])], evil, evil, evil, marks=[Mark(0.5, evil, evil)]
+        ),
+        bar_chart([Bar(evil, (1.0,), evil, evil)], [Part(evil), Part(evil)][:1], evil, evil),
+        share_chart([Band(evil, (1.0,), hint=evil)], (0.0, 1.0), evil, evil, evil),
+    ):
+        assert "<script" not in svg
+        names = {node.tag.removeprefix(SVG) for node in parsed(svg).iter()}
+        assert names <= {"svg", "title", "desc", "rect", "path", "text"}
+
+
+def test_a_picture_says_what_it_shows() -> None:
+    svg = line_chart([Series("one", [(0, 1)])], "Title", "x", "y", description="It rises.")
+    root = parsed(svg)
+    assert root.attrib["role"] == "img"
+    ids = root.attrib["aria-labelledby"].split()
+    named = {node.attrib["id"]: node.text for node in root.iter() if "id" in node.attrib}
+    assert [named[mark] for mark in ids] == ["Title", "It rises."]
+    other = parsed(line_chart([Series("two", [(0, 1)])], "Title", "x", "y"))
+    assert other.attrib["aria-labelledby"] != root.attrib["aria-labelledby"]
+
+
+def test_bands_fill_the_whole_height_and_blank_bins_stay_blank() -> None:
+    bands = [
+        Band("low", (0.25, 0.0, 0.5)),
+        Band("high", (0.75, 0.0, 0.5), rest=True),
+    ]
+    svg = share_chart(bands, (0.0, 1.0, 2.0, 3.0), "T", "x")
+    low, high = (lines_of(svg, name)[0] for name in ("low", "high"))
+    assert low.attrib["fill"] == PALETTE[0]
+    assert high.attrib["fill"] == REST
+    ys = {y for _, y in corners(low) + corners(high)}
+    top, bottom = min(ys), max(ys)
+    height = bottom - top
+    # Edges by x: in the blank middle bin both bands are flat on the floor.
+    xs = sorted({x for x, _ in corners(low)})
+    middle = (xs[1], xs[2])
+    flat = [corner for corner in corners(high) if corner[0] in middle and corner[1] == bottom]
+    assert len(flat) >= 2
+    assert min(y for x, y in corners(low) if x == xs[0]) == pytest.approx(bottom - height / 4)
+    assert min(y for x, y in corners(high) if x == xs[3]) == pytest.approx(top)
+
+
+def test_the_legend_stands_in_the_order_of_the_stack() -> None:
+    bands = [Band(name, (0.3,)) for name in ("bottom", "middle", "top")]
+    names = [
+        text
+        for text in texts(share_chart(bands, (0.0, 1.0), "T", "x"))
+        if text in ("bottom", "middle", "top")
+    ]
+    assert names == ["top", "middle", "bottom"]
+
+
+def test_marks_are_all_drawn_but_their_labels_do_not_overlap() -> None:
+    marks = [Mark(x / 100, str(x), f"hint {x}") for x in range(40, 60)]
+    svg = share_chart([Band("b", (1.0,))], (0.0, 1.0), "T", "x", marks=marks)
+    assert sum(len(lines_of(svg, mark.hint)) for mark in marks) == 20
+    labels = [text for text in texts(svg) if text.isdigit() and 40 <= int(text) < 60]
+    assert labels[0] == "40"
+    assert 2 <= len(labels) < 20
+
+
+def test_stacked_bars_follow_each_other_and_grouped_ones_start_at_zero() -> None:
+    bars = [Bar("a", (30.0, 70.0)), Bar("b", (10.0, 0.0))]
+    parts = [Part("done"), Part("spared", rest=True)]
+
+    def boxes(svg: str) -> dict[str, dict[str, float]]:
+        found = {}
+        for node in parsed(svg).iter(f"{SVG}rect"):
+            for hint in node.iter(f"{SVG}title"):
+                found[str(hint.text)] = {
+                    key: float(node.attrib[key]) for key in ("x", "y", "width", "height")
+                }
+        return found
+
+    stacked = boxes(bar_chart(bars, parts, "T", "rows"))
+    done, spared = stacked["a, done: 30"], stacked["a, spared: 70"]
+    assert spared["x"] == pytest.approx(done["x"] + done["width"], abs=0.02)
+    assert spared["y"] == done["y"]
+    assert spared["width"] / done["width"] == pytest.approx(7 / 3, rel=0.001)
+    assert stacked["b, done: 10"]["width"] == pytest.approx(done["width"] / 3, abs=0.02)
+    grouped = boxes(bar_chart(bars, parts, "T", "rows", stacked=False))
+    done, spared = grouped["a, done: 30"], grouped["a, spared: 70"]
+    assert spared["x"] == done["x"]
+    assert spared["y"] >= done["y"] + done["height"]
