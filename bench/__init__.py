@@ -1,1 +1,1 @@
-"""Benchmarks and the figures of the papers; timings live here, never in tests."""
+"""Measurements: the papers' figures, and Eddyline beside its peers."""

@@ -43,18 +43,18 @@ from eddyline.spark.column_types import arrow_type, spark_type
 from eddyline.spark.filter_block import FilterBlock, FunctionKind, UserFunction
 from eddyline.spark.rewrite import FusedFunction
 
+_PICKLER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
+
+# Workers cannot import the tests, so this module's code travels whole.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
 
 def fuse(block: FilterBlock) -> FusedFunction:
     """Return the block as one function that computes every row in full."""
     types = [block.functions[call.function].return_type for call in block.outputs]
     fields = [StructField(f"v{i}", spark_type(text)) for i, text in enumerate(types)]
     result = StructType([StructField("keep", BooleanType()), *fields])
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    try:
-        command = CloudPickleSerializer().dumps((Fused(block), result))
-    finally:
-        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
-    return FusedFunction(command, result.json())
+    return FusedFunction(_PICKLER.dumps((Fused(block), result)), result.json())
 
 
 class Fused:
@@ -87,7 +87,7 @@ class Fused:
 
 def loaded(function: UserFunction) -> Callable[..., object]:
     """Return a user function as one over plain values."""
-    steps = [CloudPickleSerializer().loads(command)[0] for command in function.commands]
+    steps = [_PICKLER.loads(command)[0] for command in function.commands]
     types = [arrow_type(text, "UTC") for text in function.argument_types]
     plain_types = [spark_type(text) for text in function.argument_types]
 

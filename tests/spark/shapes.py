@@ -6,7 +6,7 @@ claimed, its rows must be those of plain Spark.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
-from pyspark.sql.functions import arrow_udf, col, lit, pandas_udf, udf
+from pyspark.sql.functions import col, lit, udf
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
+    DataType,
     DateType,
     DecimalType,
     DoubleType,
@@ -36,8 +37,10 @@ from pyspark.sql.types import (
 )
 from pyspark.sql.window import Window
 
+import eddyline
+
 # Workers cannot import the tests, so the functions travel whole.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,27 @@ def shape(
     return add
 
 
+def session() -> SparkSession:
+    """Return the session in which the shapes are built."""
+    spark = SparkSession.getActiveSession() or eddyline.session(master="local[2]")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return spark
+
+
 # ---------------------------------------------------------------- functions
+
+
+def vectorized(
+    kind: str, result: DataType
+) -> Callable[[Callable[..., object]], Callable[..., Column]]:
+    """Return Spark's decorator ``pandas_udf`` or ``arrow_udf``, with types."""
+
+    def decorate(function: Callable[..., object]) -> Callable[..., Column]:
+        made: Callable[..., Column] = getattr(F, kind)(function, result)
+        return made
+
+    return decorate
 
 
 @udf(DoubleType(), useArrow=True)
@@ -102,17 +125,17 @@ def label(x: int | None) -> str | None:
 
 @udf(BooleanType(), useArrow=True)
 def within(x: int | None, low: int | None = 3, high: int | None = 30) -> bool | None:
-    return None if None in (x, low, high) else low <= x <= high
+    return None if x is None or low is None or high is None else low <= x <= high
 
 
 @udf(BooleanType(), useArrow=True)
-def late(moment: datetime.datetime | None) -> bool | None:
+def late(moment: dt.datetime | None) -> bool | None:
     return None if moment is None else moment.hour >= 6
 
 
 @udf(TimestampType(), useArrow=True)
-def hour_later(moment: datetime.datetime | None) -> datetime.datetime | None:
-    return None if moment is None else moment + datetime.timedelta(hours=1)
+def hour_later(moment: dt.datetime | None) -> dt.datetime | None:
+    return None if moment is None else moment + dt.timedelta(hours=1)
 
 
 @udf(DecimalType(10, 2), useArrow=True)
@@ -121,8 +144,8 @@ def price(amount: Decimal | None) -> Decimal | None:
 
 
 @udf(DateType(), useArrow=True)
-def next_day(day: datetime.date | None) -> datetime.date | None:
-    return None if day is None else day + datetime.timedelta(days=1)
+def next_day(day: dt.date | None) -> dt.date | None:
+    return None if day is None else day + dt.timedelta(days=1)
 
 
 @udf(ArrayType(IntegerType()), useArrow=True)
@@ -163,29 +186,29 @@ def positive(x: float) -> bool:
     return x > 0
 
 
-@pandas_udf(DoubleType())
+@vectorized("pandas_udf", DoubleType())
 def halved(xs: pd.Series) -> pd.Series:
     return xs / 2
 
 
-@pandas_udf(BooleanType())
+@vectorized("pandas_udf", BooleanType())
 def small(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
     for xs in batches:
         yield xs < 35
 
 
-@arrow_udf(LongType())
+@vectorized("arrow_udf", LongType())
 def doubled(xs: pa.Array) -> pa.Array:
     return pc.multiply(xs, 2)
 
 
-@arrow_udf(BooleanType())
+@vectorized("arrow_udf", BooleanType())
 def big(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
     for xs in batches:
         yield pc.greater(xs, 5)
 
 
-@pandas_udf(DoubleType())
+@vectorized("pandas_udf", DoubleType())
 def mean_of(xs: pd.Series) -> float:
     return float(xs.mean())
 
@@ -200,10 +223,10 @@ _COLUMNS = (
 
 def table(spark: SparkSession, rows: int = 48) -> DataFrame:
     """Return a table with a column of each kind and NULLs in most of them."""
-    start = datetime.datetime(2024, 3, 30, 20, 0, tzinfo=datetime.UTC)
+    start = dt.datetime(2024, 3, 30, 20, 0, tzinfo=dt.UTC)
 
     def row(i: int) -> tuple[object, ...]:
-        moment = start + datetime.timedelta(minutes=37 * i)
+        moment = start + dt.timedelta(minutes=37 * i)
         return (
             i,
             None if i % 11 == 0 else i % 13,
@@ -270,7 +293,8 @@ def natives_of_one_or(spark: SparkSession) -> DataFrame:
 
 @shape({"(score(id) > 0.3) OR ((id > 20) AND short(text))", "even(id)"})
 def and_inside_or(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(((score("id") > 0.3) | ((col("id") > 20) & short("text"))) & even("id"))
+    either = (score("id") > 0.3) | ((col("id") > 20) & short("text"))
+    return table(spark).filter(either & even("id"))
 
 
 @shape({"NOT good(id)", "NOT short(text)"})
@@ -285,8 +309,10 @@ def a_native_conjunct_too(spark: SparkSession) -> DataFrame:
 
 @shape({"score(id) IS NOT NULL", "good(n) IS NULL"})
 def nulls(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(score("id").isNotNull() & good("n").isNull()).filter(
-        score("id").isNotNull()
+    return (
+        table(spark)
+        .filter(score("id").isNotNull() & good("n").isNull())
+        .filter(score("id").isNotNull())
     )
 
 
@@ -312,9 +338,9 @@ def membership_in_many(spark: SparkSession) -> DataFrame:
 
 @shape({"coalesce(good(n), true)", "CASE WHEN even(id) THEN true ELSE short(text) END"})
 def conditionals(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(
-        F.coalesce(good("n"), lit(True)) & F.when(even("id"), lit(True)).otherwise(short("text"))
-    )
+    certain = F.lit(1) == 1
+    first = F.coalesce(good("n"), certain)
+    return table(spark).filter(first & F.when(even("id"), certain).otherwise(short("text")))
 
 
 @shape({"endswith(label(id), -3) OR startswith(label(n), label-2)"})
@@ -324,7 +350,7 @@ def patterns(spark: SparkSession) -> DataFrame:
 
 @shape({"next_day(day) > DATE '2024-03-31'", "good(id)"})
 def dates(spark: SparkSession) -> DataFrame:
-    return table(spark).filter((next_day("day") > datetime.date(2024, 3, 31)) & good("id"))
+    return table(spark).filter((next_day("day") > dt.date(2024, 3, 31)) & good("id"))
 
 
 @shape({"good(id)", "good(n)"})
@@ -387,7 +413,8 @@ def literal_arguments(spark: SparkSession) -> DataFrame:
 
 @shape({"within(id, high => 20, low => n)", "within(id)"})
 def keywords_and_defaults(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(within("id", high=lit(20), low=col("n")) & within("id"))
+    by_name: Callable[..., Column] = within
+    return table(spark).filter(by_name("id", high=lit(20), low=col("n")) & within("id"))
 
 
 @shape({"always()", "good(id)"})
@@ -404,8 +431,10 @@ def timestamps(spark: SparkSession) -> DataFrame:
 
 @shape({"price(amount) > 4.00", "good(id)"})
 def decimals(spark: SparkSession) -> DataFrame:
-    return table(spark).filter((price("amount") > Decimal("4.00")) & good("id")).select(
-        "id", price("amount")
+    return (
+        table(spark)
+        .filter((price("amount") > Decimal("4.00")) & good("id"))
+        .select("id", price("amount"))
     )
 
 
@@ -427,8 +456,10 @@ def a_struct_comes_back(spark: SparkSession) -> DataFrame:
 
 @shape({"good(id)", "short(text)"})
 def field_of_a_result(spark: SparkSession) -> DataFrame:
-    return table(spark).filter((pair("id").a > 1) & good("id") & short("text")).select(
-        "id", pair("id").b
+    return (
+        table(spark)
+        .filter((pair("id").a > 1) & good("id") & short("text"))
+        .select("id", pair("id").b)
     )
 
 
@@ -448,8 +479,8 @@ def bytes_(spark: SparkSession) -> DataFrame:
 @shape({"shift(local) IS NOT NULL", "good(id)"})
 def local_times(spark: SparkSession) -> DataFrame:
     @udf(TimestampNTZType(), useArrow=True)
-    def shift(moment: datetime.datetime | None) -> datetime.datetime | None:
-        return None if moment is None else moment + datetime.timedelta(hours=1)
+    def shift(moment: dt.datetime | None) -> dt.datetime | None:
+        return None if moment is None else moment + dt.timedelta(hours=1)
 
     return table(spark).filter(shift("local").isNotNull() & good("id")).select(shift("local"))
 
@@ -463,7 +494,8 @@ def value_used_above(spark: SparkSession) -> DataFrame:
 @shape({"(score(id) * 2.0) > 0.6", "plus(n) > 4"})
 def columns_added_on_the_way(spark: SparkSession) -> DataFrame:
     added = table(spark).withColumn("s", score("id")).withColumn("u", col("s") * 2)
-    return added.filter("u > 0.6").withColumn("k", plus("n")).filter("k > 4").withColumn("v", col("k") + col("u"))
+    more = added.filter("u > 0.6").withColumn("k", plus("n")).filter("k > 4")
+    return more.withColumn("v", col("k") + col("u"))
 
 
 @shape({"sql_good(id)", "sql_short(text)"})
@@ -471,7 +503,9 @@ def functions_of_sql(spark: SparkSession) -> DataFrame:
     spark.udf.register("sql_good", good)
     spark.udf.register("sql_short", short)
     table(spark).createOrReplaceTempView("shaped")
-    return spark.sql("SELECT id, text FROM shaped WHERE sql_good(id) AND sql_short(text) AND id > 2")
+    return spark.sql(
+        "SELECT id, text FROM shaped WHERE sql_good(id) AND sql_short(text) AND id > 2"
+    )
 
 
 @shape({"known(n)", "also(n)"})
@@ -621,8 +655,10 @@ def exploded_above(spark: SparkSession) -> DataFrame:
 
 @shape()
 def exploded_below(spark: SparkSession) -> DataFrame:
-    return table(spark).select("id", "text", F.explode("items").alias("item")).filter(
-        good("item") & short("text")
+    return (
+        table(spark)
+        .select("id", "text", F.explode("items").alias("item"))
+        .filter(good("item") & short("text"))
     )
 
 
@@ -722,8 +758,10 @@ def a_thousand_columns(spark: SparkSession) -> DataFrame:
 
 @shape({"good(id)", "short(text)"})
 def no_rows(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(col("id") > F.monotonically_increasing_id() + 10**12).filter(
-        good("id") & short("text")
+    return (
+        table(spark)
+        .filter(col("id") > F.monotonically_increasing_id() + 10**12)
+        .filter(good("id") & short("text"))
     )
 
 
@@ -780,7 +818,8 @@ def random_condition(spark: SparkSession) -> DataFrame:
 
 @shape({"good(id)", "score(id) IS NOT NULL"})
 def not_understood_beside(spark: SparkSession) -> DataFrame:
-    return table(spark).filter(good("id") & score("id").isNotNull() & (F.upper(label("id")) > "LABEL-2"))
+    not_understood = F.upper(label("id")) > "LABEL-2"
+    return table(spark).filter(good("id") & score("id").isNotNull() & not_understood)
 
 
 @shape({"good(id)", "score(id) IS NOT NULL"}, {"even(id)", "plus(n) < 9"})

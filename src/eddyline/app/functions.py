@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import importlib
 import importlib.util
 import sys
-import types
-import typing
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
-from pyspark.errors import PySparkException
+from pyspark.cloudpickle import register_pickle_by_value
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
 from eddyline.app.failures import UsageError
@@ -28,9 +28,9 @@ _SQL_TYPES: dict[object, str] = {
     str: "string",
     bytes: "binary",
     Decimal: "decimal(38,18)",
-    datetime.date: "date",
-    datetime.datetime: "timestamp",
-    datetime.timedelta: "interval day to second",
+    dt.date: "date",
+    dt.datetime: "timestamp",
+    dt.timedelta: "interval day to second",
 }
 
 
@@ -49,9 +49,14 @@ def register(spark: SparkSession, source: FunctionSource) -> None:
     annotation. Raises :class:`UsageError` if it cannot be found, or cannot be a
     user-defined function.
     """
-    function = _imported(source)
+    module = _imported(source)
+    function = _function(module, source)
     name = f"{source.module}:{source.function}"
-    if hasattr(function, "asNondeterministic"):  # PySpark's own test for a UDF
+    if any(map(_is_udf, vars(module).values())):
+        # A worker that imports `@udf("boolean")` fails, since it has no session to read the
+        # type with. So it gets the functions themselves instead of the way to their module.
+        register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    if _is_udf(function):
         if source.return_type is not None:
             raise UsageError(f"--udf {name} says what it returns already; leave the type out")
         return_type = None
@@ -59,13 +64,22 @@ def register(spark: SparkSession, source: FunctionSource) -> None:
         return_type = source.return_type or _annotated(function, name)
     try:
         spark.udf.register(source.function, function, return_type)
+    except ParseException as error:
+        raise UsageError(
+            f"--udf {name}: {return_type} is no type of Spark's; some are boolean, bigint, "
+            "double, string, date, timestamp"
+        ) from error
     except PySparkException as error:
         raise UsageError(f"--udf {name} cannot be used: {essence(error)}") from error
 
 
-def _imported(source: FunctionSource) -> Callable[..., Any]:
+def _is_udf(value: object) -> bool:
+    return hasattr(value, "asNondeterministic")  # PySpark's own test
+
+
+def _imported(source: FunctionSource) -> ModuleType:
     try:
-        module = importlib.import_module(source.module)
+        return importlib.import_module(source.module)
     except (Exception, SystemExit) as error:
         parts = source.module.split(".")
         above = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
@@ -74,12 +88,15 @@ def _imported(source: FunctionSource) -> Callable[..., Any]:
         raise UsageError(
             f"--udf: the module {source.module} cannot be imported: {where_it_failed(error)}"
         ) from error
+
+
+def _function(module: ModuleType, source: FunctionSource) -> Callable[..., Any]:
     function = getattr(module, source.function, None)
     if function is None:
         raise UsageError(f"--udf: the module {source.module} has no function {source.function}")
     if not callable(function) or isinstance(function, type):
         raise UsageError(f"--udf: {source.module}:{source.function} is not a function")
-    return typing.cast("Callable[..., Any]", function)
+    return cast("Callable[..., Any]", function)
 
 
 def _missing(module: str) -> str:
@@ -88,7 +105,7 @@ def _missing(module: str) -> str:
 
 def _annotated(function: Callable[..., Any], name: str) -> str:
     try:
-        annotation = typing.get_type_hints(function).get("return")
+        annotation = get_type_hints(function).get("return")
     except Exception:  # a name in an annotation that does not exist, or worse  # noqa: BLE001
         annotation = None
     sql_type = _sql_type(annotation)
@@ -106,8 +123,8 @@ def _sql_type(annotation: object) -> str | None:
     >>> _sql_type(int), _sql_type(str | None), _sql_type(list[float]), _sql_type(object)
     ('bigint', 'string', 'array<double>', None)
     """
-    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in {typing.Union, types.UnionType}:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in {Union, UnionType}:
         options = [each for each in inner if each is not type(None)]
         return _sql_type(options[0]) if len(options) == 1 else None
     if origin is list or origin is dict:

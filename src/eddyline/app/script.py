@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -30,7 +29,11 @@ def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
         code = compile(script.path.read_bytes(), str(script.path), "exec")
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the script failed: {where_it_failed(error)}") from error
-    names: dict[str, object] = {"__name__": "__main__", "__file__": str(script.path), "spark": spark}
+    names: dict[str, object] = {
+        "__name__": "__main__",
+        "__file__": str(script.path),
+        "spark": spark,
+    }
     try:
         with _arguments(script), redirect_stdout(sys.stderr):
             exec(code, names)  # noqa: S102 - that is what the user asked for

@@ -1,10 +1,11 @@
-"""What of Spark's errors a user needs: what happened and where, without classes, plans and stacks."""
+"""What of Spark's errors a user needs: what happened and where, without plans and stacks."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
@@ -18,7 +19,9 @@ _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 _FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)
 _JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
-_END = re.compile(r"\s*(?:SQLSTATE: \w{5}|\n\s*at |\n== SQL|\n\nDriver stack|\n\nJVM stack).*", re.DOTALL)
+_END = re.compile(
+    r"\s*(?:SQLSTATE: \w{5}|\n\s*at |\n== SQL|\n\nDriver stack|\n\nJVM stack).*", re.DOTALL
+)
 _POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
 
 
@@ -28,14 +31,28 @@ def silence_loggers() -> None:
         logging.getLogger(name).disabled = True
 
 
-def explained(
-    error: PySparkException | Py4JJavaError, tables: Sequence[str] = ()
-) -> UsageError | RunError:
-    """Return the error of ours that says what Spark's error says.
+def essence(error: PySparkException | Py4JJavaError) -> str:
+    """Return what happened, and where in the query if that is known, in one line."""
+    return _what(error) + _place(error)
 
-    A query that Spark does not understand is the user's mistake; all else went
-    wrong while the query ran. ``tables`` are those that the query can name.
+
+@contextmanager
+def spark_errors_explained(tables: Sequence[str] = ()) -> Iterator[None]:
+    """Raise an error of ours in place of Spark's.
+
+    A query that Spark does not understand is the user's mistake, a
+    :class:`UsageError`; all else went wrong while the query ran, and is a
+    :class:`RunError`. ``tables`` are those that the query can name.
     """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise _explained(error, tables) from error
+
+
+def _explained(
+    error: PySparkException | Py4JJavaError, tables: Sequence[str]
+) -> UsageError | RunError:
     if isinstance(error, PythonException):
         return RunError("a Python function failed\n" + user_traceback(str(error)))
     if isinstance(error, ParseException):
@@ -43,11 +60,6 @@ def explained(
     if isinstance(error, AnalysisException):
         return UsageError(_mistake(error, tables) + _place(error))
     return RunError(f"the query failed: {essence(error)}")
-
-
-def essence(error: PySparkException | Py4JJavaError) -> str:
-    """Return what happened, and where in the query if that is known, in one line."""
-    return _what(error) + _place(error)
 
 
 def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Starts Spark for a command, quietly, and lets workers import what the driver can."""
+"""Starts Spark for a command, quietly, and lets its workers import what the driver can."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from rich.console import Console
 
 import eddyline
 from eddyline.app.jvm_stderr import jvm_announcement_dropped
+from eddyline.app.spark_errors import silence_loggers
 
-# What goes wrong in a query reaches the user as one exception, told in a few lines;
-# Spark would log the same, from every executor, with the JVM's stack below it.
+# What goes wrong in a query reaches the user as one exception, told in a few lines.
+# Spark would log the same from every executor, each time with the JVM's stack.
 _SETTINGS = {"spark.log.level": "OFF"}
 
 
 @contextmanager
 def running_spark(console: Console) -> Iterator[SparkSession]:
-    """Start Spark and stop it at the end of the block; a session that runs already is used."""
+    """Start Spark, and stop it at the end of the block.
+
+    If Spark runs in this process already it is used and goes on running; the
+    session is a new one then, with tables and functions of its own.
+    """
+    silence_loggers()
     running = SparkSession.getActiveSession()
     if running is not None:
-        yield running
+        yield running.newSession()
         return
     with jvm_announcement_dropped(), console.status("Starting Spark"):
         spark = eddyline.session("eddyline", config=_SETTINGS)
@@ -35,17 +41,26 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
 
 
 @contextmanager
-def importable(folder: Path, spark: SparkSession) -> Iterator[None]:
-    """Let the driver and the Python workers import modules of a folder, before all others."""
+def importable(folder: Path) -> Iterator[None]:
+    """Let this process import the modules of a folder, before all others of their names."""
     path = str(folder.resolve())
     sys.path.insert(0, path)
-    environment = spark.sparkContext.environment  # of the workers of functions made from now on
-    before = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = path if before is None else os.pathsep.join((path, before))
     try:
         yield
     finally:
         sys.path.remove(path)
+
+
+@contextmanager
+def importable_by_workers(folder: Path, spark: SparkSession) -> Iterator[None]:
+    """Let Python workers do the same, those of functions that are made inside the block."""
+    environment = spark.sparkContext.environment
+    before = environment.get("PYTHONPATH")
+    paths = [str(folder.resolve()), *([] if before is None else [before])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    try:
+        yield
+    finally:
         if before is None:
             del environment["PYTHONPATH"]
         else:

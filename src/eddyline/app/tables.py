@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from glob import glob
 from itertools import islice
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -57,7 +57,9 @@ def find_table(source: TableSource) -> Table:
     if "://" in source.path:
         return Table(source.name, source.path, _only_kind(source, [Path(source.path)]))
     path = Path(source.path).expanduser().absolute()
-    found = [path] if path.exists() else [Path(match) for match in sorted(glob(str(path)))]
+    found = (
+        [path] if path.exists() else sorted(Path(path.anchor).glob(str(path)[len(path.anchor) :]))
+    )
     if not found:
         raise UsageError(f"table {source.name}: there is no file {source.path}")
     files = list(islice(_files(found), _LOOKED_AT))
@@ -72,7 +74,7 @@ def create_view(spark: SparkSession, table: Table) -> None:
     """Let queries use a table by its name; raise :class:`UsageError` if it cannot be read."""
     try:
         frame = _read(spark, table)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise UsageError(
             f"table {table.name}: {table.path} cannot be read as {table.kind}: {essence(error)}"
         ) from error
@@ -82,12 +84,6 @@ def create_view(spark: SparkSession, table: Table) -> None:
             "or all in one array"
         )
     frame.createOrReplaceTempView(table.name)
-
-
-def drop_views(spark: SparkSession, tables: Sequence[Table]) -> None:
-    """Take the tables away again."""
-    for table in tables:
-        spark.catalog.dropTempView(table.name)
 
 
 def _read(spark: SparkSession, table: Table) -> DataFrame:

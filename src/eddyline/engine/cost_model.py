@@ -49,6 +49,11 @@ class CostModel:
             self.per_visit = min(self.per_visit, self._y / self._x)
         self.per_tuple = max((self._y - self.per_visit * self._x) / self._n, 0.01 * y)
 
-    def net(self, tuples: int, seconds: float) -> float:
-        """Return what a visit spent on its tuples: without the cost of a visit."""
-        return max(seconds - self.per_visit, 0.01 * seconds) if tuples else 0.0
+    def fair_share(self, tuples: int, seconds: float, usual: int) -> float:
+        """Return what the tuples of a visit would have cost in a visit of ``usual`` tuples.
+
+        A look at 8 tuples must not make a module seem dear because the visit
+        itself cost as much as in a visit of thousands.
+        """
+        own = max(seconds - self.per_visit, 0.0)
+        return min(own + self.per_visit * tuples / max(usual, tuples), seconds)

@@ -140,7 +140,7 @@ class Eddy:
         self._put(batch, finished)
         since = clock.now()
         while buffer:
-            signature, (module, tuples) = self._choose()
+            signature, (module, tuples), usual = self._choose()
             taken = self._take(signature, tuples)
             tuples_in = len(taken)
             policy.sent(signature, module, tuples_in)
@@ -154,7 +154,8 @@ class Eddy:
             costs = self._costs[module]
             costs.record(tuples_in, seconds)
             table.record(signature, module, tuples_in, tuples_out, seconds)
-            policy.returned(signature, module, tuples_in, tuples_out, costs.net(tuples_in, seconds))
+            cost = costs.fair_share(tuples_in, seconds, usual)
+            policy.returned(signature, module, tuples_in, tuples_out, cost)
             if instrument is not None:
                 instrument.visited(signature, module, tuples_in, tuples_out, seconds)
             self._visits += 1
@@ -178,8 +179,8 @@ class Eddy:
         else:
             waiting.add(batch)
 
-    def _choose(self) -> tuple[Signature, Allotment]:
-        """Return the signature to serve, the module, and how many tuples."""
+    def _choose(self) -> tuple[Signature, Allotment, int]:
+        """Return the signature to serve, module and number of tuples, and the usual number."""
         while True:
             signature, ready = self._next_signature()
             waiting = self._buffer[signature]
@@ -192,7 +193,8 @@ class Eddy:
             costs = self._costs[module]
             quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._routing_cost)
             if not ready or waiting.tuples >= quantum or not signature.done:
-                return signature, Allotment(module, min(quantum, allotted))
+                usual = min(quantum, waiting.tuples)
+                return signature, Allotment(module, min(quantum, allotted)), usual
             waiting.enough = quantum
 
     def _next_signature(self) -> tuple[Signature, bool]:

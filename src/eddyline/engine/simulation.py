@@ -153,6 +153,8 @@ def simulate(
     >>> better.total_time < worse.total_time, len(better.finished) == len(worse.finished)
     (True, True)
     """
+    if not patience > 0.0:
+        raise ValueError(f"patience is a duration above 0, not {patience}")
     of_data, of_policy = np.random.SeedSequence(seed).spawn(2)
     clock = VirtualClock()
     processor = Processor(len(modules), clock, time_slice)

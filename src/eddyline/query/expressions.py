@@ -73,12 +73,26 @@ class Argument(Expression):
     type: pa.DataType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
-    """A constant: a Python value that ``pyarrow.scalar(value, type)`` takes; None is NULL."""
+    """A constant: a Python value that ``pyarrow.scalar(value, type)`` takes; None is NULL.
+
+    Equal to another literal of the same type that is written the same: 0.0 is not
+    -0.0 here, since a function may tell them apart, and NaN is NaN.
+    """
 
     value: object
     type: pa.DataType
+
+    def __eq__(self, other: object) -> bool:
+        """Compare type and written value."""
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.type == other.type and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        """Hash type and written value."""
+        return hash((repr(self.value), self.type))
 
 
 @dataclass(frozen=True, slots=True)

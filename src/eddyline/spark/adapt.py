@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import EddylineError
 from eddyline.spark import catalyst
 from eddyline.spark.blocks import Rewriting, rewrite_plan
@@ -15,8 +15,9 @@ from eddyline.spark.chains import fused_commands
 from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
-from eddyline.spark.fused import RoutingOptions
-from eddyline.spark.registry import Registry, registry_of
+from eddyline.spark.fused import RoutingOptions, result_type
+from eddyline.spark.registry import registry_of
+from eddyline.spark.rewrite import Fuse, FusedFunction
 from eddyline.spark.session_settings import session_settings, unsupported_setting
 
 
@@ -46,14 +47,15 @@ def adapt(
     choice changes the rows. The plan is optimized now, so the tables' current
     versions and ``current_timestamp()`` are those of this moment.
 
-    Raises :class:`ConnectNotSupportedError` on Spark Connect, and ``TypeError``
-    for what is not a DataFrame.
+    Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for
+    what is not a DataFrame, ``UnknownPolicyError`` for a policy that there is not.
     """
     classic = _classic(df)
     if pin_order:
         return df
     registry = registry_of(classic.sparkSession.sparkContext)
-    rewriting = _rewrite(classic, registry, RoutingOptions(policy=policy, seed=seed))
+    options = RoutingOptions(policy_name(policy), seed, registry.next_run())
+    rewriting = _rewrite(classic, lambda block: registry.fuse(block, options))
     if not rewriting.blocks:
         return df
     adapted = catalyst.dataframe(classic, rewriting.plan)
@@ -68,10 +70,9 @@ def explain(df: DataFrame) -> Explanation:
     for which it tells what :func:`adapt` would do. Raises as :func:`adapt` does.
     """
     classic = _classic(df)
-    registry = registry_of(classic.sparkSession.sparkContext)
-    rewriting = _rewrite(classic, registry, RoutingOptions())
+    rewriting = _rewrite(classic, _only_described)
     explanation = Explanation(
-        tuple(explained(block) for block in adapted_blocks(df)),
+        tuple(explained(block) for block, _ in adapted_blocks(df)),
         tuple(explained(block) for block in rewriting.blocks),
         _left.get(df, rewriting.left),
     )
@@ -79,23 +80,32 @@ def explain(df: DataFrame) -> Explanation:
     return explanation
 
 
-def adapted_blocks(df: DataFrame) -> tuple[FilterBlock, ...]:
+def adapted_blocks(df: DataFrame) -> tuple[tuple[FilterBlock, RoutingOptions], ...]:
     """Return the distinct filter blocks that run in a DataFrame, however it was derived."""
     classic = _classic(df)
     registry = registry_of(classic.sparkSession.sparkContext)
     commands = fused_commands(catalyst.optimized_plan(classic))
-    found = (registry.block_of(command) for command in commands)
-    return tuple(dict.fromkeys(block for block in found if block is not None))
+    found = (registry.made(command) for command in commands)
+    return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def _rewrite(df: ClassicDataFrame, registry: Registry, options: RoutingOptions) -> Rewriting:
+def left_in(df: DataFrame) -> tuple[Left, ...]:
+    """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
+    return _left.get(df, ())
+
+
+def _rewrite(df: ClassicDataFrame, fuse: Fuse) -> Rewriting:
     plan = catalyst.optimized_plan(df)
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
     if (setting := unsupported_setting(df.sparkSession)) is not None:
         return _declined(plan, DeclineReason.UNSUPPORTED_SETTING, setting)
-    settings = session_settings(df.sparkSession)
-    return rewrite_plan(plan, settings, lambda block: registry.fuse(block, options))
+    return rewrite_plan(plan, session_settings(df.sparkSession), fuse)
+
+
+def _only_described(block: FilterBlock) -> FusedFunction:
+    """Stand for a block's function in a plan that never runs."""
+    return FusedFunction(b"", result_type(block).json())
 
 
 def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewriting:
@@ -105,7 +115,7 @@ def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewrit
 
 def _classic(df: object) -> ClassicDataFrame:
     if catalyst.is_classic(df):
-        return cast("ClassicDataFrame", df)
+        return df
     if isinstance(df, DataFrame):
         raise ConnectNotSupportedError(
             "Eddyline rewrites query plans inside Spark's driver, which Spark Connect does not "

@@ -36,9 +36,7 @@ def rewrite_plan(plan: Plan, settings: SessionSettings, fuse: Fuse) -> Rewriting
     """Rewrite all blocks of an optimized plan."""
     walk = _Walk(settings, fuse)
     rewritten = walk.rewrite(plan)
-    return Rewriting(
-        rewritten, tuple(dict.fromkeys(walk.blocks)), tuple(dict.fromkeys(walk.left))
-    )
+    return Rewriting(rewritten, tuple(dict.fromkeys(walk.blocks)), tuple(dict.fromkeys(walk.left)))
 
 
 @dataclass

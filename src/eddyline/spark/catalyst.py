@@ -4,7 +4,8 @@ This is the only file that reaches into the JVM. A :class:`Plan` and a
 :class:`CatalystExpression` are opaque handles on Catalyst's immutable trees: everything
 here either reads a handle or makes a new one. One call over the gateway costs
 about 0.2 ms, so whatever grows with the number of columns is read in one call,
-as JSON, or stays in the JVM altogether.
+as JSON, or stays in the JVM altogether. The file is longer than others because
+nothing outside it may say ``_jdf``; its functions know nothing of one another.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import operator
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaObject, is_instance_of
 from pyspark import SparkContext
@@ -72,7 +73,7 @@ def _class(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
 
 
 def _jvm() -> Any:  # noqa: ANN401  # Py4J has no types
-    return SparkContext._jvm  # noqa: SLF001  # Spark has no public way to its JVM
+    return SparkContext._jvm  # Spark has no public way to its JVM
 
 
 def _seq(elements: Iterable[object]) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -94,7 +95,7 @@ def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
 # ---------------------------------------------------------------- DataFrames
 
 
-def is_classic(df: object) -> bool:
+def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
     """Whether this is a DataFrame whose plan lives in a JVM of ours."""
     return isinstance(df, ClassicDataFrame)
 
@@ -137,17 +138,25 @@ def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
 
 def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the analyzed output, column by column, in terms of the optimized plan's."""
-    if analyzed.outputSet().subsetOf(optimized.outputSet()):
+    outputs = optimized.outputSet()
+    renewable = all(map(_can_be_joined_with_itself, _in_python(optimized.collectLeaves())))
+    if renewable and analyzed.outputSet().subsetOf(outputs):
         return analyzed.output()
-    # The optimizer renamed some, as where it inlines a common table expression twice.
-    known = optimized.outputSet()
+    # The optimizer renamed some columns, as where it inlines a common table expression
+    # twice; or they need names that the analyzer can renew in a join of both sides.
     columns = zip(_in_python(analyzed.output()), _in_python(optimized.output()), strict=True)
     return _seq(
         column
-        if known.contains(column)
+        if renewable and outputs.contains(column)
         else attribute_like(CatalystExpression(column), CatalystExpression(given)).java
         for column, given in columns
     )
+
+
+def _can_be_joined_with_itself(leaf: Any) -> bool:  # noqa: ANN401  # Py4J has no types
+    """Whether the analyzer can give a leaf new attributes; not so where a scan was planned."""
+    multiple = "org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation"
+    return _is(leaf, multiple) or leaf.output().isEmpty()
 
 
 # ---------------------------------------------------------------- plans
@@ -413,9 +422,7 @@ def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
 
 def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
     """Return field ``index`` of a struct."""
-    return CatalystExpression(
-        _class(_EXPRESSIONS + "GetStructField")(struct.java, index, _none())
-    )
+    return CatalystExpression(_class(_EXPRESSIONS + "GetStructField")(struct.java, index, _none()))
 
 
 # ---------------------------------------------------------------- Python functions
@@ -433,7 +440,7 @@ def pickled_function(expression: CatalystExpression) -> PickledFunction:
     return PickledFunction(bytes(function.command().toArray(as_bytes)), function)
 
 
-def python_call(  # noqa: PLR0913  # the fields of Spark's node
+def python_call(  # the fields of Spark's node
     *,
     name: str,
     command: bytes,
@@ -448,12 +455,10 @@ def python_call(  # noqa: PLR0913  # the fields of Spark's node
     the first, and the files and the broadcast variables of all.
     """
     first = like[0].java
-    environment = _class(
-        "org.apache.spark.api.python.SimplePythonFunction"
-    )(
+    environment = _class("org.apache.spark.api.python.SimplePythonFunction")(
         bytearray(command),
         first.envVars(),
-        _united([function.java.pythonIncludes() for function in like], operator.methodcaller("__str__")),
+        _united([function.java.pythonIncludes() for function in like], str),
         first.pythonExec(),
         first.pythonVer(),
         _united([function.java.broadcastVars() for function in like], operator.methodcaller("id")),
@@ -472,7 +477,7 @@ def python_call(  # noqa: PLR0913  # the fields of Spark's node
     return CatalystExpression(java)
 
 
-def _united(lists: Sequence[Any], key: operator.methodcaller[Any]) -> list[Any]:
+def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> list[Any]:
     """Return the distinct elements of some Java lists in order of first appearance."""
     found: dict[object, Any] = {}
     for elements in lists:
@@ -514,7 +519,7 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
 
 def _is(java: object, name: str) -> bool:
     """Whether something from the JVM is an instance of a class."""
-    gateway = SparkContext._gateway  # noqa: SLF001  # as for the JVM
+    gateway = SparkContext._gateway  # as for the JVM
     return isinstance(java, JavaObject) and bool(is_instance_of(gateway, java, name))
 
 

@@ -28,10 +28,14 @@ class Left:
     reason: DeclineReason
     detail: str = ""
 
+    @property
+    def why(self) -> str:
+        """The reason and its detail, as text."""
+        return f"{self.reason.value} ({self.detail})" if self.detail else self.reason.value
+
     def __str__(self) -> str:
         """Return one line for people."""
-        more = f" ({self.detail})" if self.detail else ""
-        return f"{self.text}: {self.reason.value}{more}"
+        return f"{self.text}: {self.why}"
 
 
 class DeclinedError(Exception):

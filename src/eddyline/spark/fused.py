@@ -7,7 +7,6 @@ needed above the block. The rows themselves never leave the JVM.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
@@ -22,7 +21,12 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import BooleanType, DataType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    StructField,
+    StructType,
+    _parse_datatype_json_string,
+)
 
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan, FilterStatistics, Learned
 from eddyline.engine.modules.selection import SelectionStatistics
@@ -82,7 +86,7 @@ def result_type(block: FilterBlock) -> StructType:
     fields = [StructField(KEEP, BooleanType(), nullable=False)]
     for position, call in enumerate(block.outputs):
         declared = block.functions[call.function].return_type
-        fields.append(StructField(f"v{position}", DataType.fromJson(json.loads(declared))))
+        fields.append(StructField(f"v{position}", _parse_datatype_json_string(declared)))
     return StructType(fields)
 
 

@@ -1,9 +1,9 @@
 """What was fused in a Spark context: the functions made, by block, and what their tasks report.
 
-Equal blocks share one function, byte for byte, so that Spark still recognizes
-equal parts of a plan (and exchanges only one of them), and so that they learn
-together. A block is found again in any DataFrame derived from an adapted one,
-by the bytes of its function.
+Equal blocks of one adapted plan share one function, byte for byte, so that Spark
+still recognizes equal parts of the plan (and exchanges only one of them). A block
+is found again in any DataFrame derived from an adapted one, by the bytes of its
+function.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ class Registry:
     def __init__(self, context: SparkContext) -> None:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
         self._functions: OrderedDict[tuple[str, RoutingOptions], FusedFunction] = OrderedDict()
-        self._blocks: OrderedDict[bytes, FilterBlock] = OrderedDict()
+        self._made: OrderedDict[bytes, tuple[FilterBlock, RoutingOptions]] = OrderedDict()
+        self._runs = 0
+
+    def next_run(self) -> int:
+        """Return a number that no other call of ``adapt`` has had."""
+        self._runs += 1
+        return self._runs
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
         """Return the function of a block; the same one for an equal block and options."""
@@ -49,12 +55,12 @@ class Registry:
             command = fused_command(block, options, self.records)
             function = FusedFunction(command, result_type(block).json())
         _remember(self._functions, key, function)
-        _remember(self._blocks, _digest(function.command), block)
+        _remember(self._made, _digest(function.command), (block, options))
         return function
 
-    def block_of(self, command: bytes) -> FilterBlock | None:
-        """Return the block whose fused function this is; None if it is unknown."""
-        return self._blocks.get(_digest(command))
+    def made(self, command: bytes) -> tuple[FilterBlock, RoutingOptions] | None:
+        """Return what a fused function was made of; None if it is unknown."""
+        return self._made.get(_digest(command))
 
 
 _registries: WeakKeyDictionary[SparkContext, Registry] = WeakKeyDictionary()

@@ -159,9 +159,7 @@ def _trees(link: Link) -> Sequence[Tree]:
     return [link.functions[index] for index in link.indexes]
 
 
-def _relink(
-    link: Link, child: Plan, needed: Mapping[ExpressionId, CatalystExpression]
-) -> Plan:
+def _relink(link: Link, child: Plan, needed: Mapping[ExpressionId, CatalystExpression]) -> Plan:
     """Return the link over a new child; a projection passes on what is ``needed`` above it."""
     if isinstance(link, FilterLink):
         if not link.conjuncts:

@@ -52,7 +52,7 @@ OWN_LETTERS = {
 }
 
 
-def fuel_per_seat(  # noqa: PLR0913 - what the burn depends on
+def fuel_per_seat(
     from_latitude: float,
     from_longitude: float,
     to_latitude: float,
@@ -107,7 +107,7 @@ def expected_load(month: int, day: int, hour: int, seats: int) -> float:
     return min(1.0, load)
 
 
-def weather_risk(  # noqa: PLR0913 - what a dispatcher looks at
+def weather_risk(
     visibility: float,
     wind_mph: float | None,
     gust_mph: float | None,

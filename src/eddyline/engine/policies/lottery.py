@@ -51,6 +51,10 @@ class LotteryPolicy:
         """Return the tickets that count in a lottery, by module."""
         return tuple(self._tickets)
 
+    def rates(self) -> ConsumptionRates | None:
+        """Return the rates that count in a lottery; None where back-pressure shows them."""
+        return self._rates
+
     def route(
         self,
         signature: Signature,  # noqa: ARG002 - accounts are the modules' own
@@ -90,9 +94,10 @@ class LotteryPolicy:
     def _weights(self, modules: tuple[int, ...]) -> list[float]:
         accounts = self.accounts()
         weights = [max(accounts[module], 1.0) for module in modules]
-        if self._rates is None:
+        measured = self.rates()
+        if measured is None:
             return weights
-        rates = [self._rates.of(module) for module in modules]
+        rates = [measured.of(module) for module in modules]
         fastest = max((rate for rate in rates if rate is not None), default=1.0)
         return [
             weight * (fastest if rate is None else rate)

@@ -1,0 +1,64 @@
+"""``eddyline demo``: races plain Spark on real flights, and shows where the time went."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from eddyline.app.demo.display import disagreement, introduction, outcome
+from eddyline.app.demo.flights import create_views, write_parquet
+from eddyline.app.demo.query import ask, register_predicates
+from eddyline.app.demo.race import Contestant, Lap, difference, race
+from eddyline.app.failures import ExitCode, RunError
+from eddyline.app.invocation import DemoInvocation
+from eddyline.app.output import check_output
+from eddyline.app.spark_errors import spark_errors_explained
+from eddyline.app.start import running_spark
+from eddyline.app.terminal import chatter, results
+from eddyline.wall_clock import WallClock
+
+
+def run(invocation: DemoInvocation) -> ExitCode:
+    """Run the command; raise :class:`RunError` if the two sides have different rows."""
+    check_output(invocation.out)
+    console, out = chatter(), results()
+    with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
+        flights = write_parquet(Path(name), invocation.sample)
+        out.print(introduction(flights))
+        out.print()
+        with running_spark(console) as spark, spark_errors_explained():
+            create_views(spark, Path(name))
+            register_predicates(spark)
+            laps = _laps(spark, invocation.runs, console)
+    if (found := difference(laps)) is not None:
+        raise RunError(disagreement(found))
+    report = next(lap.report for lap in reversed(laps) if lap.report is not None)
+    report.to_html(invocation.out)
+    out.print(outcome(laps, invocation.out))
+    return ExitCode.DONE
+
+
+def _laps(spark: SparkSession, runs: int, console: Console) -> list[Lap]:
+    """Run the race behind a progress bar."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total} runs"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=runs * len(Contestant))
+
+        def announce(contestant: Contestant) -> None:
+            progress.update(task, description=contestant)
+
+        laps = []
+        for lap in race(lambda: ask(spark), runs, WallClock(), announce):
+            laps.append(lap)
+            progress.advance(task)
+    return laps

@@ -1,0 +1,35 @@
+"""``eddyline explain``: tells what of a query or of a script's DataFrame would run in eddies."""
+
+from __future__ import annotations
+
+import eddyline
+from eddyline.app.failures import ExitCode
+from eddyline.app.invocation import ExplainInvocation, Script
+from eddyline.app.prepared_query import prepared_query
+from eddyline.app.script import check_script, dataframe_of
+from eddyline.app.spark_errors import spark_errors_explained
+from eddyline.app.start import importable, importable_by_workers, running_spark
+from eddyline.app.terminal import chatter
+
+
+def run(invocation: ExplainInvocation) -> ExitCode:
+    """Run the command: the explanation goes to stdout."""
+    subject = invocation.subject
+    if isinstance(subject, Script):
+        _explain_script(subject)
+    else:
+        with prepared_query(subject, chatter()) as frame:
+            eddyline.explain(frame)
+    return ExitCode.DONE
+
+
+def _explain_script(script: Script) -> None:
+    check_script(script)
+    folder = script.path.parent
+    with (
+        importable(folder),
+        running_spark(chatter()) as spark,
+        importable_by_workers(folder, spark),
+        spark_errors_explained(),
+    ):
+        eddyline.explain(dataframe_of(script, spark))

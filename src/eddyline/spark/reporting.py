@@ -1,0 +1,37 @@
+"""The report of what the blocks of a DataFrame did, once an action has run."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from eddyline.reports.block_report import BlockReport
+from eddyline.reports.routing_report import RoutingReport
+from eddyline.spark.adapt import adapted_blocks, left_in
+from eddyline.spark.fused import record_key
+from eddyline.spark.registry import registry_of
+
+
+def report(df: DataFrame) -> RoutingReport:
+    """Return how the eddies of a DataFrame have routed since :func:`~eddyline.adapt` made them.
+
+    ``df`` is an adapted DataFrame or one derived from it. The report adds up all
+    actions that have run since; a task that Spark ran twice counts twice, one
+    that failed or was cut short by a limit may be missing. Before the first
+    action the blocks stand there without figures. Raises as ``adapt`` does.
+    """
+    registry = registry_of(df.sparkSession.sparkContext)
+    records = registry.records.value
+    blocks = []
+    for block, options in adapted_blocks(df):
+        names = ", ".join(dict.fromkeys(function.name for function in block.functions))
+        blocks.append(
+            BlockReport(
+                names,
+                options.policy,
+                options.seed,
+                block.texts,
+                records.get(record_key(block, options)),
+            )
+        )
+    left = tuple((each.text, each.why) for each in left_in(df))
+    return RoutingReport(tuple(blocks), left)

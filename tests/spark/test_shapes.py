@@ -1,0 +1,80 @@
+"""Every shape of DataFrame has the rows of plain Spark, and the blocks that it should have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.spark import catalyst
+from eddyline.spark.adapt import adapt, adapted_blocks
+from eddyline.spark.blocks import rewrite_plan
+from eddyline.spark.session_settings import session_settings
+from tests.spark import reference_fused
+from tests.spark.shapes import SHAPES, Shape, session
+
+BY_NAME = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkSession:
+    return session()
+
+
+@pytest.fixture(scope="module")
+def plain(spark: SparkSession) -> Callable[[Shape], list[str]]:
+    """Return the rows of a shape as plain Spark has them; each shape runs once."""
+    known: dict[str, list[str]] = {}
+
+    def rows_of(shape: Shape) -> list[str]:
+        if shape.name not in known:
+            known[shape.name] = rows(shape.build(spark))
+        return known[shape.name]
+
+    return rows_of
+
+
+def rows(df: DataFrame) -> list[str]:
+    """Return the bag of rows."""
+    return sorted(repr(tuple(row)) for row in df.collect())
+
+
+@BY_NAME
+def test_rewritten_plan(
+    shape: Shape, spark: SparkSession, plain: Callable[[Shape], list[str]]
+) -> None:
+    """The plan is right, whatever runs the blocks: here the reference does."""
+    df = shape.build(spark)
+    assert catalyst.is_classic(df)
+    plan = catalyst.optimized_plan(df)
+    rewriting = rewrite_plan(plan, session_settings(spark), reference_fused.fuse)
+    assert tuple(frozenset(block.texts) for block in rewriting.blocks) == shape.blocks
+    if rewriting.blocks:
+        adapted = catalyst.dataframe(df, rewriting.plan)
+        assert adapted.schema == df.schema
+        assert rows(adapted) == plain(shape)
+    else:
+        assert rewriting.plan is plan
+
+
+@BY_NAME
+def test_in_eddies(shape: Shape, spark: SparkSession, plain: Callable[[Shape], list[str]]) -> None:
+    df = shape.build(spark)
+    fast = adapt(df)
+    assert rows(fast) == plain(shape)
+    assert (fast is df) == (not shape.blocks)
+    # Spark optimizes the new plan again: the blocks must come through it.
+    assert len(adapted_blocks(fast)) == len(shape.blocks)
+
+
+@pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Paris", "Asia/Kathmandu"])
+def test_in_time_zone(spark: SparkSession, zone: str) -> None:
+    shape = next(shape for shape in SHAPES if shape.name == "timestamps")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        expected = rows(shape.build(spark))
+        assert len(expected) > 5
+        assert rows(adapt(shape.build(spark))) == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
