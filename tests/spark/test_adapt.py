@@ -1,338 +1,115 @@
-"""``adapt`` on Spark: the same rows or the same failure, whatever happens on the way."""
+"""The public face: what adapt takes and gives back, and what explain says."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
-from operator import and_, or_
-from pathlib import Path
-
-import pandas as pd
-import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
+from pyspark.sql.functions import col
 
-import eddyline
-from eddyline.engine.policies.catalogue import PolicyName, UnknownPolicyError
-from eddyline.query.expressions import (
-    And,
-    Argument,
-    Call,
-    Case,
-    Comparison,
-    Expression,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-)
-from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
-
-ROWS = [
-    (
-        number,
-        None if number % 11 == 0 else number % 10,
-        None if number % 7 == 0 else number // 3 % 10,
-    )
-    for number in range(60)
-]
-"""Row number, and the two columns that predicates look at, with NULLs."""
-
-KINDS = ("plain", "pickled", "pandas", "arrow")
+from eddyline.errors import EddylineError
+from eddyline.spark.adapt import ConnectNotSupportedError, adapt, adapted_blocks, explain
+from eddyline.spark.decline import DeclineReason
+from tests.spark.shapes import even, good, label, score, session, short, table
 
 
 @pytest.fixture(scope="module")
-def small_batches(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session in which a task sees several batches."""
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "9")
-    yield spark
-    spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+def spark() -> SparkSession:
+    return session()
 
 
-def table_function(kind: str, table: Sequence[object]) -> Callable[..., Column]:
-    """Return a user function of one of Spark's kinds that does what a table says."""
-
-    def one(value: int | None) -> bool | None:
-        result = result_of(table, value)
-        if result == RAISE:
-            raise ValueError("refused")
-        return result if result is None else bool(result)
-
-    def pandas_values(values: pd.Series) -> pd.Series:
-        return pd.Series([one(None if pd.isna(v) else int(v)) for v in values], dtype="boolean")
-
-    def arrow_values(values: pa.Array) -> pa.Array:
-        return pa.array([one(v) for v in values.to_pylist()], pa.bool_())
-
-    match kind:
-        case "plain":
-            return F.udf(one, "boolean")
-        case "pickled":
-            return F.udf(one, "boolean", useArrow=False)
-        case "pandas":
-            pandas_values.__annotations__ = {"values": pd.Series, "return": pd.Series}
-            return F.pandas_udf(pandas_values, "boolean")
-    arrow_values.__annotations__ = {"values": pa.Array, "return": pa.Array}
-    return F.arrow_udf(arrow_values, "boolean")
+def test_only_data_frames(spark: SparkSession) -> None:
+    with pytest.raises(TypeError, match="not list"):
+        adapt([1, 2])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not SparkSession"):
+        explain(spark)  # type: ignore[arg-type]
 
 
-def column_of(expression: Expression, functions: Sequence[Callable[..., Column]]) -> Column:  # noqa: C901, PLR0911
-    """Return a generated expression as a user would write it in PySpark."""
+def test_connect_is_refused() -> None:
+    class Remote(DataFrame):
+        """A DataFrame without a plan in this process."""
 
-    def write(inner: Expression) -> Column:
-        return column_of(inner, functions)
-
-    match expression:
-        case Argument(index=index):
-            return F.col("ab"[index])
-        case Literal(value=value):
-            return F.lit(value)
-        case Call(function=number, arguments=(argument,)):
-            return functions[number](write(argument))
-        case Not(operand=operand):
-            return ~write(operand)
-        case IsNull(operand=operand):
-            return write(operand).isNull()
-        case Comparison(left=left, right=right):
-            return write(left) < write(right)
-        case Case(branches=((condition, then),), otherwise=otherwise):
-            return F.when(write(condition), write(then)).otherwise(write(otherwise))
-        case And(terms=terms):
-            return reduce(and_, map(write, terms))
-        case Or(terms=terms):
-            return reduce(or_, map(write, terms))
-    raise AssertionError(expression)
+    with pytest.raises(ConnectNotSupportedError, match="Spark Connect") as raised:
+        adapt(object.__new__(Remote))
+    assert isinstance(raised.value, EddylineError)
+    assert isinstance(raised.value, NotImplementedError)
 
 
-@settings(
-    max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(
-    predicate=predicates(),
-    tables=TABLES,
-    kinds=st.lists(st.sampled_from(KINDS), min_size=FUNCTIONS, max_size=FUNCTIONS),
-    policy=st.sampled_from(list(PolicyName)),
-    seed=st.integers(0, 3),
-)
-def test_generated_predicates_give_the_rows_of_the_reference(
-    small_batches: SparkSession,
-    predicate: Expression,
-    tables: list[list[object]],
-    kinds: list[str],
-    policy: str,
-    seed: int,
+def test_pinned_order_is_the_original(spark: SparkSession) -> None:
+    df = table(spark).filter(good("id") & short("text"))
+    assert adapt(df, pin_order=True) is df
+    assert adapt(df) is not df
+
+
+def test_nothing_to_claim_is_the_original(spark: SparkSession) -> None:
+    df = table(spark).filter(good("id"))
+    assert adapt(df) is df
+
+
+def test_setting_that_changes_columns(spark: SparkSession) -> None:
+    key = "spark.sql.execution.arrow.useLargeVarTypes"
+    df = table(spark).filter(good("id") & short("text"))
+    spark.conf.set(key, "true")
+    try:
+        assert adapt(df) is df
+        (left,) = explain(df).left
+    finally:
+        spark.conf.unset(key)
+    assert left.reason is DeclineReason.UNSUPPORTED_SETTING
+    assert left.detail == key
+
+
+def test_stream_that_asks_for_the_time(spark: SparkSession) -> None:
+    rates = spark.readStream.format("rate").load().withColumn("id", col("value"))
+    kept = rates.filter(good("id") & even("id"))
+    assert adapt(kept) is not kept
+    recent = kept.filter(col("timestamp") > F.current_timestamp())
+    assert adapt(recent) is recent
+    assert [left.reason for left in explain(recent).left] == [DeclineReason.READS_THE_CLOCK]
+
+
+def test_explain_prints_what_it_returns(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    frame = small_batches.createDataFrame(ROWS, "n long, a long, b long").repartition(2, "n")
-    functions = [table_function(kind, t) for kind, t in zip(kinds, tables, strict=True)]
-    adapted = eddyline.adapt(
-        frame.filter(column_of(predicate, functions)), policy=policy, seed=seed
-    )
-    outcomes = [accepted(predicate, row[1:], tables, wanted=True) for row in ROWS]
-    if ERROR in outcomes:
-        with pytest.raises(PySparkException, match="refused"):
-            adapted.collect()
-    elif all(RAISE not in table for table in tables):
-        expected = [row for row, outcome in zip(ROWS, outcomes, strict=True) if outcome == TRUE]
-        assert sorted(map(tuple, adapted.collect())) == sorted(expected)
+    not_understood = F.upper(label("id")) > "LABEL-2"
+    df = table(spark).filter(good("id") & (score("id") > 0.2) & not_understood)
+    fast = adapt(df.withColumn("s", score("id")))
+    explanation = explain(fast)
+    assert capsys.readouterr().out.strip() == str(explanation)
+    (block,) = explanation.blocks
+    assert block.predicates == ("good(id)", "score(id) > 0.2")
+    assert block.outputs == ("score",)
+    assert explanation.claimable == ()
+    (left,) = explanation.left
+    assert left.text == "upper(label(id)) > LABEL-2"
+    assert left.reason is DeclineReason.UNTRANSLATABLE
+    for part in (*block.predicates, left.text, left.reason.value):
+        assert part in str(explanation)
 
 
-# ---------------------------------------------------------------- single promises
+def test_explain_before_adapting(spark: SparkSession) -> None:
+    explanation = explain(table(spark).filter(good("id") & short("text")))
+    assert explanation.blocks == ()
+    (block,) = explanation.claimable
+    assert set(block.predicates) == {"good(id)", "short(text)"}
+    assert "eddyline.adapt" in str(explanation)
 
 
-def even(value: int) -> bool:
-    return value % 2 == 0
+def test_explain_without_functions(spark: SparkSession) -> None:
+    assert str(explain(table(spark))) == "No predicate depends on a Python function."
 
 
-def small(value: int) -> bool:
-    return value < 50
+def test_blocks_are_found_in_what_was_derived(spark: SparkSession) -> None:
+    fast = adapt(table(spark).filter(good("id") & short("text")))
+    derived = fast.groupBy("text").count().orderBy("text")
+    again = fast.cache().filter("id > 3")
+    ((block, _),) = adapted_blocks(fast)
+    assert [each for each, _ in adapted_blocks(derived)] == [block]
+    assert [each for each, _ in adapted_blocks(again)] == [block]
+    fast.unpersist()
 
 
-@pytest.fixture
-def numbers(spark: SparkSession) -> DataFrame:
-    return spark.range(0, 1000, numPartitions=2).withColumn("v", F.col("id") % 100)
-
-
-def two_predicates(frame: DataFrame) -> DataFrame:
-    return frame.filter(F.udf(even, "boolean")("v") & F.udf(small, "boolean")("v"))
-
-
-def test_a_guarded_error_never_surfaces(numbers: DataFrame) -> None:
-    def fails_for_odd(value: int) -> bool:
-        if value % 2:
-            raise ValueError("odd")
-        return True
-
-    guarded = numbers.filter(F.udf(fails_for_odd, "boolean")("v") & F.udf(even, "boolean")("v"))
-    for seed in range(3):
-        assert eddyline.adapt(guarded, policy="lottery", seed=seed).count() == 500
-
-
-def test_an_error_that_counts_shows_the_users_own_traceback(numbers: DataFrame) -> None:
-    def divides(value: int) -> bool:
-        return 1 / (value - 48) > -5
-
-    failing = numbers.filter(F.udf(divides, "boolean")("v") & F.udf(even, "boolean")("v"))
-    with pytest.raises(PySparkException) as raised:
-        eddyline.adapt(failing).collect()
-    assert "ZeroDivisionError: division by zero" in str(raised.value)
-    assert "in divides" in str(raised.value)
-    assert Path(__file__).name in str(raised.value)
-
-
-def test_the_report_counts_what_happened(numbers: DataFrame) -> None:
-    adapted = eddyline.adapt(two_predicates(numbers))
-    before = eddyline.report(adapted)
-    assert before.blocks[0].record is None
-    assert adapted.count() == 250
-    record = eddyline.report(adapted).blocks[0].record
-    assert record is not None
-    assert (record.tasks, record.rows_in, record.rows_out) == (2, 1000, 250)
-    for predicate in record.predicates:
-        assert predicate.passed + predicate.rejected == predicate.rows_in
-    assert sum(f.calls for f in record.functions) == sum(p.rows_in for p in record.predicates)
-    assert record.calls_avoided == 2000 - record.calls > 0
-    assert sum(piece.rows for piece in record.orders) == 1000
-    again = eddyline.adapt(two_predicates(numbers))
-    assert eddyline.report(again).blocks[0].record is None
-    derived = adapted.groupBy("v").count()
-    assert eddyline.report(derived).blocks[0].record is not None
-
-
-def test_pin_order_is_the_off_switch(numbers: DataFrame) -> None:
-    frame = two_predicates(numbers)
-    assert eddyline.adapt(frame, pin_order=True) is frame
-
-
-def test_an_unknown_policy_is_refused(numbers: DataFrame) -> None:
-    with pytest.raises(UnknownPolicyError, match="choose one of: static, naive"):
-        eddyline.adapt(two_predicates(numbers), policy="fastest")
-
-
-def test_what_is_no_dataframe_is_refused() -> None:
-    with pytest.raises(TypeError, match="DataFrame is expected, not list"):
-        eddyline.adapt([1, 2])  # type: ignore[arg-type]
-
-
-def test_an_empty_table(spark: SparkSession) -> None:
-    empty = spark.createDataFrame([], "v long").repartition(2)
-    assert eddyline.adapt(two_predicates(empty)).collect() == []
-
-
-def test_a_thousand_columns(spark: SparkSession) -> None:
-    wide = spark.range(100).select(
-        (F.col("id") % 100).alias("v"), *[(F.col("id") + i).alias(f"c{i}") for i in range(1000)]
-    )
-    frame = two_predicates(wide)
-    started = time.perf_counter()
-    adapted = eddyline.adapt(frame)
-    # No claim about speed: a call into the JVM a column and expression would take minutes.
-    assert time.perf_counter() - started < 30
-    assert adapted is not frame
-    assert adapted.columns == frame.columns
-    assert adapted.collect() == frame.collect()
-
-
-def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path: Path) -> None:
-    """In a session of its own: a local master retries no task unless it is told to."""
-    script = f"""
-import os, sys
-import eddyline
-from pyspark.sql import functions as F
-spark = eddyline.session("dies", master="local[2,4]")
-spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-mark = {str(tmp_path / "died")!r}
-def dies_once(v):
-    if v == 77:
-        try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return True
-        os._exit(13)
-    return v % 3 == 0 or v == 77
-frame = spark.range(0, 2000, numPartitions=2).withColumn("v", F.col("id") % 1000)
-frame = frame.filter(F.udf(dies_once, "boolean")("v") & F.udf(lambda v: v % 2 == 1, "boolean")("v"))
-adapted = eddyline.adapt(frame)
-assert adapted is not frame
-rows = sorted(row.id for row in adapted.collect())
-assert os.path.exists(mark), "no worker died"
-expected = [i for i in range(2000) if (i % 1000 % 3 == 0 or i % 1000 == 77) and i % 1000 % 2 == 1]
-assert rows == expected, (len(rows), len(expected))
-print("same rows")
-"""
-    ran = subprocess.run(  # the mark must be seen by the workers, hence a script
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    assert "same rows" in ran.stdout
-
-
-def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
-    source = tmp_path / "in"
-    spark.range(0, 100, numPartitions=1).select((F.col("id") % 100).alias("v")).write.parquet(
-        str(source)
-    )
-    stream = spark.readStream.schema("v long").parquet(str(source))
-    adapted = eddyline.adapt(two_predicates(stream))
-    assert adapted.isStreaming
-    query = (
-        adapted.writeStream.format("memory").queryName("adapted").trigger(availableNow=True).start()
-    )
-    query.awaitTermination(120)
-    rows = sorted(row.v for row in spark.table("adapted").collect())
-    assert rows == [v for v in range(50) if v % 2 == 0]
-
-
-def test_what_a_worker_learned_reaches_its_next_task(spark: SparkSession) -> None:
-    """With one row a batch, a task that started from nothing would look at everything first."""
-    costly_calls = spark.sparkContext.accumulator(0)
-
-    def costly(value: int) -> bool:
-        costly_calls.add(1)
-        time.sleep(0.0005)
-        return value >= 0
-
-    def selective(value: int) -> bool:
-        return value % 50 == 0
-
-    frame = spark.range(0, 4000, numPartitions=40).filter(
-        F.udf(costly, "boolean")("id") & F.udf(selective, "boolean")("id")
-    )
-    adapted = eddyline.adapt(frame)
-    assert adapted.count() == 80
-    # 80 rows need the costly call. Forty tasks that each took a first look of eight
-    # rows at it would have added some 320.
-    assert costly_calls.value < 80 + 200
-
-
-def test_values_that_are_wanted_above_the_filter_are_computed_once(spark: SparkSession) -> None:
-    calls = spark.sparkContext.accumulator(0)
-
-    def score(value: int) -> float:
-        calls.add(1)
-        return value / 100
-
-    scored = F.udf(score, "double")
-    frame = (
-        spark.range(0, 1000, numPartitions=2)
-        .filter((scored("id") > 2.5) & F.udf(even, "boolean")("id"))
-        .select("id", scored("id").alias("score"))
-    )
-    rows = eddyline.adapt(frame).collect()
-    assert len(rows) == 374
-    assert all(row.score == row.id / 100 for row in rows)
-    assert calls.value <= 1000
-
-
-def test_rows_are_those_of_plain_spark_under_every_policy(numbers: DataFrame) -> None:
-    expected = sorted(row.id for row in two_predicates(numbers).collect())
-    for policy in PolicyName:
-        adapted = eddyline.adapt(two_predicates(numbers), policy=policy, seed=7)
-        assert sorted(row.id for row in adapted.collect()) == expected
+def test_explaining_leaves_no_trace(spark: SparkSession) -> None:
+    df = table(spark).filter(good("id") & even("n"))
+    explain(df)
+    assert adapted_blocks(df) == ()

@@ -41,7 +41,7 @@ examples:
 _DEMO_EXAMPLES = """\
 examples:
   eddyline demo
-  eddyline demo --runs 1 --out /tmp/flights.html
+  eddyline demo --runs 1 --out flights.html
   eddyline demo --sample 50000
 """
 
@@ -58,7 +58,7 @@ examples:
       eddyline sql --plain --table t=orders.parquet --udf rules:is_odd:boolean \\
           "SELECT * FROM t WHERE is_odd(id)"
 
-RULES.PY is looked for in the current folder first.
+The module rules is rules.py, looked for in the current folder first.
 """
 
 _EXPLAIN_EXAMPLES = """\
@@ -254,6 +254,8 @@ def _table(text: str) -> TableSource:
 def _function(text: str) -> FunctionSource:
     module, _, rest = text.partition(":")
     function, sign, return_type = rest.partition(":")  # a struct's type has colons of its own
+    if module.endswith(".py"):
+        raise ArgumentTypeError(f"{text!r} names a file; its module is {module[:-3]}")
     names = [*module.split("."), function]
     if not all(name.isidentifier() for name in names) or (sign and not return_type.strip()):
         raise ArgumentTypeError(f"{text!r} is not of the form MODULE:FUNCTION[:TYPE]")

@@ -275,7 +275,7 @@ class Coalesce(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expression):
-    """CAST to ``type``; with ``ansi`` a value that does not fit raises, without it is NULL or cut."""
+    """CAST to ``type``; what does not fit raises with ``ansi``, and is NULL or cut without it."""
 
     operand: Expression
     type: pa.DataType

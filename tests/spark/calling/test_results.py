@@ -134,13 +134,19 @@ def test_results_of_plain_functions_become_what_spark_makes_of_them(
 ) -> None:
     settings = SETTINGS[setting]
     for value in VALUES.values():
+        if isinstance(value, complex) and settings.legacy_pandas_conversion:
+            continue  # see below
+        # A Series makes floats of integers beside a NULL, so there a NULL would change them.
+        between = value if settings.legacy_pandas_conversion else None
         function = user_function(
-            returning([value, None, value]), FunctionKind.ARROW_BATCHED, ["bigint"], kind
+            returning([value, between, value]), FunctionKind.ARROW_BATCHED, ["bigint"], kind
         )
         one_by_one = [pa.array([row]) for row in range(3)]
         together = make_function(function, settings)([pa.array([0, 1, 2])], 3)
         for row, column in enumerate(one_by_one):
-            compare(together, row, kind, lambda c=column: spark_result(function, settings, [[c]])[0])
+            compare(
+                together, row, kind, lambda c=column: spark_result(function, settings, [[c]])[0]
+            )
 
 
 @pytest.mark.filterwarnings("ignore")  # as above
@@ -151,7 +157,8 @@ def test_results_of_pandas_functions_become_what_spark_makes_of_them(
 ) -> None:
     settings = SETTINGS[setting]
     frame = pd.DataFrame({"b": ["x", "y"], "a": [1, 2]})
-    candidates = [pd.Series([v, v]) for v in VALUES.values()]
+    # Of a complex Series PySpark's worker makes an array of another type; the JVM refuses it.
+    candidates = [pd.Series([v, v]) for v in VALUES.values() if not isinstance(v, complex)]
     candidates += [frame, frame.rename(columns={"a": "other"}), pd.Series([1]), 5, "ab", [1, 2]]
     for candidate in candidates:
         compare_vectors(FunctionKind.PANDAS, lambda _, c=candidate: c, kind, settings)
@@ -170,7 +177,7 @@ def test_results_of_arrow_functions_become_what_spark_makes_of_them(kind: str) -
     for value in VALUES.values():
         try:
             candidates.append(pa.array([value, value]))
-        except (pa.ArrowException, OverflowError):
+        except (pa.ArrowException, OverflowError, ValueError):
             continue  # not to be had as an array, so not to be returned
     assert len(candidates) > len(VALUES) // 2
     for candidate in candidates:
@@ -191,7 +198,10 @@ def compare_vectors(
     ours = make_function(function, settings)([column], 2)
     for row in range(2):
         compare(
-            ours, row, kind, lambda r=row: spark_result(function, settings, [[column]])[0].slice(r, 1)
+            ours,
+            row,
+            kind,
+            lambda r=row: spark_result(function, settings, [[column]])[0].slice(r, 1),
         )
 
 
@@ -210,7 +220,9 @@ def test_the_jvm_takes_from_pickled_rows_what_is_taken_here(spark: SparkSession)
     table = spark.range(0, len(values), 1, 1).select(*columns).toArrow()
     for kind, ours in zip(TYPES, expected, strict=True):
         spark_column = table.column(kind).combine_chunks()
-        assert repr(ours.cast(spark_column.type).to_pylist()) == repr(spark_column.to_pylist()), kind
+        assert repr(ours.cast(spark_column.type).to_pylist()) == repr(spark_column.to_pylist()), (
+            kind
+        )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from datetime import date
 EARTH_RADIUS_NM = 3440.065  # nautical miles
 KNOTS_PER_MPH = 0.868976
 
-LEG_NM = 25.0  # a flight is cut into legs of this length
+LEG_NM = 30.0  # a flight is cut into legs of this length
 CLIMB_NM = 120.0  # way until cruising height, and again back to the ground
 PREVAILING_WIND = 270.0  # degrees, where the weather station does not tell
 

@@ -14,7 +14,12 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
 
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
-from eddyline.spark.calling.vector_function import as_declared, require_length, require_type
+from eddyline.spark.calling.vector_function import (
+    as_declared,
+    require_length,
+    require_length_of_output,
+    require_type,
+)
 from eddyline.spark.filter_block import SessionSettings
 
 
@@ -85,8 +90,9 @@ class PandasResults:
         verify_pandas_result(
             result, self._kind, assign_cols_by_name=True, truncate_return_schema=True
         )
-        require_length(result, rows)
-        return self.convert(result)
+        values = self.convert(result)
+        require_length_of_output(values, rows)
+        return values
 
     def convert(self, result: pd.Series | pd.DataFrame) -> pa.Array:
         """Convert a Series or DataFrame that is known to have the right shape."""

@@ -69,18 +69,24 @@ class ArrowResults:
 
     def of_batch(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - anything may be returned
         """Convert what a function over Arrow arrays returned."""
-        batch = ArrowBatchTransformer.enforce_schema(
-            pa.RecordBatch.from_arrays([result], ["_0"]), self._schema
-        )
-        require_length(batch, rows)
-        return as_declared(batch.column(0), self.arrow_type)
+        values = self._convert(result)
+        require_length(values, rows)
+        return values
 
     def of_iterator(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - likewise
         """Convert what an iterator over Arrow arrays yielded."""
         require_type(
             result, pa.Array, "iterator of pyarrow.Array", f"iterator of {type(result).__name__}"
         )
-        return self.of_batch(result, rows)
+        values = self._convert(result)
+        require_length_of_output(values, rows)
+        return values
+
+    def _convert(self, result: Any) -> pa.Array:  # noqa: ANN401 - likewise
+        batch = ArrowBatchTransformer.enforce_schema(
+            pa.RecordBatch.from_arrays([result], ["_0"]), self._schema
+        )
+        return as_declared(batch.column(0), self.arrow_type)
 
 
 def as_declared(values: pa.Array, arrow_type: pa.DataType) -> pa.Array:
@@ -95,6 +101,13 @@ def require_length(result: Any, rows: int) -> None:  # noqa: ANN401 - anything m
             errorClass="RESULT_ROWS_MISMATCH",
             messageParameters={"output_length": str(len(result)), "input_length": str(rows)},
         )
+
+
+def require_length_of_output(result: pa.Array, rows: int) -> None:
+    """Raise Spark's error for iterators, unless a result has so many rows."""
+    if len(result) > rows:
+        raise PySparkRuntimeError(errorClass="OUTPUT_EXCEEDS_INPUT_ROWS", messageParameters={})
+    require_length(result, rows)
 
 
 def require_type(result: object, expected: type, wanted: str, actual: str) -> None:

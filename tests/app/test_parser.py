@@ -1,0 +1,142 @@
+"""What the command line accepts, and what it answers to what it does not."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eddyline.app.invocation import (
+    DemoInvocation,
+    ExplainInvocation,
+    FunctionSource,
+    Query,
+    Script,
+    SqlInvocation,
+    TableSource,
+)
+from eddyline.app.parser import parse
+
+SQL = "SELECT * FROM t"
+
+
+def test_sql_takes_tables_and_functions() -> None:
+    invocation = parse(
+        ["sql", "--table", "t=a/b=c.csv", "--udf", "my.rules:score:struct<a:int,b:string>"]
+        + ["--udf", "rules:odd", "--table", "u=s3a://bucket/u.parquet", SQL]
+    )
+    tables = (TableSource("t", "a/b=c.csv"), TableSource("u", "s3a://bucket/u.parquet"))
+    functions = (
+        FunctionSource("my.rules", "score", "struct<a:int,b:string>"),
+        FunctionSource("rules", "odd"),
+    )
+    assert invocation == SqlInvocation(Query(SQL, tables, functions), limit=20)
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ([], 20),
+        (["--limit", "7"], 7),
+        (["--limit", "0"], None),
+        (["--output", "rows.csv"], None),
+        (["--output", "rows.csv", "--limit", "7"], 7),
+    ],
+)
+def test_the_default_limit_is_for_printing_only(options: list[str], limit: int | None) -> None:
+    invocation = parse(["sql", *options, SQL])
+    assert isinstance(invocation, SqlInvocation)
+    assert invocation.limit == limit
+
+
+def test_explain_takes_a_script_or_a_query() -> None:
+    assert parse(["explain", "job.py"]) == ExplainInvocation(Script(Path("job.py"), "df"))
+    named = parse(["explain", "job.py", "--name", "late"])
+    assert named == ExplainInvocation(Script(Path("job.py"), "late"))
+    query = Query(SQL, (TableSource("t", "t.csv"),))
+    assert parse(["explain", "--sql", SQL, "--table", "t=t.csv"]) == ExplainInvocation(query)
+
+
+def test_demo_needs_no_options() -> None:
+    assert parse(["demo"]) == DemoInvocation(3, None, Path("eddyline-demo.html"))
+    given = parse(["demo", "--runs", "1", "--sample", "1000", "--out", "x.html"])
+    assert given == DemoInvocation(1, 1000, Path("x.html"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "a command is needed: demo, sql or explain"),
+        (["bench"], "invalid choice: 'bench'"),
+        (["sql"], "the following arguments are required: QUERY"),
+        (["sql", " "], "the query is empty"),
+        (["sql", SQL, "--table", "t"], "'t' is not of the form NAME=PATH"),
+        (["sql", SQL, "--table", "t="], "'t=' is not of the form NAME=PATH"),
+        (["sql", SQL, "--table", "a-b=c.csv"], "'a-b' cannot be the name of a table"),
+        (["sql", SQL, "--table", "t=a.csv", "--table", "T=b.csv"], "two tables named t"),
+        (["sql", SQL, "--udf", "rules"], "'rules' is not of the form MODULE:FUNCTION[:TYPE]"),
+        (["sql", SQL, "--udf", "rules.py:f"], "names a file; its module is rules"),
+        (["sql", SQL, "--udf", "./rules:f"], "is not of the form MODULE:FUNCTION[:TYPE]"),
+        (["sql", SQL, "--udf", "rules:f:"], "is not of the form MODULE:FUNCTION[:TYPE]"),
+        (["sql", SQL, "--udf", "a:f", "--udf", "b:f"], "two functions named f"),
+        (["sql", SQL, "--output", "rows.xlsx"], "must end in one of .parquet, .csv, .json"),
+        (["sql", SQL, "--limit", "-1"], "'-1' is not a number of rows"),
+        (["sql", SQL, "--plain", "--report", "r.html"], "--plain runs no eddy"),
+        (["explain"], "either a script or --sql is needed"),
+        (["explain", "job.py", "--sql", SQL], "either a script or --sql is needed"),
+        (["explain", "job.py", "--table", "t=t.csv"], "--table and --udf belong to --sql"),
+        (["explain", "--sql", SQL, "--name", "x"], "--name belongs to a script"),
+        (["demo", "--runs", "0"], "0 is too few"),
+        (["demo", "--sample", "many"], "'many' is not a number of rows"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_code_2(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert complaint in err
+    assert "--help)" in err
+
+
+@pytest.mark.parametrize("command", [[], ["demo"], ["sql"], ["explain"]])
+def test_help_shows_examples(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse([*command, "--help"])
+    assert ended.value.code == 0
+    help_text = capsys.readouterr().out
+    assert "examples:" in help_text
+    assert f"eddyline {' '.join(command)}" in help_text.partition("examples:")[2]
+
+
+@pytest.mark.parametrize("command", ["demo", "sql", "explain"])
+def test_the_examples_in_the_help_can_be_run(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse([command, "--help"])
+    examples = capsys.readouterr().out.partition("examples:")[2].replace("\\\n", " ")
+    lines = [line for line in examples.splitlines() if line.lstrip().startswith("eddyline ")]
+    assert len(lines) >= 3
+    for line in lines:
+        parse(shlex.split(line)[1:])
+
+
+def test_help_and_version_import_neither_spark_nor_rich() -> None:
+    code = (
+        "import sys, eddyline.app.cli as c\ntry: c.main(['--version'])\nexcept SystemExit: pass\n"
+    )
+    code += "print([name for name in ('pyspark', 'pyarrow', 'rich') if name in sys.modules])"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    version, modules = answer.stdout.splitlines()
+    assert version.startswith("eddyline 0.")
+    assert modules == "[]"
