@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.functions import col, lit, udf
 from pyspark.sql.types import (
     ArrayType,
@@ -249,6 +250,27 @@ def other(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(
         [(i, i % 6, f"o{i}") for i in range(0, 40, 2)], "key long, grade int, note string"
     )
+
+
+class Numbers(DataSource):
+    """A Python data source; Spark plans its scan while it optimizes."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "numbers_of_tests"
+
+    def schema(self) -> str:
+        return "id long, n int"
+
+    def reader(self, schema: object) -> DataSourceReader:  # noqa: ARG002  # the protocol's
+        return NumbersReader()
+
+
+class NumbersReader(DataSourceReader):
+    """Reads thirty rows."""
+
+    def read(self, partition: object) -> object:  # type: ignore[override]  # noqa: ARG002
+        return iter([(i, i % 5) for i in range(30)])
 
 
 # ---------------------------------------------------------------- filters

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
-from pyspark.sql.functions import col
+from pyspark.sql.functions import col, udf
+from pyspark.sql.types import BooleanType, DoubleType
 
 from eddyline.errors import EddylineError
 from eddyline.spark.adapt import ConnectNotSupportedError, adapt, adapted_blocks, explain
@@ -16,6 +17,10 @@ from tests.spark.shapes import even, good, label, score, session, short, table
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
     return session()
+
+
+def rows(df: DataFrame) -> list[str]:
+    return sorted(repr(tuple(row)) for row in df.collect())
 
 
 def test_only_data_frames(spark: SparkSession) -> None:
@@ -66,6 +71,16 @@ def test_stream_that_asks_for_the_time(spark: SparkSession) -> None:
     recent = kept.filter(col("timestamp") > F.current_timestamp())
     assert adapt(recent) is recent
     assert [left.reason for left in explain(recent).left] == [DeclineReason.READS_THE_CLOCK]
+
+
+def test_nest_hands_over_values_unconverted(spark: SparkSession) -> None:
+    """An integer returned for a double is NULL to Spark, but reaches the outer function."""
+    wrong = udf(lambda n: n, DoubleType(), useArrow=False)
+    is_integer = udf(lambda n: isinstance(n, int), BooleanType(), useArrow=False)
+    df = table(spark).filter(is_integer(wrong("n")) & wrong("n").isNull())
+    expected = rows(df)
+    assert len(expected) > 20
+    assert rows(adapt(df)) == expected
 
 
 def test_explain_prints_what_it_returns(

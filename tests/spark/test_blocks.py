@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
-from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.functions import col, lit, udf
-from pyspark.sql.types import BooleanType, DoubleType
+from pyspark.sql.types import BooleanType
 
 from eddyline.query.expressions import And, Argument, Call, Comparison, Literal, Or
 from eddyline.spark import catalyst
@@ -23,6 +22,7 @@ from eddyline.spark.rewrite import FusedFunction
 from eddyline.spark.session_settings import session_settings
 from tests.spark import reference_fused
 from tests.spark.shapes import (
+    Numbers,
     big,
     even,
     good,
@@ -138,16 +138,6 @@ def test_nest_is_one_function_even_where_the_inner_one_is_called_too(spark: Spar
     ]
 
 
-def test_nest_hands_over_values_unconverted(spark: SparkSession) -> None:
-    """An integer returned for a double is NULL to Spark, but reaches the outer function."""
-    wrong = udf(lambda n: n, DoubleType(), useArrow=False)
-    is_integer = udf(lambda n: isinstance(n, int), BooleanType(), useArrow=False)
-    df = table(spark).filter(is_integer(wrong("n")) & wrong("n").isNull())
-    expected = rows(df)
-    assert len(expected) > 20
-    assert rows(adapted(df)) == expected
-
-
 def test_native_terms_of_an_or_are_one_argument(spark: SparkSession) -> None:
     block = only_block(
         table(spark).filter((col("id") < 10) | good("id") | col("n").isNull() | short("text"))
@@ -219,8 +209,10 @@ def test_no_function_is_moved_below_a_filter_that_stays(spark: SparkSession) -> 
     """Spark keeps rows from ``fails`` by a filter below it, and so must the new plan."""
     fails = udf(lambda x: 1 // (x % 5) > -1, BooleanType(), useArrow=False)
     barrier = F.upper(label("id")) != "LABEL-0"
-    df = table(spark).filter(good("id") & (score("id") > 0.2) & barrier).filter(
-        fails("id") & even("id")
+    df = (
+        table(spark)
+        .filter(good("id") & (score("id") > 0.2) & barrier)
+        .filter(fails("id") & even("id"))
     )
     expected = rows(df)
     assert len(expected) > 3
@@ -278,7 +270,9 @@ def _joined_with_itself(spark: SparkSession, adapt: Adapt) -> DataFrame:
 
 
 def _values_joined(spark: SparkSession, adapt: Adapt) -> DataFrame:
-    values = table(spark).filter(good("id") & (score("id") > 0.3)).select("n", score("id").alias("s"))
+    values = (
+        table(spark).filter(good("id") & (score("id") > 0.3)).select("n", score("id").alias("s"))
+    )
     kept = adapt(values)
     return kept.alias("a").join(kept.alias("b"), col("a.n") == col("b.n")).select("a.s", "b.s")
 
@@ -311,29 +305,8 @@ def _subtracted(spark: SparkSession, adapt: Adapt) -> DataFrame:
     return kept.union(kept).exceptAll(kept.limit(3))
 
 
-class Numbers(DataSource):
-    """A Python data source: its scan is planned early, and stands in the optimized plan."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "numbers_of_tests"
-
-    def schema(self) -> str:
-        return "id long, n int"
-
-    def reader(self, schema: object) -> DataSourceReader:  # noqa: ARG002  # the protocol's
-        return NumbersReader()
-
-
-class NumbersReader(DataSourceReader):
-    """Reads thirty rows."""
-
-    def read(self, partition: object) -> object:  # type: ignore[override]  # noqa: ARG002
-        return iter([(i, i % 5) for i in range(30)])
-
-
 def _data_source_joined(spark: SparkSession, adapt: Adapt) -> DataFrame:
-    spark.dataSource.register(Numbers)
+    spark.dataSource.register(Numbers)  # whose scan stands in the optimized plan
     kept = adapt(spark.read.format("numbers_of_tests").load().filter(good("id") & even("id")))
     return kept.alias("a").join(kept.alias("b"), col("a.n") == col("b.n")).select("a.id", "b.id")
 

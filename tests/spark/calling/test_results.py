@@ -42,7 +42,7 @@ VALUES: dict[str, Any] = {
     "str": "x",
     "str of a number": "12",
     "str of a date": "2020-01-02",
-    "bytes": b"a\xff",
+    "bytes": b"ab",
     "bytearray": bytearray(b"ab"),
     "Decimal": Decimal("1.005"),
     "large Decimal": Decimal("12345678901234.555"),
@@ -207,6 +207,7 @@ def compare_vectors(
 
 def test_the_jvm_takes_from_pickled_rows_what_is_taken_here(spark: SparkSession) -> None:
     values = [value for value in VALUES.values() if not isinstance(value, np.ndarray)]
+    values.append(b"\xff")  # a negative number among Java's bytes
     ids = pa.array(range(len(values)))
     columns, expected = [], []
     settings = SessionSettings(spark.conf.get("spark.sql.session.timeZone") or "UTC")

@@ -63,7 +63,7 @@ def _require_transferable(value: Value) -> None:
         for key, item in value.items():
             _require_transferable(key)
             _require_transferable(item)
-    elif kind not in _TRANSFERABLE:
+    elif kind not in _TRANSFERABLE or getattr(value, "tzinfo", None) is not None:
         raise ResultNotTransferableError(
             f"The function returned {value!r} of {kind.__module__}.{kind.__qualname__}, which "
             "Spark cannot take over from a plain Python function. Return a plain Python value: "
