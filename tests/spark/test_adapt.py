@@ -83,6 +83,28 @@ def test_nest_hands_over_values_unconverted(spark: SparkSession) -> None:
     assert rows(adapt(df)) == expected
 
 
+def test_accumulators_of_functions_still_count(spark: SparkSession) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    def counting(x: int) -> bool:
+        calls.add(1)
+        return x > 3
+
+    count = udf(counting, BooleanType(), useArrow=True)
+    assert adapt(table(spark).filter(count("id") & good("id"))).count() == 30
+    assert 30 <= calls.value <= 48
+
+
+def test_function_too_large_for_a_task(spark: SparkSession) -> None:
+    """Spark broadcasts a function of more than a megabyte."""
+    large = bytes(range(256)) * 8_000
+    in_large = udf(lambda x: bool(large[x % 256] % 3), BooleanType(), useArrow=True)
+    df = table(spark).filter(in_large("id") & even("id"))
+    expected = rows(df)
+    assert len(expected) == 16
+    assert rows(adapt(df)) == expected
+
+
 def test_explain_prints_what_it_returns(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import col, lit, udf
 from pyspark.sql.types import BooleanType
@@ -38,6 +38,8 @@ from tests.spark.shapes import (
 )
 
 Adapt = Callable[[DataFrame], DataFrame]
+
+span = udf(lambda interval: interval.days > 1, BooleanType(), useArrow=True)
 
 
 @pytest.fixture(scope="module")
@@ -180,14 +182,29 @@ def test_large_sets_and_timestamps_are_read_exactly(spark: SparkSession) -> None
     ],
 )
 def test_reasons(
-    spark: SparkSession, condition: Callable[[], DataFrame], reason: DeclineReason
+    spark: SparkSession, condition: Callable[[], Column], reason: DeclineReason
 ) -> None:
     rewriting = rewriting_of(table(spark).filter(condition()))
     assert rewriting.blocks == ()
     assert reason in {left.reason for left in rewriting.left}
 
 
-span = udf(lambda interval: interval.days > 1, BooleanType(), useArrow=True)
+def test_long_disjunction(spark: SparkSession) -> None:
+    condition = good("id")
+    for i in range(150):
+        condition = condition | (col("id") == 1000 + i) | within("id", lit(i))
+    block = only_block(table(spark).filter(condition & short("text")))
+    assert isinstance(block.predicate, And)
+    assert sorted(len(term.children) for term in block.predicate.terms) == [1, 152]
+
+
+def test_nested_too_deeply(spark: SparkSession) -> None:
+    condition = good("id")
+    for i in range(120):
+        condition = (condition & (col("id") != i)) | even("n")
+    rewriting = rewriting_of(table(spark).filter(condition))
+    assert rewriting.blocks == ()
+    assert DeclineReason.UNTRANSLATABLE in {left.reason for left in rewriting.left}
 
 
 def test_the_plan_is_the_same_object_where_nothing_is_claimed(spark: SparkSession) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +12,6 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException, 
 from eddyline.app.failures import RunError, UsageError
 from eddyline.app.user_traceback import user_traceback
 
-# PySpark logs errors about queries a second time, as JSON, through these loggers.
-_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
-
 _FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)
 _JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
@@ -23,12 +19,6 @@ _END = re.compile(
     r"\s*(?:SQLSTATE: \w{5}|\n\s*at |\n== SQL|\n\nDriver stack|\n\nJVM stack).*", re.DOTALL
 )
 _POSITION = re.compile(r"line (\d+),? pos(ition)? (\d+)")
-
-
-def silence_loggers() -> None:
-    """Keep PySpark from logging what is raised, and told, anyway."""
-    for name in _LOGGERS:
-        logging.getLogger(name).disabled = True
 
 
 def essence(error: PySparkException | Py4JJavaError) -> str:
@@ -79,7 +69,8 @@ def _what(error: PySparkException | Py4JJavaError) -> str:
     text = _text(error)
     for noise in (_FAILURE_IN_TASK, _JAVA_CLASS, _CONDITION, _END):
         text = noise.sub("", text, count=1)
-    return " ".join(text.split()).rstrip(".") or type(error).__name__
+    # What follows in further lines is advice on settings and on other statements.
+    return text.strip().partition("\n")[0].rstrip(". ") or type(error).__name__
 
 
 def _place(error: PySparkException | Py4JJavaError) -> str:

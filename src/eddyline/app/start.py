@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
 from eddyline.app.jvm_stderr import jvm_announcement_dropped
-from eddyline.app.spark_errors import silence_loggers
+from eddyline.app.quiet_logs import silence_libraries
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
 # Spark would log the same from every executor, each time with the JVM's stack.
@@ -27,17 +29,23 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
     If Spark runs in this process already it is used and goes on running; the
     session is a new one then, with tables and functions of its own.
     """
-    silence_loggers()
+    silence_libraries()
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running.newSession()
         return
-    with jvm_announcement_dropped(), console.status("Starting Spark"):
-        spark = eddyline.session("eddyline", config=_SETTINGS)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with TemporaryDirectory(prefix="eddyline-") as folder:
+        # Spark would make a folder for tables of its own in the current one.
+        settings = _SETTINGS | {"spark.sql.warehouse.dir": str(Path(folder, "warehouse"))}
+        with jvm_announcement_dropped(), console.status("Starting Spark"):
+            spark = eddyline.session("eddyline", config=settings)
+        # PySpark's own handler calls the JVM in the midst of the call that it interrupts,
+        # which breaks the connection; here Ctrl-C ends the block, and that stops Spark.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 # A pipe has no width. Reports read well at this one; rows are never cut in a pipe.
@@ -22,6 +22,16 @@ def chatter() -> Console:
 def results() -> Console:
     """Return the console on stdout: rows and explanations."""
     return _console(stderr=False)
+
+
+def show(console: Console, what: RenderableType) -> None:
+    """Print something that can be several lines; without blanks at their ends in a pipe."""
+    if console.is_terminal:
+        console.print(what)
+        return
+    with console.capture() as captured:
+        console.print(what)
+    console.out("\n".join(line.rstrip() for line in captured.get().splitlines()), highlight=False)
 
 
 def complain(message: str) -> None:

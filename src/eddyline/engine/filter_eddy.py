@@ -24,7 +24,8 @@ from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.vector import Function, Vector
 from eddyline.query.expressions import Call, Expression
-from eddyline.query.terms import Conjunction, Disjunction, Leaf, Term, conjuncts_of, expression_of
+from eddyline.query.rendering import render
+from eddyline.query.terms import Disjunction, Leaf, Term, conjuncts_of, expression_of
 
 ROW_VISIT_COST = 15e-6
 """Guess of the seconds a visit costs a predicate that calls row by row; measured afterwards."""
@@ -39,12 +40,21 @@ class FilterPlan:
 
     ``outputs`` are calls whose values are wanted for the kept rows. ``texts`` name
     the conjuncts as people know them, in the order of
-    :func:`~eddyline.query.terms.conjuncts_of`.
+    :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
+    and columns, by number. Both are for reports only and may be left out.
     """
 
     predicate: Expression
     outputs: tuple[Call, ...] = ()
     texts: tuple[str, ...] = ()
+    function_names: tuple[str, ...] = ()
+    argument_names: tuple[str, ...] = ()
+
+    def text_of(self, term: Term) -> str:
+        """Return a term as people would write it, as far as names are known."""
+        if not self.function_names:
+            return ""
+        return render(expression_of(term), self.function_names, self.argument_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +125,13 @@ class FilterEddy:
         expressions = tuple(map(expression_of, terms))
         self._relation = Relation(functions, (*expressions, *plan.outputs), clock)
         self._held = HeldErrors()
-        self._build = _Builder(self._relation, make_policy, clock, generator, quantum, learned)
-        names = plan.texts if len(plan.texts) == len(terms) else ("",) * len(terms)
+        self._build = _Builder(
+            plan, self._relation, make_policy, clock, generator, quantum, learned
+        )
+        texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
         self._modules = tuple(
-            self._build.module(position, term, name, self._held, inverted=False)
-            for position, (term, name) in enumerate(zip(terms, names, strict=True))
+            self._build.module(position, term, text, self._held, inverted=False)
+            for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
         self._eddy = self._build.eddy(self._modules, instrument)
         self._rows_in = 0
@@ -243,6 +255,7 @@ class _Builder:
 
     def __init__(
         self,
+        plan: FilterPlan,
         relation: Relation,
         make_policy: Callable[[], Policy],
         clock: Clock,
@@ -250,6 +263,7 @@ class _Builder:
         quantum: Quantum | None,
         learned: Learned | None,
     ) -> None:
+        self._plan = plan
         self._relation = relation
         self._make_policy = make_policy
         self._clock = clock
@@ -268,7 +282,7 @@ class _Builder:
         disjunction = isinstance(term, Disjunction)
         inner = HeldErrors()
         modules = tuple(
-            self.module(place, part, _describe(part, place), inner, inverted=disjunction)
+            self.module(place, part, self._plan.text_of(part), inner, inverted=disjunction)
             for place, part in enumerate(term.terms)
         )
         return Nested(
@@ -302,8 +316,3 @@ class _Builder:
         )
         self.eddies.append(eddy)
         return eddy
-
-
-def _describe(term: Term, place: int) -> str:
-    kind = "all of" if isinstance(term, Conjunction) else "any of"
-    return f"term {place + 1}" if isinstance(term, Leaf) else f"{kind} {len(term.terms)} terms"

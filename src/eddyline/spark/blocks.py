@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import Plan
 from eddyline.spark.chains import Chain, read_chain
 from eddyline.spark.claims import judge, left_to_chance
-from eddyline.spark.decline import Left
+from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.rewrite import Fuse, rebuild
 
@@ -37,6 +38,11 @@ def rewrite_plan(plan: Plan, settings: SessionSettings, fuse: Fuse) -> Rewriting
     walk = _Walk(settings, fuse)
     rewritten = walk.rewrite(plan)
     return Rewriting(rewritten, tuple(dict.fromkeys(walk.blocks)), tuple(dict.fromkeys(walk.left)))
+
+
+_TOO_DEEP: Final = Left(
+    "a predicate", DeclineReason.UNTRANSLATABLE, "expressions are nested too deeply"
+)
 
 
 @dataclass
@@ -87,7 +93,11 @@ class _Walk:
         """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
         rest = chain
         while rest.links:
-            verdict = judge(rest, self.settings)
+            try:
+                verdict = judge(rest, self.settings)
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                break
             self.left.extend(verdict.left)
             if verdict.claim is not None:
                 rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)

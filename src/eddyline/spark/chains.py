@@ -26,13 +26,18 @@ ExpressionId = tuple[int, str]
 """How Catalyst tells attributes apart: a number, and the JVM that gave it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tree:
-    """A Catalyst expression as data, with the way to its handle in the JVM."""
+    """A Catalyst expression as data, with the way to its handle in the JVM.
+
+    ``root`` fetches the handle of the outermost expression. The walks are loops,
+    not recursions, where a chain of a thousand ANDs is to be expected.
+    """
 
     node: CatalystNode
     root: Callable[[], CatalystExpression]
-    path: tuple[int, ...] = ()
+    parent: Tree | None = None
+    position: int = 0
 
     @property
     def name(self) -> str:
@@ -42,15 +47,20 @@ class Tree:
     @cached_property
     def children(self) -> tuple[Tree, ...]:
         """The expressions right below."""
-        return tuple(
-            Tree(child, self.root, (*self.path, position))
-            for position, child in enumerate(self.node.children)
-        )
+        nodes = enumerate(self.node.children)
+        return tuple(Tree(child, self.root, self, position) for position, child in nodes)
 
     @cached_property
     def handle(self) -> CatalystExpression:
         """The expression in the JVM; only asked for where it is needed."""
-        return catalyst.expression_at(self.root(), self.path)
+        path: list[int] = []
+        tree = self
+        while tree.parent is not None:
+            path.append(tree.position)
+            tree = tree.parent
+            if "handle" in tree.__dict__:  # known, so start from there
+                return catalyst.expression_at(tree.handle, path[::-1])
+        return catalyst.expression_at(self.root(), path[::-1])
 
     def at(self, path: tuple[int, ...]) -> Tree:
         """Return the expression reached by taking child after child."""
@@ -71,18 +81,22 @@ class Tree:
 
     def attributes(self) -> Iterator[ExpressionId]:
         """Identities of the attributes that the expression refers to."""
-        if self.name == "AttributeReference":
-            yield self.identity
-        for child in self.children:
-            yield from child.attributes()
+        pending = [self]
+        while pending:
+            tree = pending.pop()
+            if tree.name == "AttributeReference":
+                yield tree.identity
+            pending.extend(tree.children)
 
     def terms(self, connective: str) -> Iterator[Tree]:
         """Return the terms of a nest of binary ``And`` or ``Or`` nodes, left to right."""
-        if self.name == connective:
-            for child in self.children:
-                yield from child.terms(connective)
-        else:
-            yield self
+        pending = [self]
+        while pending:
+            tree = pending.pop()
+            if tree.name == connective:
+                pending.extend(reversed(tree.children))
+            else:
+                yield tree
 
 
 def _identity(fields: object) -> ExpressionId:

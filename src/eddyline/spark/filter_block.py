@@ -62,7 +62,8 @@ class FilterBlock:
     ``predicate`` is boolean over :class:`~eddyline.query.expressions.Argument`
     (columns handed in by Spark, by position) and calls of ``functions``.
     A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
-    ``texts`` shows each top-level conjunct as the user would recognize it.
+    ``texts`` shows each top-level conjunct as the user would recognize it, and
+    ``argument_names`` each argument.
     """
 
     identity: str
@@ -71,3 +72,4 @@ class FilterBlock:
     functions: tuple[UserFunction, ...]
     outputs: tuple[Call, ...]
     settings: SessionSettings
+    argument_names: tuple[str, ...] = ()

@@ -138,7 +138,11 @@ class _Task:
         self._inside = 0.0
         self._block = block
         self._fields = [
-            pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+            pa.field(
+                field.name,
+                to_arrow_type(field.dataType, timezone=block.settings.time_zone),
+                field.nullable,
+            )
             for field in result_type(block)
         ]
         self._functions = [make_function(f, block.settings) for f in block.functions]
@@ -148,7 +152,13 @@ class _Task:
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         self._eddy = FilterEddy(
-            FilterPlan(block.predicate, block.outputs, block.texts),
+            FilterPlan(
+                block.predicate,
+                block.outputs,
+                block.texts,
+                tuple(function.name for function in block.functions),
+                block.argument_names,
+            ),
             self._functions,
             lambda: make_policy(options.policy),
             clock,

@@ -85,7 +85,8 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
 
 
 def _block(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
-    block = FilterBlock("", claim.predicate, claim.texts, claim.functions, outputs, settings)
+    names = tuple(map(catalyst.pretty, claim.arguments))
+    block = FilterBlock("", claim.predicate, claim.texts, claim.functions, outputs, settings, names)
     # Frozen data all the way down, so equal blocks have equal texts.
     return replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
 from pyspark.sql.types import DataType, StringType, _parse_datatype_string
 
 from eddyline.spark.filter_block import FunctionKind, UserFunction
@@ -88,16 +88,16 @@ def captured(data: DataFrame) -> list[pa.Array]:
         blobs = [sink.getvalue().to_pybytes()] + [None] * (len(column) - 1)
         return pa.array(blobs, pa.binary())
 
-    capture = arrow_udf(sent, "binary")
+    capture = arrow_udf(sent, "binary", ArrowUDFType.SCALAR)
     # Not first(): its limit would go below the capture.
     first = data.select(*(capture(data[f"`{name}`"]) for name in data.columns)).collect()[0]
     return [pa.ipc.open_stream(blob).read_next_batch().column(0) for blob in first]
 
 
-def describer(kind: FunctionKind) -> Callable[..., Any]:
+def describer(kind: FunctionKind) -> Callable[..., Any]:  # noqa: C901 - a few lines for each type
     """Return a function of a kind whose result tells its argument's value and types."""
 
-    def describe(value: Any) -> str:  # noqa: ANN401 - anything is the point
+    def describe(value: Any) -> str:  # noqa: ANN401, PLR0911 - likewise, and for any type
         name = type(value).__name__
         if hasattr(value, "columns"):  # pandas.DataFrame
             parts = ", ".join(f"{n}: {describe(value[n])}" for n in value.columns)
@@ -155,11 +155,17 @@ def user_function(
     return UserFunction(
         name="probe",
         kind=kind,
-        commands=(CloudPickleSerializer().dumps((function, returned)),),
+        commands=(command(function, returned),),
         argument_types=tuple(parsed(text).json() for text in argument_types),
         keywords=(None,) * len(argument_types) if keywords is None else keywords,
         return_type=returned.json(),
     )
+
+
+def command(function: Callable[..., Any], returned: DataType) -> bytes:
+    """Pickle a function as PySpark does."""
+    dumps: Callable[[object], bytes] = CloudPickleSerializer().dumps  # type: ignore[no-untyped-call]
+    return dumps((function, returned))
 
 
 def parsed(text: str) -> DataType:

@@ -42,7 +42,7 @@ def spark_result(
         ),
         "spark.sql.execution.pandas.convertToArrowArraySafely": settings.safe_arrow_conversion,
     }
-    evaluate, _, _, _ = read_udfs(
+    evaluate, _, _, _ = read_udfs(  # type: ignore[no-untyped-call]
         CPickleSerializer(),
         [info],
         int(function.kind),

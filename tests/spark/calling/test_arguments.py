@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import arrow_udf, pandas_udf, udf
-from pyspark.sql.pandas.functions import ArrowUDFType, PandasUDFType
+from pyspark.sql.functions import udf
+from pyspark.sql.pandas.functions import ArrowUDFType, PandasUDFType, arrow_udf, pandas_udf
 
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import arrow_type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.vector import Vector
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import arrow_type
-from eddyline.spark.filter_block import FunctionKind, SessionSettings
+from eddyline.spark.filter_block import FunctionKind, SessionSettings, UserFunction
 from tests.spark.calling.probes import parsed, user_function
 from tests.spark.calling.spark_worker import spark_result
 
@@ -110,20 +110,39 @@ def returning(values: list[Any]) -> Callable[[int], Any]:
     return lambda number: values[number]
 
 
-def compare(ours: Vector, row: int, kind: str, spark: Callable[[], pa.Array]) -> None:
-    """Check a row of ours against a row of Spark's, or against the error that Spark raises."""
+def always(result: object) -> Callable[[Any], Any]:
+    """Return a function of vectors that returns one thing, whatever it is given."""
+    return lambda _: result
+
+
+def yielding(result: object) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a function of iterators that yields one thing for each input."""
+    return lambda chunks: (result for _ in chunks)
+
+
+def said_by_spark(
+    function: UserFunction, settings: SessionSettings, column: pa.Array
+) -> pa.Array | Exception:
+    """Return the results of plain Spark's worker, or the error that it raises."""
     try:
-        expected = spark()
-    except Exception as error:  # noqa: BLE001 - whatever Spark raises is what is wanted
-        found = ours.errors[row]
+        return spark_result(function, settings, [[column]])[0]
+    except Exception as error:  # noqa: BLE001 - whatever it is, ours must be the same
+        return error
+
+
+def compare(ours: Vector, row: int, kind: str, said: pa.Array | Exception) -> None:
+    """Check a row of ours against Spark's only row, or against its error."""
+    found = ours.errors.get(row)
+    if isinstance(said, Exception):
         found = found.error if isinstance(found, CollectiveFailure) else found
-        assert (type(found), str(found)) == (type(error), str(error))
-        assert ours.values[row].as_py() is None
+        assert (type(found), str(found)) == (type(said), str(said))
+        assert not ours.values[row].is_valid  # noqa: PD011 - Arrow's, not pandas'
     else:
-        assert row not in ours.errors, ours.errors[row]
-        assert ours.values.type == arrow_type(parsed(kind).json(), ZONE)
-        value = ours.values.slice(row, 1).cast(expected.type)  # another time zone's name
-        assert repr(value.to_pylist()) == repr(expected.to_pylist())
+        assert found is None
+        values = ours.values.slice(row, 1)  # noqa: PD011 - likewise
+        assert values.type == arrow_type(parsed(kind).json(), ZONE)
+        # The types' time zones have other names.
+        assert repr(values.cast(said.type).to_pylist()) == repr(said.to_pylist())
 
 
 @pytest.mark.filterwarnings("ignore")  # NumPy and pandas warn of odd casts, here as in Spark
@@ -141,12 +160,9 @@ def test_results_of_plain_functions_become_what_spark_makes_of_them(
         function = user_function(
             returning([value, between, value]), FunctionKind.ARROW_BATCHED, ["bigint"], kind
         )
-        one_by_one = [pa.array([row]) for row in range(3)]
-        together = make_function(function, settings)([pa.array([0, 1, 2])], 3)
-        for row, column in enumerate(one_by_one):
-            compare(
-                together, row, kind, lambda c=column: spark_result(function, settings, [[c]])[0]
-            )
+        ours = make_function(function, settings)([pa.array([0, 1, 2])], 3)
+        for row in range(3):
+            compare(ours, row, kind, said_by_spark(function, settings, pa.array([row])))
 
 
 @pytest.mark.filterwarnings("ignore")  # as above
@@ -158,22 +174,25 @@ def test_results_of_pandas_functions_become_what_spark_makes_of_them(
     settings = SETTINGS[setting]
     frame = pd.DataFrame({"b": ["x", "y"], "a": [1, 2]})
     # Of a complex Series PySpark's worker makes an array of another type; the JVM refuses it.
-    candidates = [pd.Series([v, v]) for v in VALUES.values() if not isinstance(v, complex)]
-    candidates += [frame, frame.rename(columns={"a": "other"}), pd.Series([1]), 5, "ab", [1, 2]]
+    candidates: list[Any] = [frame, frame.rename(columns={"a": "other"}), 5, "ab", [1, 2]]
+    candidates += [pd.Series([1]), pd.Series([1, 2, 3])]
+    candidates += [pd.Series([v, v]) for v in VALUES.values() if not isinstance(v, complex)]
     for candidate in candidates:
-        compare_vectors(FunctionKind.PANDAS, lambda _, c=candidate: c, kind, settings)
-        compare_vectors(
-            FunctionKind.PANDAS_ITERATOR,
-            lambda chunks, c=candidate: (c for _ in chunks),
-            kind,
-            settings,
-        )
+        compare_vectors(FunctionKind.PANDAS, always(candidate), kind, settings)
+        compare_vectors(FunctionKind.PANDAS_ITERATOR, yielding(candidate), kind, settings)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_results_of_arrow_functions_become_what_spark_makes_of_them(kind: str) -> None:
     settings = SETTINGS["default"]
-    candidates: list[Any] = [pa.array([1]), pa.chunked_array([[1, 2]]), 5, "ab", [1, 2]]
+    candidates: list[Any] = [
+        pa.array([1]),
+        pa.array([1, 2, 3]),
+        pa.chunked_array([[1, 2]]),
+        5,
+        "ab",
+        [1, 2],
+    ]
     for value in VALUES.values():
         try:
             candidates.append(pa.array([value, value]))
@@ -181,13 +200,8 @@ def test_results_of_arrow_functions_become_what_spark_makes_of_them(kind: str) -
             continue  # not to be had as an array, so not to be returned
     assert len(candidates) > len(VALUES) // 2
     for candidate in candidates:
-        compare_vectors(FunctionKind.ARROW, lambda _, c=candidate: c, kind, settings)
-        compare_vectors(
-            FunctionKind.ARROW_ITERATOR,
-            lambda chunks, c=candidate: (c for _ in chunks),
-            kind,
-            settings,
-        )
+        compare_vectors(FunctionKind.ARROW, always(candidate), kind, settings)
+        compare_vectors(FunctionKind.ARROW_ITERATOR, yielding(candidate), kind, settings)
 
 
 def compare_vectors(
@@ -196,13 +210,9 @@ def compare_vectors(
     function = user_function(code, function_kind, ["bigint"], kind)
     column = pa.array([7, 8])
     ours = make_function(function, settings)([column], 2)
+    said = said_by_spark(function, settings, column)
     for row in range(2):
-        compare(
-            ours,
-            row,
-            kind,
-            lambda r=row: spark_result(function, settings, [[column]])[0].slice(r, 1),
-        )
+        compare(ours, row, kind, said if isinstance(said, Exception) else said.slice(row, 1))
 
 
 def test_the_jvm_takes_from_pickled_rows_what_is_taken_here(spark: SparkSession) -> None:
@@ -246,5 +256,5 @@ def test_what_the_jvm_does_not_take_fails_here_too(
     function = user_function(returning(values), FunctionKind.PICKLED, ["bigint"], kind)
     ours = make_function(function, SETTINGS["default"])([pa.array([0, 1])], 2)
     assert message in str(ours.errors[0])
-    assert ours.values.to_pylist() == [None, None]
+    assert ours.values.to_pylist() == [None, None]  # noqa: PD011 - Arrow's, not pandas'
     assert list(ours.errors) == [0]

@@ -12,14 +12,13 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from eddyline.app.demo.display import disagreement, introduction, outcome
 from eddyline.app.demo.flights import create_views, write_parquet
 from eddyline.app.demo.query import ask, register_predicates
-from eddyline.app.demo.race import Contestant, Lap, difference, race
+from eddyline.app.demo.race import Contestant, Lap, difference, race, warm_up
 from eddyline.app.failures import ExitCode, RunError
 from eddyline.app.invocation import DemoInvocation
 from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
-from eddyline.app.terminal import chatter, results
-from eddyline.wall_clock import WallClock
+from eddyline.app.terminal import chatter, results, show
 
 
 def run(invocation: DemoInvocation) -> ExitCode:
@@ -28,17 +27,20 @@ def run(invocation: DemoInvocation) -> ExitCode:
     console, out = chatter(), results()
     with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
         flights = write_parquet(Path(name), invocation.sample)
-        out.print(introduction(flights))
+        show(out, introduction(flights))
         out.print()
         with running_spark(console) as spark, spark_errors_explained():
-            create_views(spark, Path(name))
             register_predicates(spark)
+            with console.status("Warming up"):
+                create_views(spark, Path(name), january_only=True)
+                warm_up(lambda: ask(spark))
+            create_views(spark, Path(name))
             laps = _laps(spark, invocation.runs, console)
     if (found := difference(laps)) is not None:
         raise RunError(disagreement(found))
     report = next(lap.report for lap in reversed(laps) if lap.report is not None)
     report.to_html(invocation.out)
-    out.print(outcome(laps, invocation.out))
+    show(out, outcome(laps, invocation.out))
     return ExitCode.DONE
 
 
@@ -58,7 +60,7 @@ def _laps(spark: SparkSession, runs: int, console: Console) -> list[Lap]:
             progress.update(task, description=contestant)
 
         laps = []
-        for lap in race(lambda: ask(spark), runs, WallClock(), announce):
+        for lap in race(lambda: ask(spark), runs, announce):
             laps.append(lap)
             progress.advance(task)
     return laps

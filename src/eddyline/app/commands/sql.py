@@ -15,7 +15,7 @@ from eddyline.app.output import check_output, write_rows
 from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
-from eddyline.app.terminal import chatter
+from eddyline.app.terminal import chatter, show
 
 
 def run(invocation: SqlInvocation) -> ExitCode:
@@ -31,11 +31,7 @@ def run(invocation: SqlInvocation) -> ExitCode:
         else:
             _print(wanted, invocation.limit, console)
         if not invocation.plain:
-            report = eddyline.report(wanted)
-            console.print()
-            console.print(report)
-            if invocation.report is not None:
-                console.print(f"Report: {report.to_html(invocation.report)}")
+            _report(wanted, invocation.report, console)
     return ExitCode.DONE
 
 
@@ -56,4 +52,18 @@ def _write(frame: DataFrame, limit: int | None, path: Path, console: Console) ->
     assert kind is not None  # noqa: S101 - the parser let no other through
     with console.status("Running the query"):
         write_rows(frame if limit is None else frame.limit(limit), path, kind)
-    console.print(f"Rows: {path}")
+    console.print(f"Rows: {path}", soft_wrap=True)
+
+
+def _report(frame: DataFrame, path: Path | None, console: Console) -> None:
+    report = eddyline.report(frame)
+    console.print()
+    if report.blocks and all(block.record is None for block in report.blocks):
+        console.print(
+            "The first rows were there before any task had ended, so there is nothing to report "
+            "of their routing; --limit 0 runs the whole query."
+        )
+    else:
+        show(console, report)
+    if path is not None:
+        console.print(f"Report: {report.to_html(path)}", soft_wrap=True)

@@ -57,10 +57,15 @@ def write_parquet(folder: Path, sample: int | None = None) -> int:
     return flights
 
 
-def create_views(spark: SparkSession, folder: Path) -> None:
+def create_views(spark: SparkSession, folder: Path, *, january_only: bool = False) -> None:
     """Let Spark's SQL see the Parquet files below ``folder`` under the names of the tables."""
     for name in TABLES:
-        spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+        path = (
+            folder / name / "2013-01.parquet"
+            if january_only and name == "flights"
+            else folder / name
+        )
+        spark.read.parquet(str(path)).createOrReplaceTempView(name)
 
 
 def _data_folder() -> Path:

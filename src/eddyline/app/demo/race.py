@@ -11,9 +11,9 @@ from statistics import median
 from pyspark.sql import DataFrame, Row
 
 import eddyline
-from eddyline.engine.clock import Clock
 from eddyline.reports.records import FunctionRecord
 from eddyline.reports.routing_report import RoutingReport
+from eddyline.wall_clock import WallClock
 
 
 class Contestant(StrEnum):
@@ -42,20 +42,29 @@ class Difference:
 
 
 def race(
-    ask: Callable[[], DataFrame], runs: int, clock: Clock, announce: Callable[[Contestant], None]
+    ask: Callable[[], DataFrame], runs: int, announce: Callable[[Contestant], None]
 ) -> Iterator[Lap]:
     """Run a query ``runs`` times on each side, in turns, and yield every lap when it is done.
 
     ``ask`` returns the query as a fresh DataFrame each time: one that was
-    collected before would reuse its shuffles. Eddyline starts, so what the very
-    first run pays for warming up the JVM is on its account; after that the
-    sides take turns at being first. ``announce`` is told who runs next.
+    collected before would reuse its shuffles. The sides take turns at being
+    first in a run. ``announce`` is told who runs next.
     """
     for run in range(runs):
         order = list(Contestant) if run % 2 else list(reversed(Contestant))
         for contestant in order:
             announce(contestant)
-            yield _lap(contestant, ask, clock)
+            yield _lap(contestant, ask)
+
+
+def warm_up(ask: Callable[[], DataFrame]) -> None:
+    """Run a query once on each side, uncounted.
+
+    The first query of a Spark session pays several seconds for starting its
+    workers and compiling, whoever runs it; this is to be a small one.
+    """
+    for contestant in Contestant:
+        _lap(contestant, ask)
 
 
 def difference(laps: Sequence[Lap]) -> Difference | None:
@@ -88,7 +97,8 @@ def functions_of(lap: Lap) -> tuple[FunctionRecord, ...]:
     return tuple(function for record in records for function in record.functions)
 
 
-def _lap(contestant: Contestant, ask: Callable[[], DataFrame], clock: Clock) -> Lap:
+def _lap(contestant: Contestant, ask: Callable[[], DataFrame]) -> Lap:
+    clock = WallClock()
     started = clock.now()
     if contestant is Contestant.PLAIN:
         rows = ask().collect()

