@@ -24,10 +24,9 @@ SQL = "SELECT * FROM t"
 
 
 def test_sql_takes_tables_and_functions() -> None:
-    invocation = parse(
-        ["sql", "--table", "t=a/b=c.csv", "--udf", "my.rules:score:struct<a:int,b:string>"]
-        + ["--udf", "rules:odd", "--table", "u=s3a://bucket/u.parquet", SQL]
-    )
+    first = ("--table", "t=a/b=c.csv", "--udf", "my.rules:score:struct<a:int,b:string>")
+    second = ("--udf", "rules:odd", "--table", "u=s3a://bucket/u.parquet")
+    invocation = parse(["sql", *first, *second, SQL])
     tables = (TableSource("t", "a/b=c.csv"), TableSource("u", "s3a://bucket/u.parquet"))
     functions = (
         FunctionSource("my.rules", "score", "struct<a:int,b:string>"),

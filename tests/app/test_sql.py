@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow.csv
@@ -67,6 +66,18 @@ def test_functions_return_what_they_are_annotated_with(run: Run) -> None:
     assert answer.out.splitlines()[-1].split("  ") == [
         "[row, 30]", "2013-01-03", "7.500000000000000000", "true",
     ]  # fmt: skip
+
+
+def test_a_function_goes_before_sparks_own_of_the_same_name(run: Run) -> None:
+    query = """
+        SELECT day(id) AS day FROM rows
+        WHERE id = 30 AND third(id) AND day(id) > date '2013-01-02'
+    """
+    adapted = run("sql", *TABLE, "--udf=rules:day", "--udf=rules:third", query)
+    assert adapted.out.split() == ["day", "-" * 10, "2013-01-03"]
+    assert "day(id)" in adapted.err
+    without = run("sql", "--plain", "SELECT day(date '2013-01-30') AS day")
+    assert without.out.split() == ["day", "---", "30"]
 
 
 def test_tables_can_be_csv_and_json_and_folders(run: Run, tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_a_chain_is_as_stateless_as_each_of_its_functions() -> None:
         "for batch in batches:\n    yield batch > LIMITS[0]",
         "if LIMITS:\n    n = 1\nelse:\n    n = 2\nfor batch in batches:\n    yield batch * n",
         "for batch in batches:\n    SEEN = (1, 2)\n    yield SEEN",
+        "n: int = 1\nfor b in batches:\n    o: list = list(b)\n    o[0] = n\n    yield o",
     ],
 )
 def test_these_bodies_remember_nothing(body: str) -> None:
@@ -178,6 +179,16 @@ def test_these_bodies_remember_nothing(body: str) -> None:
         ),
         ("for b in batches:\n    del x\n    x = b\n    yield b", None),
         ("seen = []\nfor b in batches:\n    yield len(seen)", "`seen` exists before its loop"),
+        ("seen: list\nfor b in batches:\n    yield len(seen)", None),
+        (
+            "seen: list = []\nfor b in batches:\n    yield len(seen)",
+            "`seen` exists before its loop",
+        ),
+        (
+            "m = model()\nfor b in batches:\n    x: object = m\n    x.n = 1\n    yield b",
+            "an object: `x`",
+        ),
+        ("s = t = []\nfor b in batches:\n    yield len(s)", "`s` exists before its loop"),
         ("a, (s, t) = 1, (2, {})\nfor b in batches:\n    yield t", "`t` exists before its loop"),
         ("s = set() or None\nt = s\nfor b in batches:\n    yield t", "`t` exists before its loop"),
         ("s = {}\nf = lambda b: s.get(b)\nfor b in batches:\n    yield f(b)", "`s` exists before"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from types import ModuleType, UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import ParseException, PySparkException
@@ -32,6 +32,15 @@ _SQL_TYPES: dict[object, str] = {
     dt.datetime: "timestamp",
     dt.timedelta: "interval day to second",
 }
+
+# Since Spark 4.2 its own functions hide those of a session that have the same name, without
+# a word: `--udf rules:day` would never be called. Earlier versions know no such setting.
+_ORDER_SETTING: Final = "spark.sql.functionResolution.sessionOrder"
+
+
+def prefer_registered(spark: SparkSession) -> None:
+    """Let queries of this session find a user's function before Spark's own of the same name."""
+    spark.conf.set(_ORDER_SETTING, "first")
 
 
 def check_module(source: FunctionSource) -> None:

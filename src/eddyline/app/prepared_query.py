@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from rich.console import Console
 
-from eddyline.app.functions import check_module, register
+from eddyline.app.functions import check_module, prefer_registered, register
 from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
@@ -39,6 +39,7 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
         ):
             for table in tables:
                 create_view(spark, table)
+            prefer_registered(spark)
             for source in query.functions:
                 register(spark, source)
             yield spark.sql(query.sql)

@@ -132,7 +132,8 @@ class River:
                 self._place(lane, len(lane.waiting))
         room = self._buffer - self._inside
         if room and self._entering.waiting:
-            self._inside += self._place(self._entering, min(room, self._quantum))
+            most = min(room, self._quantum, len(self._entering.waiting))
+            self._inside += self._place(self._entering, most)
             self.most_inside = max(self.most_inside, self._inside)
         if not any(self.queues) and (self._inside or self._entering.waiting):
             raise RuntimeError(f"policy {self._policy.name} waits, but no module is busy")

@@ -1,0 +1,1 @@
+"""The host adapter: everything that knows Spark."""

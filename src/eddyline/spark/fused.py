@@ -95,7 +95,8 @@ def fused_command(
 ) -> bytes:
     """Return the fused function of a block, pickled as Spark keeps user functions."""
     fused = FusedFilter(block, options, records)
-    command: bytes = CloudPickleSerializer().dumps((fused, result_type(block)))
+    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
+    command: bytes = serializer.dumps((fused, result_type(block)))  # type: ignore[no-untyped-call]
     return command
 
 

@@ -282,9 +282,11 @@ def _aliases(statements: Iterable[ast.stmt]) -> frozenset[str]:
 
 
 def _targets(assignment: _Assignment) -> Iterator[str]:
-    single = isinstance(assignment, ast.AnnAssign)
-    for target in [assignment.target] if single else assignment.targets:
-        yield from stored_names(target)
+    if isinstance(assignment, ast.AnnAssign):
+        yield from stored_names(assignment.target)
+    else:
+        for target in assignment.targets:
+            yield from stored_names(target)
 
 
 def _deferred(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:

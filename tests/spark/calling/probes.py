@@ -7,7 +7,7 @@ one, which PySpark pickles whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
@@ -160,6 +160,29 @@ def user_function(
         keywords=(None,) * len(argument_types) if keywords is None else keywords,
         return_type=returned.json(),
     )
+
+
+class Pinned:
+    """A function that unpickles as itself, in this process only.
+
+    ``make_function`` gets a copy of any other function, with a copy of what that notes.
+    """
+
+    _kept: ClassVar[list[Callable[..., Any]]] = []
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._place = len(self._kept)
+        self._kept.append(function)
+
+    def __call__(self, *values: Any, **named: Any) -> Any:  # noqa: ANN401 - any function's
+        return self._kept[self._place](*values, **named)
+
+    def __reduce__(self) -> tuple[Callable[[int], Callable[..., Any]], tuple[int]]:
+        return Pinned.kept, (self._place,)
+
+    @classmethod
+    def kept(cls, place: int) -> Callable[..., Any]:
+        return cls._kept[place]
 
 
 def command(function: Callable[..., Any], returned: DataType) -> bytes:

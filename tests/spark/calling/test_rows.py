@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,42 +14,113 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.types import DateType, DayTimeIntervalType, TimestampNTZType, TimestampType
+from pyspark.sql.conversion import ArrowTableToRowsConversion
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    TimestampNTZType,
+    TimestampType,
+)
 
+from eddyline.engine.vector import Vector
 from eddyline.spark.calling import make_function
 from eddyline.spark.calling.arrow_values import arrow_reader
 from eddyline.spark.filter_block import FunctionKind, SessionSettings, UserFunction
-from tests.spark.calling.probes import user_function
+from tests.spark.calling.probes import Pinned, user_function
 from tests.spark.calling.spark_worker import spark_result
 
 pytestmark = pytest.mark.usefixtures("spark")  # types in SQL are read with its help
 
 SETTINGS = SessionSettings("UTC")
+LEGACY = SessionSettings("UTC", legacy_pandas_conversion=True)
 
 KINDS = [FunctionKind.PICKLED, FunctionKind.ARROW_BATCHED]
 
+# The three ways in which values reach a function and come back.
+WAYS = pytest.mark.parametrize(
+    ("kind", "settings"),
+    [*((kind, SETTINGS) for kind in KINDS), (FunctionKind.ARROW_BATCHED, LEGACY)],
+    ids=["pickled", "arrow", "legacy"],
+)
 
-def call(function: UserFunction, *columns: pa.Array, rows: int | None = None) -> Any:  # noqa: ANN401 - a Vector
-    return make_function(function, SETTINGS)(columns, len(columns[0]) if rows is None else rows)
+
+def call(
+    function: UserFunction, *columns: pa.Array, settings: SessionSettings = SETTINGS
+) -> Vector:
+    return make_function(function, settings)(columns, len(columns[0]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_row_that_raises_does_not_stop_the_others(kind: FunctionKind) -> None:
-    calls = []
-    sys.modules[__name__].CALLS = calls  # type: ignore[attr-defined]
+@WAYS
+def test_a_row_that_raises_does_not_stop_the_others(
+    kind: FunctionKind, settings: SessionSettings
+) -> None:
+    calls: list[int] = []
 
     def inverse(number: int) -> float:
-        sys.modules[test_module].CALLS.append(number)  # type: ignore[attr-defined]
+        calls.append(number)
         return 1 / number
 
-    test_module = __name__
-    function = user_function(inverse, kind, ["bigint"], "double")
-    vector = call(function, pa.array([0, 4, 0, 2, 0]))
+    function = user_function(Pinned(inverse), kind, ["bigint"], "double")
+    vector = call(function, pa.array([0, 4, 0, 2, 0]), settings=settings)
     assert vector.values.to_pylist() == [None, 0.25, None, 0.5, None]
     assert sorted(vector.errors) == [0, 2, 4]
     assert all(isinstance(error, ZeroDivisionError) for error in vector.errors.values())
     assert len({id(error) for error in vector.errors.values()}) == 3
     assert calls == [0, 4, 0, 2, 0]
+
+
+@WAYS
+def test_where_every_row_raises_the_column_still_has_the_declared_type(
+    kind: FunctionKind, settings: SessionSettings
+) -> None:
+    def refuse(_: int) -> int:
+        raise LookupError
+
+    vector = call(
+        user_function(refuse, kind, ["bigint"], "int"), pa.array([1, 2]), settings=settings
+    )
+    assert vector.values.type == pa.int32()
+    assert vector.values.to_pylist() == [None, None]
+    assert list(map(type, vector.errors.values())) == [LookupError] * 2
+
+
+@WAYS
+def test_a_result_that_cannot_be_converted_is_its_rows_error(
+    kind: FunctionKind, settings: SessionSettings
+) -> None:
+    calls: list[int] = []
+
+    def odd(number: int) -> object:
+        calls.append(number)
+        if number == 3:
+            raise LookupError
+        return [7, np.str_("x"), None][number]
+
+    function = user_function(Pinned(odd), kind, ["bigint"], "int")
+    vector = call(function, pa.array([0, 1, 2, 3, 0]), settings=settings)
+    assert vector.values.equals(pa.array([7, None, None, None, 7], pa.int32()))
+    assert sorted(vector.errors) == [1, 3]
+    assert isinstance(vector.errors[1], (TypeError, ValueError))
+    assert isinstance(vector.errors[3], LookupError)
+    assert calls == [0, 1, 2, 3, 0]
+
+
+def test_a_failed_row_makes_no_floats_of_the_integers_in_a_series() -> None:
+    def checked(number: int) -> int:
+        if number < 0:
+            raise ValueError(number)
+        return number
+
+    exact = 2**53 + 1  # no float
+    function = user_function(checked, FunctionKind.ARROW_BATCHED, ["bigint"], "bigint")
+    vector = call(function, pa.array([exact, -1, exact]), settings=LEGACY)
+    assert vector.values.to_pylist() == [exact, None, exact]
+    assert list(vector.errors) == [1]
+
+
+def frames(error: Exception) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
 
 
 def test_an_error_shows_the_users_frames_and_no_others() -> None:
@@ -60,9 +130,12 @@ def test_an_error_shows_the_users_frames_and_no_others() -> None:
     def outer(number: int) -> float:
         return inner(number)
 
-    vector = call(user_function(outer, FunctionKind.ARROW_BATCHED, ["bigint"], "double"), pa.array([0]))
-    frames = traceback.extract_tb(vector.errors[0].__traceback__)
-    assert [frame.name for frame in frames] == ["outer", "inner"]
+    for kind in KINDS:
+        for keywords in (None, ("number",)):
+            function = user_function(outer, kind, ["bigint"], "double", keywords)
+            assert frames(call(function, pa.array([0])).errors[0]) == ["outer", "inner"]
+        chain = chained(user_function(abs, kind, ["bigint"], "bigint"), function)
+        assert frames(call(chain, pa.array([0])).errors[0]) == ["outer", "inner"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,24 +156,54 @@ def test_a_stop_iteration_is_the_rows_own_error_as_in_spark(kind: FunctionKind) 
     assert str(vector.errors[0]) == str(raised.value)
 
 
-def test_an_order_to_stop_is_no_rows_error() -> None:
+@pytest.mark.parametrize("order", [SystemExit, KeyboardInterrupt])
+def test_an_order_to_stop_is_no_rows_error(order: type[BaseException]) -> None:
     def leave(_: int) -> None:
-        raise SystemExit
+        raise order
 
-    with pytest.raises(SystemExit):
-        call(user_function(leave, FunctionKind.ARROW_BATCHED, ["bigint"]), pa.array([1]))
+    for kind in KINDS:
+        with pytest.raises(order):
+            call(user_function(leave, kind, ["bigint"]), pa.array([1]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_function_without_arguments_is_called_for_each_row(kind: FunctionKind) -> None:
-    def numbers() -> Callable[[], int]:
-        counter = iter(range(10))
-        return lambda: next(counter)
-
-    made = make_function(user_function(Counting(), kind, [], "bigint"), SETTINGS)
+    numbers = iter(range(10))
+    made = make_function(user_function(lambda: next(numbers), kind, [], "bigint"), SETTINGS)
+    assert not made.vectorized
     assert made([], 3).values.to_pylist() == [0, 1, 2]
     assert made([], 0).values.to_pylist() == []
     assert made([], 2).values.to_pylist() == [3, 4]
+    made.close()
+    vector = made([], 7)
+    assert vector.values.to_pylist() == [5, 6, 7, 8, 9, None, None]
+    assert sorted(vector.errors) == [5, 6]
+    assert "STOP_ITERATION_OCCURRED" in str(vector.errors[5])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_without_arguments_goes_on_after_an_error(kind: FunctionKind) -> None:
+    numbers = iter(range(5))
+
+    def odd() -> int:
+        number = next(numbers)
+        if number % 2 == 0:
+            raise ValueError(number)
+        return number
+
+    vector = make_function(user_function(odd, kind, [], "bigint"), SETTINGS)([], 5)
+    assert vector.values.to_pylist() == [None, 1, None, 3, None]
+    assert {row: error.args for row, error in vector.errors.items()} == {0: (0,), 2: (2,), 4: (4,)}
+
+
+@WAYS
+def test_no_rows_make_an_empty_column_of_the_declared_type(
+    kind: FunctionKind, settings: SessionSettings
+) -> None:
+    function = user_function(lambda date: date, kind, ["date"], "date")
+    vector = call(function, pa.array([], pa.date32()), settings=settings)
+    assert vector.values.equals(pa.array([], pa.date32()))
+    assert not vector.errors
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,38 +222,41 @@ def test_arguments_go_by_keyword_where_they_are_named(kind: FunctionKind) -> Non
         assert vector.values.to_pylist() == [expected]
 
 
-def test_functions_of_a_chain_hand_their_values_on_unconverted() -> None:
-    def inner(number: int) -> object:
-        return {number, number + 1}
+def chained(first: UserFunction, last: UserFunction) -> UserFunction:
+    """Return a function of ``last`` on what ``first`` returned, as a block carries it."""
+    return UserFunction(
+        "chain",
+        first.kind,
+        (*first.commands, *last.commands),
+        first.argument_types,
+        first.keywords,
+        last.return_type,
+    )
 
-    def outer(value: object) -> str:
-        return repr(value)
 
-    for kind in KINDS:
-        first = user_function(inner, kind, ["bigint"], "int")
-        last = user_function(outer, kind, [], "string")
-        chain = UserFunction(
-            "chain",
-            kind,
-            (*first.commands, *last.commands),
-            first.argument_types,
-            first.keywords,
-            last.return_type,
-        )
-        assert call(chain, pa.array([1])).values.to_pylist() == ["{1, 2}"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_of_a_chain_hand_their_values_on_unconverted(kind: FunctionKind) -> None:
+    first = user_function(lambda number: {number, number + 1}, kind, ["bigint"], "int")
+    last = user_function(repr, kind, [], "string")
+    assert call(chained(first, last), pa.array([1])).values.to_pylist() == ["{1, 2}"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_argument_that_python_cannot_hold_is_its_rows_error(kind: FunctionKind) -> None:
-    def year(date: dt.date) -> int:
-        return date.year
+    calls: list[tuple[dt.date, int]] = []
+
+    def year(date: dt.date, number: int) -> int:
+        calls.append((date, number))
+        return date.year + number
 
     days = pa.array([0, 10_000_000, None, 365], pa.int32()).cast(pa.date32())
-    vector = call(user_function(year, kind, ["date"], "int"), days)
-    assert vector.values.to_pylist() == [1970, None, None, 1971]
+    function = user_function(Pinned(year), kind, ["date", "bigint"], "int")
+    vector = call(function, days, pa.array([0, 1, 2, 3]))
+    assert vector.values.to_pylist() == [1970, None, None, 1974]
     assert sorted(vector.errors) == [1, 2]  # the second by the function: None has no year
     assert isinstance(vector.errors[1], OverflowError)
     assert isinstance(vector.errors[2], AttributeError)
+    assert calls == [(dt.date(1970, 1, 1), 0), (None, 2), (dt.date(1971, 1, 1), 3)]
 
 
 def test_binary_values_come_as_the_session_asks() -> None:
@@ -226,19 +332,17 @@ def test_the_short_ways_to_times_give_the_same_as_pysparks(
         (DayTimeIntervalType(), pa.array(instants, pa.duration("us"))),
     ):
         read = arrow_reader(kind, binary_as_bytes=True)
-        assert outcome(lambda: list(read(column))) == outcome(lambda: pysparks(kind, column))
+        assert outcome(read, column) == outcome(pysparks_reader(kind), column)
 
 
-def pysparks(kind: Any, column: pa.Array) -> list[Any]:  # noqa: ANN401 - a DataType
-    from pyspark.sql.conversion import ArrowTableToRowsConversion as Conversion
-
-    convert = Conversion._create_converter(kind)
-    return [convert(value) for value in column.to_pylist()]
+def pysparks_reader(kind: DataType) -> Callable[[pa.Array], list[Any]]:
+    convert = ArrowTableToRowsConversion._create_converter(kind)
+    return lambda column: [convert(value) for value in column.to_pylist()]
 
 
-def outcome(compute: Callable[[], list[Any]]) -> object:
+def outcome(read: Callable[[pa.Array], Sequence[Any]], column: pa.Array) -> object:
     """Return values in full, or the class of what was raised."""
     try:
-        return repr(compute())
+        return repr(list(read(column)))
     except Exception as error:  # noqa: BLE001 - whichever it is
         return type(error)

@@ -53,7 +53,9 @@ def _laps(spark: SparkSession, runs: int, console: Console) -> list[Lap]:
         TextColumn("{task.completed} of {task.total} runs"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    # In a pipe all that would be left of the bar is an empty line.
+    silent = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=silent) as progress:
         task = progress.add_task("", total=runs * len(Contestant))
 
         def announce(contestant: Contestant) -> None:

@@ -65,7 +65,7 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
         case FunctionKind.ARROW_ITERATOR:
             arrow = ArrowResults(return_type, settings)
             pack = _positional_only(function, tuple)
-            return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type)
+            return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
         case FunctionKind.PANDAS:
             pandas = PandasResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)
@@ -74,7 +74,9 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
         case FunctionKind.PANDAS_ITERATOR:
             pandas = PandasResults(return_type, settings)
             pack = _positional_only(function, PandasArguments(settings))
-            return IteratorFunction(code, pack, pandas.of_iterator, pandas.arrow_type)
+            return IteratorFunction(
+                code, pack, pandas.of_iterator, pandas.arrow_type, pandas.iterated
+            )
         case _:
             assert_never(function.kind)
 

@@ -62,13 +62,19 @@ class IteratorFunction:
     vectorized = True
 
     def __init__(
-        self, function: UserCode, pack: Pack, unpack: Unpack, arrow_type: pa.DataType
+        self,
+        function: UserCode,
+        pack: Pack,
+        unpack: Unpack,
+        arrow_type: pa.DataType,
+        wanted: str,
     ) -> None:
-        """Make it of its parts."""
+        """Make it of its parts; ``wanted`` is Spark's name for what ``function`` must return."""
         self._function = function
         self._pack = pack
         self._unpack = unpack
         self._arrow_type = arrow_type
+        self._wanted = wanted
         self._feed = _Feed()
         self._results: Iterator[Any] | None = None
 
@@ -89,7 +95,7 @@ class IteratorFunction:
             self._feed = _Feed()
             self._feed.offer(chunk)
             results = self._function(self._feed)
-            require_type(results, Iterator, "iterator", type(results).__name__)
+            require_type(results, Iterator, self._wanted, type(results).__name__)
         else:
             self._feed.offer(chunk)
         result = next(results, _NOTHING)
@@ -110,14 +116,11 @@ class IteratorFunction:
         """Tell the user's iterator that there is no more input, and let it finish.
 
         Raises what the user's code raises then, and Spark's error if it yields
-        further rows.
+        further rows, or anything that is no result.
         """
         results, self._results = self._results, None
         if results is None:
             return
         self._feed.end()
         for result in results:
-            if len(result):
-                raise PySparkRuntimeError(
-                    errorClass="OUTPUT_EXCEEDS_INPUT_ROWS", messageParameters={}
-                )
+            self._unpack(result, 0)

@@ -55,6 +55,8 @@ class PandasResults:
         """Convert results of a function declared to return ``kind``."""
         self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
         self._kind = kind
+        self._iterated_type = pd.DataFrame if isinstance(kind, StructType) else pd.Series
+        self.iterated = f"iterator of pandas.{self._iterated_type.__name__}"
         self._schema = StructType([StructField("_0", kind)])
         self._settings = settings
 
@@ -80,13 +82,8 @@ class PandasResults:
         # Where SPARK_TESTING is set, a driver that imports this module of PySpark's fails.
         from pyspark.worker import verify_pandas_result  # noqa: PLC0415
 
-        expected = pd.DataFrame if isinstance(self._kind, StructType) else pd.Series
-        require_type(
-            result,
-            expected,
-            f"iterator of pandas.{expected.__name__}",
-            f"iterator of {type(result).__name__}",
-        )
+        actual = f"iterator of {type(result).__name__}"
+        require_type(result, self._iterated_type, self.iterated, actual)
         verify_pandas_result(
             result, self._kind, assign_cols_by_name=True, truncate_return_schema=True
         )

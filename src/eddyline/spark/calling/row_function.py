@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import repeat, starmap
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
 
 from eddyline.engine.vector import NO_ERRORS, Vector
-from eddyline.spark.calling.commands import UserCode
+from eddyline.spark.calling.commands import UserCode, bind_keywords
+
+# Modules whose frames only lead to the user's code.
+_ON_THE_WAY: Final = frozenset({__name__, bind_keywords.__module__})
 
 Reader = Callable[[pa.Array], Sequence[Any]]
 """Turns a column into the Python values that the user's function shall see, one per row."""
@@ -88,8 +92,7 @@ def call_rows(
         try:
             results.extend(calls)
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises
-            ours = error.__traceback__
-            errors[len(results)] = error.with_traceback(ours.tb_next if ours else None)
+            errors[len(results)] = error.with_traceback(_users_part(error.__traceback__))
             results.append(None)
         else:
             if len(results) < rows:  # `extend` took a StopIteration for the end
@@ -98,6 +101,12 @@ def call_rows(
                 )
                 results.append(None)
     return results
+
+
+def _users_part(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in _ON_THE_WAY:
+        trace = trace.tb_next
+    return trace
 
 
 def write_one_by_one(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError, PySparkTypeError
@@ -61,6 +61,8 @@ def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
 class ArrowResults:
     """Arrow arrays that a function returned, to a column of the declared type."""
 
+    iterated: Final = "iterator of pyarrow.Array"
+
     def __init__(self, kind: DataType, settings: SessionSettings) -> None:
         """Convert results of a function declared to return ``kind``."""
         self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
@@ -75,9 +77,7 @@ class ArrowResults:
 
     def of_iterator(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - likewise
         """Convert what an iterator over Arrow arrays yielded."""
-        require_type(
-            result, pa.Array, "iterator of pyarrow.Array", f"iterator of {type(result).__name__}"
-        )
+        require_type(result, pa.Array, self.iterated, f"iterator of {type(result).__name__}")
         values = self._convert(result)
         require_length_of_output(values, rows)
         return values

@@ -1,0 +1,172 @@
+"""The default policy: close to the best order, changes found, exploration within its budget."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from bench.known_costs import Case, cases
+from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, AdaptivePolicy
+from eddyline.engine.policies.policy import Allotment
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import ENTERING, Signature
+
+ROWS = 40_000
+
+
+@functools.cache
+def known_cases() -> dict[str, Case]:
+    return {case.name: case for case in cases(ROWS)}
+
+
+def started(modules: int = 2, exploration: float = EXPLORATION_SHARE) -> AdaptivePolicy:
+    policy = AdaptivePolicy(exploration)
+    policy.start(Routes(modules), np.random.default_rng(0))
+    return policy
+
+
+def visit(
+    policy: AdaptivePolicy,
+    module: int,
+    given: int,
+    back: float,
+    cost: float,
+    at: Signature = ENTERING,
+) -> None:
+    """Send tuples past ``route``; ``cost`` is a tuple's."""
+    policy.sent(at, module, given)
+    policy.returned(at, module, given, round(back * given), cost * given)
+
+
+# Bounds leave room for the shorter run: over 200,000 rows all of them are below 1.07
+# (docs/decisions/0003), and what the first visits cost is spread over five times as many.
+@pytest.mark.parametrize(
+    ("case", "bound"),
+    [
+        ("stationary", 1.10),
+        ("correlated", 1.10),
+        ("flip of selectivity", 1.10),
+        ("flip of cost", 1.10),
+        ("eight flips", 1.10),
+        ("drift", 1.10),
+        ("hidden flip", 1.10),
+    ],
+)
+def test_close_to_the_best_order_of_every_stretch(case: str, bound: float) -> None:
+    known = known_cases()[case]
+    assert known.run(AdaptivePolicy) <= bound * known.clairvoyant()
+
+
+@pytest.mark.parametrize("exploration", [0.0, 0.02, 0.1, 0.5])
+def test_more_exploration_never_ends_in_tiny_visits(exploration: float) -> None:
+    """A cost that flips once made the model of visits believe that visits are free."""
+    known = known_cases()["flip of cost"]
+    ratio = known.run(lambda: AdaptivePolicy(exploration)) / known.clairvoyant()
+    assert ratio <= 1.10 + 1.5 * exploration
+
+
+def test_a_change_out_of_sight_is_found_by_exploration() -> None:
+    known = next(case for case in cases(160_000) if case.name == "out of sight")
+    bound = known.clairvoyant()
+    blind = known.run(lambda: AdaptivePolicy(exploration=0.0)) / bound
+    looking = known.run(AdaptivePolicy) / bound
+    assert looking < 1.0 + 0.6 * (blind - 1.0)
+
+
+def test_exploration_stays_within_its_share_of_the_cost() -> None:
+    policy = started()
+    generator = np.random.default_rng(1)
+    costs, passing = (1.0, 3.0), (0.2, 0.25)
+    total = extra = 0.0
+    best = costs[0] + passing[0] * costs[1]
+    other = costs[1] + passing[1] * costs[0]
+    for step in range(4000):
+        allotment = policy.route(ENTERING, (0, 1), (0, 1), 50)
+        assert allotment is not None
+        module, tuples = allotment
+        back = int(generator.binomial(tuples, passing[module]))
+        policy.sent(ENTERING, module, tuples)
+        policy.returned(ENTERING, module, tuples, back, tuples * costs[module])
+        rest = 1 - module
+        after = ENTERING.after(module)
+        if back:
+            policy.sent(after, rest, back)
+            policy.returned(
+                after, rest, back, int(generator.binomial(back, passing[rest])), back * costs[rest]
+            )
+        total += tuples * costs[module] + back * costs[rest]
+        if module == 1 and step > 10:  # the first looks decide that there is a plan at all
+            extra += tuples * (other - best)
+    assert 0.0 < extra <= 1.1 * EXPLORATION_SHARE * total  # 1.1: estimates price the looks
+    assert policy.order(ENTERING) == (0, 1)
+
+
+def test_without_a_budget_nothing_is_explored() -> None:
+    policy = started(exploration=0.0)
+    for module, cost in ((0, 1.0), (1, 5.0)):
+        visit(policy, module, 100, 0.5, cost)
+    for _ in range(500):
+        assert policy.route(ENTERING, (0, 1), (0, 1), 50) == Allotment(0, 50)
+        visit(policy, 0, 50, 0.5, 1.0)
+
+
+def test_correlated_predicates_are_judged_by_the_rows_that_reach_them() -> None:
+    # 0 and 1 reject the same rows; 2 is independent and a little worse than either alone.
+    policy = started(modules=3)
+    for _ in range(200):
+        visit(policy, 0, 20, 0.4, 20.0)
+        visit(policy, 1, 20, 0.4, 21.0)
+        visit(policy, 2, 20, 0.5, 20.0)
+        visit(policy, 1, 20, 1.0, 21.0, at=ENTERING.after(0))
+        visit(policy, 2, 20, 0.5, 20.0, at=ENTERING.after(0))
+        visit(policy, 2, 20, 0.5, 20.0, at=ENTERING.after(1))
+        visit(policy, 0, 20, 1.0, 20.0, at=ENTERING.after(1))
+    assert policy.order(ENTERING) == (0, 2, 1)
+
+
+def test_a_change_is_noticed_and_told() -> None:
+    policy = started()
+    for _ in range(300):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    assert policy.order(ENTERING) == (0, 1)
+    assert policy.changes == []
+    for _ in range(30):
+        visit(policy, 0, 20, 0.9, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    assert policy.order(ENTERING) == (1, 0)
+    assert policy.changes[0].module == 0
+    before, after = policy.changes[0].selectivity
+    assert before == pytest.approx(0.1, abs=0.05)
+    assert after > 0.5
+    assert 11_900 <= policy.changes[0].when <= 12_400
+
+
+def test_a_change_under_one_signature_drops_the_older_record_under_others() -> None:
+    policy = started()
+    for _ in range(200):
+        visit(policy, 0, 20, 0.5, 1.0)
+        visit(policy, 1, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.1, 1.0, at=ENTERING.after(0))
+    for _ in range(50):
+        visit(policy, 1, 20, 1.0, 1.0, at=ENTERING.after(0))
+    # Nobody has seen module 1 under ENTERING since, and yet it is not believed to be good.
+    assert policy.order(ENTERING) == (0, 1)
+
+
+def test_what_was_learned_serves_the_next_eddy() -> None:
+    policy = started()
+    visit(policy, 0, 100, 0.9, 1.0)
+    visit(policy, 1, 100, 0.1, 1.0)
+    policy.start(Routes(2), np.random.default_rng(1))
+    assert policy.route(ENTERING, (0, 1), (0, 1), 50) == Allotment(1, 50)
+
+
+def test_many_predicates_are_planned_by_rank() -> None:
+    policy = started(modules=9)
+    for module in range(9):
+        visit(policy, module, 200, 0.5, 1.0 + (module * 5) % 9)
+    order = policy.order(ENTERING)
+    assert [1.0 + (module * 5) % 9 for module in order] == sorted(range(1, 10))

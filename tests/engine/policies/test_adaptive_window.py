@@ -1,0 +1,139 @@
+"""The window that forgets: sums that add up, no false alarms, changes found soon."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eddyline.engine.policies.adaptive_window import BUCKETS_A_LEVEL, AdaptiveWindow
+
+
+def fill(
+    window: AdaptiveWindow,
+    generator: np.random.Generator,
+    visits: int,
+    selectivity: float,
+    cost: float,
+    *,
+    start: int = 0,
+    noise: float = 0.1,
+    tuples: int = 30,
+) -> list[int]:
+    """Add visits; return when the changes happened that came to light."""
+    found = []
+    for number in range(visits):
+        changed = window.add(
+            (start + number + 1) * tuples,
+            tuples,
+            int(generator.binomial(tuples, selectivity)),
+            tuples * cost * float(generator.lognormal(0.0, noise)),
+        )
+        if changed is not None:
+            found.append(changed)
+    return found
+
+
+@given(
+    visits=st.lists(
+        st.tuples(
+            st.integers(1, 1000), st.floats(0.0, 1.0), st.floats(0.0, 1e3, allow_subnormal=False)
+        ),
+        max_size=200,
+    )
+)
+def test_the_sums_are_those_of_the_visits_that_are_kept(
+    visits: list[tuple[int, float, float]],
+) -> None:
+    window, now = AdaptiveWindow(), 0
+    history: list[tuple[int, int, int, float]] = []
+    for tuples, share, cost in visits:
+        now += tuples
+        returned = round(tuples * share)
+        changed = window.add(now, tuples, returned, cost)
+        history.append((now, tuples, returned, cost))
+        if changed is not None:
+            history = [visit for visit in history if visit[0] > changed]
+        assert window.visits == len(history)
+        assert window.tuples == sum(visit[1] for visit in history)
+        assert window.returned == sum(visit[2] for visit in history)
+        # A difference of floats, of sums up to 200,000.
+        assert window.cost == pytest.approx(sum(visit[3] for visit in history), abs=1e-6)
+
+
+@pytest.mark.parametrize("selectivity", [0.0, 0.02, 0.5, 1.0])
+def test_a_stationary_module_keeps_its_whole_history(selectivity: float) -> None:
+    alarms = 0
+    for seed in range(20):
+        window = AdaptiveWindow()
+        alarms += len(fill(window, np.random.default_rng(seed), 2000, selectivity, 1.0))
+    assert alarms <= 1  # of 40,000 visits; the bound is 1 of 1,000 histories
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(0.1, 0.9), (0.5, 0.2), (0.0, 0.3), (1.0, 0.5), (0.05, 0.15)]
+)
+def test_a_change_of_selectivity_is_found(before: float, after: float) -> None:
+    generator = np.random.default_rng(3)
+    window = AdaptiveWindow()
+    fill(window, generator, 500, before, 1.0)
+    found = fill(window, generator, 200, after, 1.0, start=500)
+    assert found
+    assert 490 * 30 <= found[-1] <= 540 * 30
+    assert window.returned / window.tuples == pytest.approx(after, abs=0.05)
+
+
+@pytest.mark.parametrize("factor", [0.1, 0.6, 1.6, 10.0])
+def test_a_change_of_cost_is_found_under_a_noisy_clock(factor: float) -> None:
+    generator = np.random.default_rng(4)
+    window = AdaptiveWindow()
+    fill(window, generator, 500, 0.5, 1.0, noise=0.3)
+    found = fill(window, generator, 300, 0.5, factor, start=500, noise=0.3)
+    assert found
+    assert window.cost / window.tuples == pytest.approx(factor, rel=0.15)
+
+
+def test_a_cost_that_changes_by_little_does_not_matter() -> None:
+    generator = np.random.default_rng(5)
+    window = AdaptiveWindow()
+    fill(window, generator, 500, 0.5, 1.0, noise=0.05)
+    assert fill(window, generator, 500, 0.5, 1.15, start=500, noise=0.05) == []
+
+
+def test_a_large_change_is_found_within_a_few_visits() -> None:
+    generator = np.random.default_rng(6)
+    window = AdaptiveWindow()
+    fill(window, generator, 1000, 0.1, 1.0)
+    visits = 0
+    while not fill(window, generator, 1, 0.9, 1.0, start=1000 + visits):
+        visits += 1
+    assert visits < 5
+
+
+def test_before_tells_what_held_before() -> None:
+    generator = np.random.default_rng(7)
+    window = AdaptiveWindow()
+    fill(window, generator, 500, 0.1, 2.0)
+    fill(window, generator, 50, 0.9, 2.0, start=500)
+    selectivity, cost = window.before
+    assert selectivity == pytest.approx(0.1, abs=0.03)
+    assert cost == pytest.approx(2.0, rel=0.05)
+
+
+def test_memory_grows_with_the_logarithm_of_the_visits() -> None:
+    window = AdaptiveWindow()
+    fill(window, np.random.default_rng(8), 5000, 0.5, 1.0)
+    levels = 1 + int(np.log2(5000))
+    assert window.visits == 5000
+    assert len(window._buckets) <= (BUCKETS_A_LEVEL + 1) * levels
+
+
+def test_forget_before_drops_only_what_is_older() -> None:
+    window = AdaptiveWindow()
+    for now in (10, 20, 30):
+        window.add(now, 10, 5, 1.0)
+    window.forget_before(20)
+    assert (window.visits, window.tuples, window.returned, window.cost) == (1.0, 10.0, 5.0, 1.0)
+    window.forget_before(30)
+    assert (window.visits, window.tuples, window.returned, window.cost) == (0.0, 0.0, 0.0, 0.0)

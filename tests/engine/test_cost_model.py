@@ -1,0 +1,80 @@
+"""The cost of a visit apart from that of a tuple."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eddyline.engine.cost_model import CostModel
+from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
+
+
+@given(
+    in_tuples=st.floats(0.0, 50.0),
+    per_tuple=st.floats(1e-3, 1e3),
+    sizes=st.lists(st.integers(1, 10_000), min_size=2, max_size=60).filter(
+        lambda sizes: max(sizes) >= 2 * min(sizes)
+    ),
+)
+def test_exact_visits_are_fitted(in_tuples: float, per_tuple: float, sizes: list[int]) -> None:
+    per_visit = in_tuples * per_tuple
+    model = CostModel(prior_per_visit=0.0)
+    for tuples in sizes:
+        model.record(tuples, per_visit + per_tuple * tuples)
+    assert model.per_tuple is not None
+    for tuples in (min(sizes), max(sizes)):
+        fitted = model.per_visit + model.per_tuple * tuples
+        assert fitted == pytest.approx(per_visit + per_tuple * tuples, rel=1e-2)
+
+
+def test_equal_visits_leave_the_guess() -> None:
+    model = CostModel(prior_per_visit=15.0)
+    for _ in range(50):
+        model.record(100, 15.0 + 100 * 2.0)
+    assert model.per_visit == 15.0
+    assert model.per_tuple == pytest.approx(2.0)
+
+
+def test_a_wrong_cost_of_visits_goes_back_to_the_guess() -> None:
+    model = CostModel(prior_per_visit=15.0)
+    for _ in range(60):
+        model.record(8, 8 * 50.0)
+        model.record(800, 800 * 50.0)
+    assert model.per_visit == pytest.approx(0.0, abs=1e-6)
+    for _ in range(600):
+        model.record(10, 15.0 + 10 * 5.0)
+    assert model.per_visit == pytest.approx(15.0, rel=0.05)
+
+
+def test_a_small_look_is_not_charged_with_the_whole_visit() -> None:
+    model = CostModel(prior_per_visit=300.0)
+    model.record(1000, 300.0 + 1000 * 1.0)
+    assert model.fair_share(10, 310.0, usual=1000) == pytest.approx(13.0)
+    assert model.fair_share(1000, 1300.0, usual=1000) == pytest.approx(1300.0)
+    assert model.fair_share(10, 5.0, usual=10) <= 5.0, "never more than it took"
+
+
+@given(cost=st.floats(1e-9, 1.0), visit=st.floats(0.0, 1e-2), routing=st.floats(1e-6, 1e-4))
+def test_a_measured_quantum_keeps_overheads_small(
+    cost: float, visit: float, routing: float
+) -> None:
+    tuples = MeasuredQuantum().size(cost, visit, routing)
+    assert tuples >= 1
+    if tuples < MeasuredQuantum().most:
+        work = (tuples + 0.5) * cost  # half a tuple: sizes are rounded
+        assert routing <= 0.01 * work * 1.001
+        assert visit <= 0.02 * work * 1.001
+    if tuples > 1:  # and is no larger than that needs
+        work = (tuples - 0.5) * cost
+        assert (
+            routing >= 0.01 * work * 0.999
+            or visit >= 0.02 * work * 0.999
+            or (tuples == MeasuredQuantum().most)
+        )
+
+
+def test_quanta_of_the_unknown_and_the_free() -> None:
+    assert MeasuredQuantum().size(None, 0.0, 1e-5) == 8
+    assert MeasuredQuantum().size(0.0, 0.0, 1e-5) == 1 << 20
+    assert FixedQuantum(3).size(1.0, 1.0, 1.0) == 3
