@@ -170,3 +170,29 @@ def test_many_predicates_are_planned_by_rank() -> None:
         visit(policy, module, 200, 0.5, 1.0 + (module * 5) % 9)
     order = policy.order(ENTERING)
     assert [1.0 + (module * 5) % 9 for module in order] == sorted(range(1, 10))
+
+
+def visits_until_made_good(policy: AdaptivePolicy, seed: int) -> int:
+    visit(policy, 0, 40, 0.3, 1.0)
+    visit(policy, 1, 8, 0.75, 1.0)  # bad luck: of many it would be one in ten
+    truth = (0.3, 0.1)
+    generator = np.random.default_rng(seed)
+    visits = 0
+    while policy.order(ENTERING) != (1, 0):
+        allotment = policy.route(ENTERING, (0, 1), (0, 1), 20)
+        assert allotment is not None
+        module, tuples = allotment
+        visit(policy, module, tuples, generator.binomial(tuples, truth[module]) / tuples, 1.0)
+        visits += 1
+    return visits
+
+
+def test_bad_luck_at_the_first_look_is_made_good_soon() -> None:
+    seeds = range(8)
+    usual = sum(visits_until_made_good(started(), seed) for seed in seeds)
+    only_refreshing = 0
+    for seed in seeds:
+        policy = started()
+        policy._doubt_share = 0.0
+        only_refreshing += visits_until_made_good(policy, seed)
+    assert usual < 0.8 * only_refreshing

@@ -353,6 +353,6 @@ def test_a_failed_end_is_not_tried_again() -> None:
 
     function = made(resumable)
     assert function([pa.array([1])], 1).values.to_pylist() == [-1]
-    with pytest.raises(TypeError):
+    with pytest.raises(pa.ArrowNotImplementedError):
         function.close()
     function.close()

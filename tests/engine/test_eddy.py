@@ -1,0 +1,118 @@
+"""The inline eddy: whom it serves next, how large its visits are, what watching it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bench.known_costs import Known
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.clock import VirtualClock
+from eddyline.engine.eddy import Eddy
+from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.policies.policy import Allotment
+from eddyline.engine.policies.static import StaticPolicy
+from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.query.expressions import And, Argument, Call
+
+COLUMN = Argument(0, pa.int64())
+
+
+class Watch:
+    """Writes down signature and size of every visit."""
+
+    def __init__(self) -> None:
+        self.visits: list[tuple[int, int, int]] = []
+
+    def visited(
+        self,
+        signature: Signature,
+        module: int,
+        tuples_in: int,
+        tuples_out: int,  # noqa: ARG002 - sizes are enough
+        seconds: float,  # noqa: ARG002 - likewise
+    ) -> None:
+        self.visits.append((signature.done, module, tuples_in))
+
+
+class Threefold:
+    """A module that returns every tuple three times, as one that joins may."""
+
+    name = "threefold"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        signature = batch.signature.after(0)
+        return [TupleBatch(signature, batch.rows) for _ in range(3)]
+
+
+def watched(
+    costs: Sequence[float], passing: Sequence[float], quantum: Quantum, rows: int = 10_000
+) -> Watch:
+    clock, watch = VirtualClock(), Watch()
+    draws = np.random.default_rng(3).random((len(costs), rows))
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(Call(i, (COLUMN,), pa.bool_()) for i in range(len(costs))))),
+        [Known(clock, np.full(rows, cost), draws[i] < passing[i]) for i, cost in enumerate(costs)],
+        StaticPolicy,
+        clock,
+        np.random.default_rng(0),
+        quantum=quantum,
+        instrument=watch,
+    )
+    eddy.filter([pa.array(np.arange(rows))], rows)
+    return watch
+
+
+def test_survivors_wait_until_they_are_worth_a_visit() -> None:
+    watch = watched([5e-5, 5e-5], [0.02, 0.5], FixedQuantum(100))
+    second = [tuples for _, module, tuples in watch.visits if module == 1]
+    assert sum(second) == pytest.approx(200, abs=50)
+    assert len(second) <= 4, "two of a hundred pass, and do not each time have a visit of their own"
+
+
+def test_tuples_that_come_back_go_before_new_ones() -> None:
+    watch = watched([5e-5, 5e-5], [1.0, 1.0], FixedQuantum(100))
+    assert [module for _, module, _ in watch.visits] == [0, 1] * 100
+
+
+def test_dear_modules_get_small_quanta_and_cheap_ones_large() -> None:
+    watch = watched([1e-6, 1e-3], [0.9, 0.9], MeasuredQuantum(), rows=40_000)
+    largest = [
+        max(tuples for _, visited, tuples in watch.visits if visited == module) for module in (0, 1)
+    ]
+    assert largest[0] > 500
+    assert largest[1] < 20
+
+
+def test_a_module_may_return_more_than_it_got() -> None:
+    eddy = Eddy([Threefold()], StaticPolicy(), VirtualClock(), np.random.default_rng(0))
+    finished = eddy.run(TupleBatch(ENTERING, (range(5),)))
+    assert sum(map(len, finished)) == 15
+    (use,) = eddy.statistics().visits.values()
+    assert (use.rows_in, use.rows_out, use.selectivity) == (5, 15, 3.0)
+
+
+def test_no_tuples_no_visit() -> None:
+    assert watched([1.0], [1.0], MeasuredQuantum(), rows=0).visits == []
+
+
+def test_a_policy_that_waits_where_nothing_else_works_is_found_out() -> None:
+    class Waits(StaticPolicy):
+        name = "idle"
+
+        def route(
+            self,
+            signature: Signature,  # noqa: ARG002 - the same for all
+            candidates: tuple[int, ...],  # noqa: ARG002
+            open_: tuple[int, ...],  # noqa: ARG002
+            tuples: int,  # noqa: ARG002
+        ) -> Allotment | None:
+            return None
+
+    eddy = Eddy([Threefold()], Waits(), VirtualClock(), np.random.default_rng(0))
+    with pytest.raises(RuntimeError, match="policy idle waits"):
+        eddy.run(TupleBatch(ENTERING, (range(5),)))
