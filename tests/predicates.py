@@ -103,7 +103,7 @@ def accepted(
         return ERROR
 
 
-def calls() -> st.SearchStrategy[Expression]:
+def calls() -> st.SearchStrategy[Call]:
     return st.builds(
         lambda number, column: Call(number, (COLUMNS[column],), BOOL),
         st.integers(0, FUNCTIONS - 1),

@@ -20,6 +20,7 @@ from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.vector import Vector
 from eddyline.query.expressions import (
     And,
+    Argument,
     Call,
     Expression,
     IsNull,
@@ -89,7 +90,7 @@ class Run:
     kept: list[int]
     error: Exception | None
     functions: list[TableFunction]
-    outputs: list[object]
+    outputs: list[list[object]]
 
 
 def run(
@@ -116,7 +117,7 @@ def run(
         np.random.default_rng(seed),
         quantum=quantum,
     )
-    result = Run([], None, functions, [])
+    result = Run([], None, functions, [[] for _ in outputs])
     try:
         for start in range(0, len(rows), batch):
             part = rows[start : start + batch]
@@ -124,8 +125,8 @@ def run(
             columns = [pa.array([row[c] for row in part], INT) for c in range(2)]
             filtered = eddy.filter(columns, len(part))
             result.kept.extend((filtered.kept + start).tolist())
-            for column in filtered.outputs:
-                result.outputs.extend(column.to_pylist())
+            for values, column in zip(result.outputs, filtered.outputs, strict=True):
+                values.extend(column.to_pylist())
     except Refused as error:
         result.error = error
     return result
@@ -141,6 +142,7 @@ def run(
     quantum=QUANTA,
     seed=st.integers(0, 5),
     batch=st.integers(1, 50),
+    outputs=st.lists(calls(), max_size=2),
 )
 def test_same_rows_or_same_error_as_evaluating_everything(
     predicate: Expression,
@@ -151,17 +153,29 @@ def test_same_rows_or_same_error_as_evaluating_everything(
     quantum: Quantum,
     seed: int,
     batch: int,
+    outputs: list[Call],
 ) -> None:
-    result = run(predicate, tables, vectorized, rows, policy, quantum, seed, batch)
+    result = run(predicate, tables, vectorized, rows, policy, quantum, seed, batch, outputs)
     outcomes = [accepted(predicate, row, tables, wanted=True) for row in rows]
-    if ERROR in outcomes:
-        assert result.error is not None
-        # The rows before the failing batch were given out as they should be.
-        whole = outcomes.index(ERROR) // batch * batch
-        assert result.kept == [row for row in range(whole) if outcomes[row] == TRUE]
-    else:
-        assert result.error is None
-        assert result.kept == [row for row, outcome in enumerate(outcomes) if outcome == TRUE]
+    passing = [row for row, outcome in enumerate(outcomes) if outcome == TRUE]
+    values = {row: [result_of_call(call, rows[row], tables) for call in outputs] for row in passing}
+    failing = [row for row, outcome in enumerate(outcomes) if outcome == ERROR]
+    failing += [row for row in passing if RAISE in values[row]]
+    # The batches before a failing one were given out as they should be.
+    whole = min(failing) // batch * batch if failing else len(rows)
+    assert (result.error is not None) == bool(failing)
+    assert result.kept == [row for row in passing if row < whole]
+    for position, column in enumerate(result.outputs):
+        assert column == [values[row][position] for row in result.kept]
+
+
+def result_of_call(
+    call: Call, row: tuple[int | None, int | None], tables: Sequence[Sequence[object]]
+) -> object:
+    """Return what a call of a function on one column gives for a row."""
+    (argument,) = call.arguments
+    assert isinstance(argument, Argument)
+    return result_of(tables[call.function], row[argument.index])
 
 
 @settings(max_examples=150)

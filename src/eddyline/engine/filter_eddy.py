@@ -156,7 +156,7 @@ class FilterEddy:
         self._held.by_row.clear()
         finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
         parts = [as_array(part) for batch in finished if (part := batch.rows[0]) is not None]
-        alive: Rows = np.sort(np.concatenate(parts)) if parts else range(0)
+        alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
         if len(alive) == rows:
             alive = numbers
         if self._held.by_row:

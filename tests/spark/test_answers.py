@@ -1,0 +1,314 @@
+"""``adapt`` on Spark: the same rows or the same failure, whatever happens on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import and_, or_
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
+
+import eddyline
+from eddyline.engine.policies.catalogue import PolicyName, UnknownPolicyError
+from eddyline.query.expressions import (
+    And,
+    Argument,
+    Call,
+    Case,
+    Comparison,
+    Expression,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+)
+from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+
+ROWS = [
+    (
+        number,
+        None if number % 11 == 0 else number % 10,
+        None if number % 7 == 0 else number // 3 % 10,
+    )
+    for number in range(60)
+]
+"""Row number, and the two columns that predicates look at, with NULLs."""
+
+KINDS = ("plain", "pickled", "pandas", "arrow")
+
+
+@pytest.fixture(scope="module")
+def small_batches(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session in which a task sees several batches."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "9")
+    yield spark
+    spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+
+
+def table_function(kind: str, table: Sequence[object]) -> Callable[..., Column]:
+    """Return a user function of one of Spark's kinds that does what a table says."""
+
+    def one(value: int | None) -> bool | None:
+        result = result_of(table, value)
+        if result == RAISE:
+            raise ValueError("refused")
+        return result if result is None else bool(result)
+
+    def pandas_values(values: pd.Series) -> pd.Series:
+        return pd.Series([one(None if pd.isna(v) else int(v)) for v in values], dtype="boolean")
+
+    def arrow_values(values: pa.Array) -> pa.Array:
+        return pa.array([one(v) for v in values.to_pylist()], pa.bool_())
+
+    match kind:
+        case "plain":
+            return F.udf(one, "boolean")
+        case "pickled":
+            return F.udf(one, "boolean", useArrow=False)
+        case "pandas":
+            pandas_values.__annotations__ = {"values": pd.Series, "return": pd.Series}
+            return pandas_udf(pandas_values, "boolean")
+    arrow_values.__annotations__ = {"values": pa.Array, "return": pa.Array}
+    return arrow_udf(arrow_values, "boolean")
+
+
+def column_of(expression: Expression, functions: Sequence[Callable[..., Column]]) -> Column:  # noqa: C901, PLR0911
+    """Return a generated expression as a user would write it in PySpark."""
+
+    def write(inner: Expression) -> Column:
+        return column_of(inner, functions)
+
+    match expression:
+        case Argument(index=index):
+            return F.col("ab"[index])
+        case Literal(value=value):
+            return F.lit(value)
+        case Call(function=number, arguments=(argument,)):
+            return functions[number](write(argument))
+        case Not(operand=operand):
+            return ~write(operand)
+        case IsNull(operand=operand):
+            return write(operand).isNull()
+        case Comparison(left=left, right=right):
+            return write(left) < write(right)
+        case Case(branches=((condition, then),), otherwise=otherwise):
+            return F.when(write(condition), write(then)).otherwise(write(otherwise))
+        case And(terms=terms):
+            return reduce(and_, map(write, terms))
+        case Or(terms=terms):
+            return reduce(or_, map(write, terms))
+    raise AssertionError(expression)
+
+
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    kinds=st.lists(st.sampled_from(KINDS), min_size=FUNCTIONS, max_size=FUNCTIONS),
+    policy=st.sampled_from(list(PolicyName)),
+    seed=st.integers(0, 3),
+)
+def test_generated_predicates_give_the_rows_of_the_reference(
+    small_batches: SparkSession,
+    predicate: Expression,
+    tables: list[list[object]],
+    kinds: list[str],
+    policy: str,
+    seed: int,
+) -> None:
+    frame = small_batches.createDataFrame(ROWS, "n long, a long, b long").repartition(2, "n")
+    functions = [table_function(kind, t) for kind, t in zip(kinds, tables, strict=True)]
+    adapted = eddyline.adapt(
+        frame.filter(column_of(predicate, functions)), policy=policy, seed=seed
+    )
+    outcomes = [accepted(predicate, row[1:], tables, wanted=True) for row in ROWS]
+    if ERROR in outcomes:
+        with pytest.raises(PySparkException, match="refused"):
+            adapted.collect()
+    elif all(RAISE not in table for table in tables):
+        expected = [row for row, outcome in zip(ROWS, outcomes, strict=True) if outcome == TRUE]
+        assert sorted(map(tuple, adapted.collect())) == sorted(expected)
+
+
+# ---------------------------------------------------------------- single promises
+
+
+def even(value: int) -> bool:
+    return value % 2 == 0
+
+
+def small(value: int) -> bool:
+    return value < 50
+
+
+@pytest.fixture
+def numbers(spark: SparkSession) -> DataFrame:
+    return spark.range(0, 1000, numPartitions=2).withColumn("v", F.col("id") % 100)
+
+
+def two_predicates(frame: DataFrame) -> DataFrame:
+    return frame.filter(F.udf(even, "boolean")("v") & F.udf(small, "boolean")("v"))
+
+
+def test_a_guarded_error_never_surfaces(numbers: DataFrame) -> None:
+    def fails_for_odd(value: int) -> bool:
+        if value % 2:
+            raise ValueError("odd")
+        return True
+
+    guarded = numbers.filter(F.udf(fails_for_odd, "boolean")("v") & F.udf(even, "boolean")("v"))
+    for seed in range(3):
+        assert eddyline.adapt(guarded, policy="lottery", seed=seed).count() == 500
+
+
+def test_an_error_that_counts_shows_the_users_own_traceback(numbers: DataFrame) -> None:
+    def divides(value: int) -> bool:
+        return 1 / (value - 48) > -5
+
+    failing = numbers.filter(F.udf(divides, "boolean")("v") & F.udf(even, "boolean")("v"))
+    with pytest.raises(PySparkException) as raised:
+        eddyline.adapt(failing).collect()
+    assert "ZeroDivisionError: division by zero" in str(raised.value)
+    assert "in divides" in str(raised.value)
+    assert Path(__file__).name in str(raised.value)
+
+
+def test_the_report_counts_what_happened(numbers: DataFrame) -> None:
+    adapted = eddyline.adapt(two_predicates(numbers))
+    before = eddyline.report(adapted)
+    assert before.blocks[0].record is None
+    assert adapted.count() == 250
+    record = eddyline.report(adapted).blocks[0].record
+    assert record is not None
+    assert (record.tasks, record.rows_in, record.rows_out) == (2, 1000, 250)
+    for predicate in record.predicates:
+        assert predicate.passed + predicate.rejected == predicate.rows_in
+    assert sum(f.calls for f in record.functions) == sum(p.rows_in for p in record.predicates)
+    assert record.calls_avoided == 2000 - record.calls > 0
+    assert sum(piece.rows for piece in record.orders) == 1000
+    again = eddyline.adapt(two_predicates(numbers))
+    assert eddyline.report(again).blocks[0].record is None
+    derived = adapted.groupBy("v").count()
+    assert eddyline.report(derived).blocks[0].record is not None
+
+
+def test_an_unknown_policy_is_refused(numbers: DataFrame) -> None:
+    with pytest.raises(UnknownPolicyError, match="choose one of: static, naive"):
+        eddyline.adapt(two_predicates(numbers), policy="fastest")
+
+
+def test_an_empty_table(spark: SparkSession) -> None:
+    empty = spark.createDataFrame([], "v long").repartition(2)
+    assert eddyline.adapt(two_predicates(empty)).collect() == []
+
+
+def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path: Path) -> None:
+    """In a session of its own: a local master retries no task unless it is told to."""
+    script = f"""
+import os, sys
+import eddyline
+from pyspark.sql import functions as F
+spark = eddyline.session("dies", master="local[2,4]")
+spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+mark = {str(tmp_path / "died")!r}
+def dies_once(v):
+    if v == 77:
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return True
+        os._exit(13)
+    return v % 3 == 0 or v == 77
+frame = spark.range(0, 2000, numPartitions=2).withColumn("v", F.col("id") % 1000)
+frame = frame.filter(F.udf(dies_once, "boolean")("v") & F.udf(lambda v: v % 2 == 1, "boolean")("v"))
+adapted = eddyline.adapt(frame)
+assert adapted is not frame
+rows = sorted(row.id for row in adapted.collect())
+assert os.path.exists(mark), "no worker died"
+expected = [i for i in range(2000) if (i % 1000 % 3 == 0 or i % 1000 == 77) and i % 1000 % 2 == 1]
+assert rows == expected, (len(rows), len(expected))
+print("same rows")
+"""
+    ran = subprocess.run(  # the mark must be seen by the workers, hence a script
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "same rows" in ran.stdout
+
+
+def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    spark.range(0, 100, numPartitions=1).select((F.col("id") % 100).alias("v")).write.parquet(
+        str(source)
+    )
+    stream = spark.readStream.schema("v long").parquet(str(source))
+    adapted = eddyline.adapt(two_predicates(stream))
+    assert adapted.isStreaming
+    query = (
+        adapted.writeStream.format("memory").queryName("adapted").trigger(availableNow=True).start()
+    )
+    query.awaitTermination(120)
+    rows = sorted(row.v for row in spark.table("adapted").collect())
+    assert rows == [v for v in range(50) if v % 2 == 0]
+
+
+def test_what_a_worker_learned_reaches_its_next_task(spark: SparkSession) -> None:
+    """With one row a batch, a task that started from nothing would look at everything first."""
+    costly_calls = spark.sparkContext.accumulator(0)
+
+    def costly(value: int) -> bool:
+        costly_calls.add(1)
+        time.sleep(0.0005)
+        return value >= 0
+
+    def selective(value: int) -> bool:
+        return value % 50 == 0
+
+    frame = spark.range(0, 4000, numPartitions=40).filter(
+        F.udf(costly, "boolean")("id") & F.udf(selective, "boolean")("id")
+    )
+    adapted = eddyline.adapt(frame)
+    assert adapted.count() == 80
+    # 80 rows need the costly call. Forty tasks that each took a first look of eight
+    # rows at it would have added some 320.
+    assert costly_calls.value < 80 + 200
+
+
+def test_values_that_are_wanted_above_the_filter_are_computed_once(spark: SparkSession) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    def score(value: int) -> float:
+        calls.add(1)
+        return value / 100
+
+    scored = F.udf(score, "double")
+    frame = (
+        spark.range(0, 1000, numPartitions=2)
+        .filter((scored("id") > 2.5) & F.udf(even, "boolean")("id"))
+        .select("id", scored("id").alias("score"))
+    )
+    rows = eddyline.adapt(frame).collect()
+    assert len(rows) == 374
+    assert all(row.score == row.id / 100 for row in rows)
+    assert calls.value <= 1000
+
+
+def test_rows_are_those_of_plain_spark_under_every_policy(numbers: DataFrame) -> None:
+    expected = sorted(row.id for row in two_predicates(numbers).collect())
+    for policy in PolicyName:
+        adapted = eddyline.adapt(two_predicates(numbers), policy=policy, seed=7)
+        assert sorted(row.id for row in adapted.collect()) == expected
