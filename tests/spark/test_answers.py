@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
-from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
+from pyspark.sql.pandas import functions as vectorized
 
 import eddyline
 from eddyline.engine.policies.catalogue import PolicyName, UnknownPolicyError
@@ -45,6 +47,8 @@ ROWS = [
 ]
 """Row number, and the two columns that predicates look at, with NULLs."""
 
+VECTORIZED: Any = vectorized  # its overloads know fewer ways to call it than there are
+
 KINDS = ("plain", "pickled", "pandas", "arrow")
 
 
@@ -71,16 +75,19 @@ def table_function(kind: str, table: Sequence[object]) -> Callable[..., Column]:
     def arrow_values(values: pa.Array) -> pa.Array:
         return pa.array([one(v) for v in values.to_pylist()], pa.bool_())
 
+    made: Callable[..., Column]
     match kind:
         case "plain":
-            return F.udf(one, "boolean")
+            made = F.udf(one, "boolean")
         case "pickled":
-            return F.udf(one, "boolean", useArrow=False)
+            made = F.udf(one, "boolean", useArrow=False)
         case "pandas":
             pandas_values.__annotations__ = {"values": pd.Series, "return": pd.Series}
-            return pandas_udf(pandas_values, "boolean")
-    arrow_values.__annotations__ = {"values": pa.Array, "return": pa.Array}
-    return arrow_udf(arrow_values, "boolean")
+            made = VECTORIZED.pandas_udf(pandas_values, "boolean")
+        case _:
+            arrow_values.__annotations__ = {"values": pa.Array, "return": pa.Array}
+            made = VECTORIZED.arrow_udf(arrow_values, "boolean")
+    return made
 
 
 def column_of(expression: Expression, functions: Sequence[Callable[..., Column]]) -> Column:  # noqa: C901, PLR0911
