@@ -107,6 +107,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "array.json").write_text('[\n{"id": 1},\n{"id": 2},\n{"id": 3}]', encoding="utf-8")
     (folder / "not.json").write_text("id: 1\n", encoding="utf-8")
     (folder / "not.parquet").write_text("id: 1\n", encoding="utf-8")
+    (folder / "empty.csv").touch()
+    (folder / "empty.parquet").touch()
     (folder / "notes.txt").write_text("id: 1\n", encoding="utf-8")
     return folder
 

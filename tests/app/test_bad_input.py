@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+from eddyline.app import output
 from tests.app.conftest import Run
 
 TABLE = "--table=rows=rows.parquet"
@@ -19,6 +22,11 @@ ONE = "SELECT 1"
         (["--table=t=.", ONE], "holds files of several kinds"),
         (["--table=t=not.parquet", ONE], "cannot be read as parquet: "),
         (["--table=t=not.json", ONE], "something else than JSON objects"),
+        (["--table=t=**.csv", ONE], "table t: there is no file **.csv"),
+        (["--table=t=~nobody-here/t.csv", ONE], "there is no file ~nobody-here/t.csv"),
+        ([f"--table=t={'x' * 300}.csv", ONE], "x.csv cannot be read: File name too long"),
+        (["--table=t=empty.csv", ONE], "empty.csv is empty, it has no columns"),
+        (["--table=t=empty.parquet", ONE], "empty.parquet is empty, it has no columns"),
         ([TABLE, "SELECT * FROM row"], "there is no table row; the tables are rows (line 1"),
         ([TABLE, "SELECT nam FROM rows"], "`nam` cannot be resolved. Did you mean"),
         ([TABLE, "SELECT id FROM rows WHERE far(id)"], "there is no function far; name one of"),
@@ -35,6 +43,8 @@ ONE = "SELECT 1"
         (["--udf=udfs:fifth:boolean", ONE], "says what it returns already"),
         (["--output=nowhere/rows.csv", ONE], "there is no folder nowhere"),
         (["--report=nowhere/report.html", ONE], "there is no folder nowhere"),
+        (["--output=/proc/rows.csv", ONE], "/proc/rows.csv cannot be written: "),
+        (["--report=/proc/report.html", ONE], "/proc/report.html cannot be written: "),
         ([TABLE, "--output=rows2.csv", "SELECT array(id) AS a FROM rows"], "CSV"),
     ],
 )
@@ -51,6 +61,19 @@ def test_a_missing_script_is_told_before_spark_starts(run: Run) -> None:
     answer = run("explain", "nowhere.py")
     assert answer.code == 2
     assert answer.err == "eddyline: error: there is no file nowhere.py\n"
+
+
+def test_a_disk_that_fills_up_is_told_in_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(output, "_join_text", full)
+    answer = run("sql", "--output=rows3.csv", ONE)
+    assert answer.code == 1
+    message = "rows3.csv cannot be written: No space left on device"
+    assert answer.err == f"eddyline: error: {message}\n"
 
 
 @pytest.mark.parametrize("plain", [[], ["--plain"]])

@@ -69,6 +69,8 @@ def test_a_query_is_explained(run: Run) -> None:
         ("import math\nmath.sqrt(\n    -1)", "line 2: ValueError: math domain error"),
         ("df = spark.range(3", "line 1: SyntaxError: '(' was never closed"),
         ("raise SystemExit(3)", "the script ended itself with exit code 3"),
+        ("raise SystemExit('no\\nway')", "the script ended itself: no way"),
+        ("x = 1\0", "job.py: SyntaxError: source code string cannot contain null bytes"),
         ("frame = spark.range(3)", "no DataFrame named df; it has frame: choose by --name"),
         ("df = 3", "no DataFrame named df; it has none at all"),
         (

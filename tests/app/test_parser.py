@@ -83,6 +83,7 @@ def test_demo_needs_no_options() -> None:
         (["sql", SQL, "--udf", "a:f", "--udf", "b:f"], "two functions named f"),
         (["sql", SQL, "--output", "rows.xlsx"], "must end in one of .parquet, .csv, .json"),
         (["sql", SQL, "--limit", "-1"], "'-1' is not a number of rows"),
+        (["sql", SQL, "--limit", "2147483647"], "2147483647 is too large"),
         (["sql", SQL, "--plain", "--report", "r.html"], "--plain runs no eddy"),
         (["explain"], "either a script or --sql is needed"),
         (["explain", "job.py", "--sql", SQL], "either a script or --sql is needed"),

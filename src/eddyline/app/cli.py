@@ -6,6 +6,7 @@ Nothing of Spark is imported before the arguments are known to be in order.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ``--version`` and arguments that are not understood.
     """
     invocation = parse(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
     try:
         command = importlib.import_module(_COMMANDS[type(invocation)])
         code: ExitCode = command.run(invocation)

@@ -7,6 +7,7 @@ put together here piece by piece, so the rows never have to fit into memory.
 from __future__ import annotations
 
 import csv
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,8 @@ from typing import Final
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.failures import RunError, UsageError
+from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.output_kind import OutputKind
 
 # The standard type instead of a deprecated one of 96 bits, which would come back
@@ -28,16 +30,29 @@ _TIMESTAMP_TYPE: Final = "TIMESTAMP_MICROS"
 
 def check_output(path: Path) -> None:
     """Raise :class:`UsageError` if a file cannot be written, as far as can be seen."""
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.parent} to write {path.name} into")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name a file in it")
+    folder = path.absolute().parent
+    with file_errors_explained(path, "written"):
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {path.parent} to write {path.name} into")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name a file in it")
+        if path.exists():
+            os.close(os.open(path, os.O_WRONLY))  # changes nothing
+        else:
+            # Permissions alone do not tell: root has them all, on a read-only disk too.
+            tempfile.TemporaryFile(dir=folder).close()
 
 
 def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
-    """Run a query and write its rows; an existing file is replaced once all of them are there."""
+    """Run a query and write its rows; an existing file is replaced once all of them are there.
+
+    Raises :class:`RunError` if the disk is full, or else refuses to take them.
+    """
     folder = path.absolute().parent
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=folder) as draft:
+    with (
+        file_errors_explained(path, "written", RunError),
+        tempfile.TemporaryDirectory(prefix=".eddyline-", dir=folder) as draft,
+    ):
         parts, whole = Path(draft, "parts"), Path(draft, "whole")
         match kind:
             case OutputKind.PARQUET:

@@ -25,6 +25,9 @@ from eddyline.app.output_kind import OutputKind
 SHOWN_ROWS = 20
 """Rows that ``eddyline sql`` prints unless told otherwise, as many as ``DataFrame.show``."""
 
+_MOST_ROWS = 2**31 - 2
+"""Spark counts a limit in 32 bits, and one more row is asked for to see if there are more."""
+
 _DESCRIPTION = """\
 Run the Python predicates of Spark queries in an eddy: which one comes first is
 decided, and decided anew, while the query runs.
@@ -273,6 +276,8 @@ def _output(text: str) -> Path:
 def _natural(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise ArgumentTypeError(f"{text!r} is not a number of rows")
+    if len(text) > len(str(_MOST_ROWS)) or int(text) > _MOST_ROWS:
+        raise ArgumentTypeError(f"{text[:20]} is too large; the most is {_MOST_ROWS}")
     return int(text)
 
 

@@ -9,14 +9,19 @@ from contextlib import contextmanager, redirect_stdout
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.app.failures import UsageError
+from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import Script
 from eddyline.app.script_errors import where_it_failed
 
 
 def check_script(script: Script) -> None:
-    """Raise :class:`UsageError` if there is no such file."""
-    if not script.path.is_file():
-        raise UsageError(f"there is no file {script.path}")
+    """Raise :class:`UsageError` if there is no such file, or none that can be read."""
+    with file_errors_explained(script.path, "read"):
+        if script.path.is_dir():
+            raise UsageError(f"{script.path} is a folder; name a script in it")
+        if not script.path.exists():
+            raise UsageError(f"there is no file {script.path}")
+        script.path.open("rb").close()
 
 
 def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
@@ -28,7 +33,9 @@ def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
     try:
         code = compile(script.path.read_bytes(), str(script.path), "exec")
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"the script failed: {where_it_failed(error)}") from error
+        raise UsageError(
+            f"the script failed: {where_it_failed(error, str(script.path))}"
+        ) from error
     names: dict[str, object] = {
         "__name__": "__main__",
         "__file__": str(script.path),
@@ -39,7 +46,7 @@ def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
             exec(code, names)  # noqa: S102 - that is what the user asked for
     except SystemExit as ended:
         if ended.code not in {None, 0}:
-            raise UsageError(f"the script ended itself with exit code {ended.code}") from ended
+            raise UsageError(f"the script ended itself{_farewell(ended.code)}") from ended
     except Exception as error:
         raise UsageError(f"the script failed: {where_it_failed(error)}") from error
     frame = names.get(script.name)
@@ -52,6 +59,17 @@ def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
     )
     known = f"it has {', '.join(others)}: choose by --name" if others else "it has none at all"
     raise UsageError(f"{script.path} makes no DataFrame named {script.name}; {known}")
+
+
+def _farewell(code: object) -> str:
+    """Return what a script gave to ``sys.exit``: a number, or a message.
+
+    >>> _farewell(3), _farewell("no such day")
+    (' with exit code 3', ': no such day')
+    """
+    return (
+        f" with exit code {code}" if isinstance(code, int) else f": {' '.join(str(code).split())}"
+    )
 
 
 @contextmanager

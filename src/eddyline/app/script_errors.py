@@ -20,15 +20,18 @@ _INSTALLED = (
 )
 
 
-def where_it_failed(error: BaseException) -> str:
-    """Return the error, after the file and the line of the user's that it came from."""
-    if isinstance(error, SyntaxError):  # stands in no frame
+def where_it_failed(error: BaseException, file: str | None = None) -> str:
+    """Return the error, after the file and the line of the user's that it came from.
+
+    ``file`` stands in where the error itself names none.
+    """
+    if isinstance(error, SyntaxError) and error.lineno is not None:  # stands in no frame
         return f"{error.filename}, line {error.lineno}: {type(error).__name__}: {error.msg}"
     message = _message(error)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_INSTALLED):
             return f"{frame.filename}, line {frame.lineno}: {message}"
-    return message
+    return message if file is None else f"{file}: {message}"
 
 
 def _message(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from eddyline.app.failures import RunError, UsageError
 from eddyline.app.user_traceback import user_traceback
 
 _FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)
-_JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_JAVA_CLASS = re.compile(r"^\s*(?:[a-z]\w*\.)+([A-Z][\w$]*): ")
 _CONDITION = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _END = re.compile(
     r"\s*(?:SQLSTATE: \w{5}|\n\s*at |\n== SQL|\n\nDriver stack|\n\nJVM stack).*", re.DOTALL
@@ -67,10 +67,16 @@ def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:
 
 def _what(error: PySparkException | Py4JJavaError) -> str:
     text = _text(error)
+    java_class = ""
     for noise in (_FAILURE_IN_TASK, _JAVA_CLASS, _CONDITION, _END):
+        if noise is _JAVA_CLASS and (found := noise.match(text)):
+            java_class = found[1]
         text = noise.sub("", text, count=1)
     # What follows in further lines is advice on settings and on other statements.
-    return text.strip().partition("\n")[0].rstrip(". ") or type(error).__name__
+    text = text.strip().partition("\n")[0].rstrip(". ")
+    if java_class and " " not in text:  # such as the name of a host that is not known
+        text = f"{java_class}: {text}"
+    return text or type(error).__name__
 
 
 def _place(error: PySparkException | Py4JJavaError) -> str:

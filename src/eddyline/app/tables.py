@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.app.failures import UsageError
+from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import TableSource
 from eddyline.app.spark_errors import essence
 
@@ -35,6 +37,7 @@ _ENDINGS = {
     ".jsonl": TableKind.JSON,
     ".ndjson": TableKind.JSON,
 }
+_NO_SCHEMA = "UNABLE_TO_INFER_SCHEMA"  # Spark's name for files that are all empty
 _COMPRESSIONS = frozenset({".bz2", ".gz"})  # that Spark opens by the ending
 
 
@@ -56,18 +59,18 @@ def find_table(source: TableSource) -> Table:
     """
     if "://" in source.path:
         return Table(source.name, source.path, _only_kind(source, [Path(source.path)]))
-    path = Path(source.path).expanduser().absolute()
-    found = (
-        [path] if path.exists() else sorted(Path(path.anchor).glob(str(path)[len(path.anchor) :]))
-    )
-    if not found:
-        raise UsageError(f"table {source.name}: there is no file {source.path}")
-    files = list(islice(_files(found), _LOOKED_AT))
-    if not files:
-        raise UsageError(f"table {source.name}: the folder {source.path} is empty")
-    kind = _only_kind(source, files)
-    array = kind is TableKind.JSON and _starts_array(files[0])
-    return Table(source.name, str(path), kind, array)
+    with file_errors_explained(f"table {source.name}: {source.path}", "read"):
+        path = Path(os.path.expanduser(source.path)).absolute()  # noqa: PTH111 - may be no one's
+        found = [path] if path.exists() else _matching(path)
+        if not found:
+            raise UsageError(f"table {source.name}: there is no file {source.path}")
+        files = list(islice(_files(found), _LOOKED_AT))
+        if not files:
+            raise UsageError(f"table {source.name}: the folder {source.path} is empty")
+        kind = _only_kind(source, files)
+        files[0].open("rb").close()
+        array = kind is TableKind.JSON and _starts_array(files[0])
+        return Table(source.name, str(path), kind, array)
 
 
 def create_view(spark: SparkSession, table: Table) -> None:
@@ -75,15 +78,30 @@ def create_view(spark: SparkSession, table: Table) -> None:
     try:
         frame = _read(spark, table)
     except (PySparkException, Py4JJavaError) as error:
+        if isinstance(error, PySparkException) and error.getCondition() == _NO_SCHEMA:
+            raise UsageError(_empty(table)) from error
         raise UsageError(
             f"table {table.name}: {table.path} cannot be read as {table.kind}: {essence(error)}"
         ) from error
+    if not frame.columns:
+        raise UsageError(_empty(table))
     if table.kind is TableKind.JSON and "_corrupt_record" in frame.columns:
         raise UsageError(
             f"table {table.name}: {table.path} holds something else than JSON objects, one a line "
             "or all in one array"
         )
     frame.createOrReplaceTempView(table.name)
+
+
+def _empty(table: Table) -> str:
+    return f"table {table.name}: {table.path} is empty, it has no columns"
+
+
+def _matching(pattern: Path) -> list[Path]:
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern)[len(pattern.anchor) :]))
+    except ValueError:  # it is no pattern either
+        return []
 
 
 def _read(spark: SparkSession, table: Table) -> DataFrame:

@@ -14,6 +14,7 @@ from eddyline.app.demo.flights import create_views, write_parquet
 from eddyline.app.demo.query import ask, register_predicates
 from eddyline.app.demo.race import Contestant, Lap, difference, race, warm_up
 from eddyline.app.failures import ExitCode, RunError
+from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import DemoInvocation
 from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
@@ -39,7 +40,8 @@ def run(invocation: DemoInvocation) -> ExitCode:
     if (found := difference(laps)) is not None:
         raise RunError(disagreement(found))
     report = next(lap.report for lap in reversed(laps) if lap.report is not None)
-    report.to_html(invocation.out)
+    with file_errors_explained(invocation.out, "written", RunError):
+        report.to_html(invocation.out)
     show(out, outcome(laps, invocation.out))
     return ExitCode.DONE
 

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 
 import eddyline
-from eddyline.app.failures import ExitCode
+from eddyline.app.failures import ExitCode, RunError
+from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import SqlInvocation
 from eddyline.app.output import check_output, write_rows
 from eddyline.app.output_kind import OutputKind
@@ -66,4 +67,6 @@ def _report(frame: DataFrame, path: Path | None, console: Console) -> None:
     else:
         show(console, report)
     if path is not None:
-        console.print(f"Report: {report.to_html(path)}", soft_wrap=True)
+        with file_errors_explained(path, "written", RunError):
+            report.to_html(path)
+        console.print(f"Report: {path}", soft_wrap=True)

@@ -46,6 +46,10 @@ def outcome(laps: Sequence[Lap], report: Path) -> RenderableType:
     """Return the answer, the times of both sides, the calls of each function, and the verdict."""
     rows = laps[0].rows
     factor = speed_up(laps)
+    if factor >= 1:
+        verdict = (f"Eddyline was {factor:.1f} times as fast", "bold green")
+    else:
+        verdict = (f"Plain Spark was {1 / factor:.1f} times as fast", "bold")
     return Group(
         _answer(laps),
         Text(),
@@ -54,7 +58,7 @@ def outcome(laps: Sequence[Lap], report: Path) -> RenderableType:
         _calls(laps),
         Text(),
         Text.assemble(
-            (f"Eddyline was {factor:.1f} times as fast", "bold green" if factor > 1 else "bold"),
+            verdict,
             f", with the same {len(rows)} rows in every run.",
         ),
         Text(f"How it was routed: {report}"),

@@ -1,0 +1,26 @@
+"""What the system says of a file that cannot be read or written, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eddyline.app.failures import RunError, UsageError
+
+
+@contextmanager
+def file_errors_explained(
+    path: Path | str, doing: str, kind: type[RunError | UsageError] = UsageError
+) -> Iterator[None]:
+    """Raise an error of ours in place of the system's; ``doing`` is "read" or "written".
+
+    >>> with file_errors_explained("there.csv", "read"):
+    ...     raise PermissionError(13, "Permission denied", "there.csv")
+    Traceback (most recent call last):
+    eddyline.app.failures.UsageError: there.csv cannot be read: Permission denied
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path} cannot be {doing}: {error.strerror or error}") from error
