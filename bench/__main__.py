@@ -15,7 +15,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
     parser.add_argument(
-        "--seconds", type=float, default=1.5, help="calls of plain Spark a run (default: 1.5)"
+        "--seconds", type=float, default=1.0, help="calls of the best order a core (default: 1.0)"
     )
     parser.add_argument("--only", help="only workloads whose name contains this")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the JSON file")

@@ -481,7 +481,10 @@ def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> list[Any]:
     """Return the distinct elements of some Java lists in order of first appearance."""
     found: dict[object, Any] = {}
     for elements in lists:
-        for element in elements:
+        # By index: Py4J's iterator ends with a Java exception, and to make a Python
+        # exception of that takes PySpark 14 ms, twice for each of a block's functions.
+        for index in range(elements.size()):
+            element = elements.get(index)
             found.setdefault(key(element), element)
     return list(found.values())
 

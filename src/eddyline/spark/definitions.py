@@ -91,7 +91,8 @@ class Definitions:
         if tree.name == "AttributeReference":
             meaning = self._meaning(tree.identity)
             return tree.handle if meaning is None else self._shown(meaning)
-        if not tree.children:
+        # A copy is ten calls into the JVM: none of what stays as it is.
+        if all(self._meaning(identity) is None for identity in tree.attributes()):
             return tree.handle
         return catalyst.with_operands(tree.handle, [self._shown(child) for child in tree.children])
 

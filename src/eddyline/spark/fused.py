@@ -7,6 +7,7 @@ needed above the block. The rows themselves never leave the JVM.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -50,6 +51,16 @@ from eddyline.wall_clock import WallClock
 
 Records: TypeAlias = dict[str, TaskRecord]
 """What the tasks of all blocks have reported, merged by block."""
+
+NOTEWORTHY_SELECTIVITY = 0.1
+"""Change of a predicate's selectivity that goes into the report."""
+
+NOTEWORTHY_COST = 0.2
+"""Change of a predicate's cost, as a part of it, that does so if the order changed with it.
+
+Costs are measured in wall time: while Spark compiles its own code at the start of
+a query on two busy cores, every function takes twice as long.
+"""
 
 KEEP = "keep"
 """Field of the fused function's result that says whether the row passes."""
@@ -170,6 +181,7 @@ class _Task:
         self._orders.policy = self._eddy.eddy.policy
         self._changes_seen = len(self._changes())
         self._changes_noticed: list[Change] = []
+        self._order = self._eddy.eddy.policy.order(ENTERING)
 
     def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
         """Return ``keep`` and the outputs for one batch."""
@@ -230,15 +242,19 @@ class _Task:
         return policy.changes if isinstance(policy, AdaptivePolicy) else ()
 
     def _notice_changes(self, when: float) -> None:
-        changes = self._changes()
-        for change in changes[self._changes_seen :]:
-            for quantity, (old, new) in (
-                (ChangedQuantity.SELECTIVITY, change.selectivity),
-                (ChangedQuantity.COST, change.cost),
+        """Keep what people should know of: not every hiccup of a machine with other work."""
+        changes = self._changes()[self._changes_seen :]
+        self._changes_seen += len(changes)
+        order = self._eddy.eddy.policy.order(ENTERING)
+        reordered = order != self._order
+        self._order = order
+        for change in changes:
+            for quantity, (old, new), matters in (
+                (ChangedQuantity.SELECTIVITY, change.selectivity, NOTEWORTHY_SELECTIVITY),
+                (ChangedQuantity.COST, change.cost, NOTEWORTHY_COST if reordered else math.inf),
             ):
-                if old != new:
+                if abs(new - old) >= matters * (old if quantity is ChangedQuantity.COST else 1.0):
                     self._changes_noticed.append(Change(when, change.module, quantity, old, new))
-        self._changes_seen = len(changes)
 
 
 class _Orders:
