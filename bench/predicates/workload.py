@@ -46,8 +46,9 @@ class Course(StrEnum):
 class Workload:
     """A conjunction of Python predicates, in the order in which the user wrote it.
 
-    ``costs`` are microseconds a call, spun or, where ``asleep``, slept; ``passes`` the share of rows that each
-    predicate lets pass, 0 to 1 (at the start, where the course is no standstill).
+    ``costs`` are microseconds a call, spun or, where ``asleep``, slept; ``passes`` the
+    share of rows that each predicate lets pass, 0 to 1 (at the start, where the course is
+    no standstill).
     """
 
     name: str

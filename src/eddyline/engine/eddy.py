@@ -53,11 +53,11 @@ class Waiting:
 
     __slots__ = ("batches", "enough", "tuples")
 
-    def __init__(self, batch: TupleBatch) -> None:
+    def __init__(self, batch: TupleBatch, enough: int) -> None:
         """Start with one batch."""
         self.batches = [batch]
         self.tuples = len(batch)
-        self.enough = 1
+        self.enough = enough
 
     def add(self, batch: TupleBatch) -> None:
         """Put another batch behind."""
@@ -108,6 +108,9 @@ class Eddy:
             else tuple(CostModel(guess) for guess in visit_costs or [0.0] * len(self.modules))
         )
         self._buffer: dict[Signature, Waiting] = {}
+        # What was enough the last time: so a policy is asked about tuples that are likely
+        # to go, and not each time a few more of them come in.
+        self._enough: dict[Signature, int] = {}
         self._table = StatisticsTable()
         self._instrument = instrument
         self._visits = 0
@@ -175,7 +178,8 @@ class Eddy:
             return
         waiting = self._buffer.get(batch.signature)
         if waiting is None:
-            self._buffer[batch.signature] = Waiting(batch)
+            enough = self._enough.get(batch.signature, 1)
+            self._buffer[batch.signature] = Waiting(batch, enough)
         else:
             waiting.add(batch)
 
@@ -194,8 +198,9 @@ class Eddy:
             quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._routing_cost)
             if not ready or waiting.tuples >= quantum or not signature.done:
                 usual = min(quantum, waiting.tuples)
+                self._enough[signature] = quantum
                 return signature, Allotment(module, min(quantum, allotted)), usual
-            waiting.enough = quantum
+            waiting.enough = self._enough[signature] = quantum
 
     def _next_signature(self) -> tuple[Signature, bool]:
         """Return the deepest signature with enough tuples for a visit, and that it has.
@@ -224,5 +229,5 @@ class Eddy:
             del self._buffer[signature]
             return batch
         taken, rest = batch.cut(tuples)
-        self._buffer[signature] = Waiting(rest)
+        self._buffer[signature] = Waiting(rest, self._enough[signature])
         return taken
