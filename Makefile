@@ -69,5 +69,6 @@ locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv
 .PHONY: clean
 clean:  ## remove .venv and everything that was generated
 	rm -rf $(VENV) build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
-		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts
+		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts \
+		bench/results eddyline-demo.html
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -120,7 +120,7 @@ def cases(rows: int) -> list[Case]:
             [drawn[0] < 0.3, drawn[1] < 0.3],  # noqa: PLR2004
         ),
         case(
-            "eight flips",
+            "seven flips",
             [20, 20],
             [drawn[0] < np.where(toggling, 0.1, 0.9), drawn[1] < np.where(toggling, 0.9, 0.1)],
         ),

@@ -40,11 +40,6 @@ class Turns:
         ]
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
-    def ratio_to(self, contestant: str, seconds: float) -> Ratio:
-        """Return contestant's time over a fixed number of seconds."""
-        ratios = [own / seconds for own in self.seconds[contestant]]
-        return Ratio(statistics.median(ratios), min(ratios), max(ratios))
-
 
 def take_turns(
     contestants: Mapping[str, Callable[[], object]],

@@ -56,6 +56,11 @@ class Result:
         """Eddyline's time over the calls of the clairvoyant order plus the transport."""
         return self.turns.ratio(EDDYLINE, TRANSPORT, plus=self.clairvoyant)
 
+    @property
+    def has_target(self) -> bool:
+        """Whether a target was set: none was for correlated predicates that cost something."""
+        return self.workload.course is not Course.CORRELATED or not any(self.workload.costs)
+
     def missed(self) -> str | None:
         """Return which target is missed, in words; None where all are met."""
         workload = self.workload
@@ -101,9 +106,9 @@ def measure(
         # What moving the rows costs: the same query with predicates that do no work.
         TRANSPORT: plain(spark, free),
     }
-    answers: dict[str, int] = {}
+    answers: dict[str, tuple[int, int]] = {}
 
-    def remembering(name: str, run: Callable[[], int]) -> Callable[[], None]:
+    def remembering(name: str, run: Callable[[], tuple[int, int]]) -> Callable[[], None]:
         def remember() -> None:
             answers[name] = run()
 
@@ -117,39 +122,42 @@ def measure(
     if len(set(answers.values())) != 1:
         message = f"{workload.name}: the answers differ: {answers}"
         raise AssertionError(message)
-    return Result(workload, taken, workload.clairvoyant_seconds(CORES), order, answers[EDDYLINE])
+    return Result(workload, taken, workload.clairvoyant_seconds(CORES), order, answers[EDDYLINE][0])
 
 
 def run(spark: SparkSession, workloads: Sequence[Workload], turns: int, out: Path) -> list[Result]:
-    """Measure all workloads, print the table, write the JSON file."""
+    """Measure all workloads, write the JSON file after each, print the table at the end."""
     results: list[Result] = []
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "predicates.json"
+    console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
     ) as progress:
         task = progress.add_task("", total=len(workloads) * 4 * (turns + 1))
-        for workload in workloads:
+        for number, workload in enumerate(workloads, 1):
             progress.update(task, description=workload.name)
             results.append(measure(spark, workload, turns, lambda: progress.advance(task)))
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "predicates.json"
-    path.write_text(
-        json.dumps(
-            {
-                "machine": {"python": sys.version.split()[0], "cpu": platform.machine()},
-                "cores": CORES,
-                "turns": turns,
-                "results": [result.to_dict() for result in results],
-            },
-            indent=1,
-        )
-    )
+            path.write_text(json.dumps(as_dict(results, turns), indent=1))
+            if not console.is_terminal:  # where a bar would show only at the end
+                console.print(f"{number} of {len(workloads)}: {workload.name}")
     Console(width=None if sys.stdout.isatty() else 130).print(table(results))
     print(f"written: {path}")
     return results
+
+
+def as_dict(results: Sequence[Result], turns: int) -> dict[str, object]:
+    """Return all that was measured, for JSON."""
+    return {
+        "machine": {"python": sys.version.split()[0], "cpu": platform.machine()},
+        "cores": CORES,
+        "turns": turns,
+        "results": [result.to_dict() for result in results],
+    }
 
 
 def table(results: Sequence[Result]) -> Table:
@@ -169,6 +177,6 @@ def table(results: Sequence[Result]) -> Table:
             str(result.to_plain),
             str(result.to_barriers),
             str(result.to_clairvoyant),
-            result.missed() or "met",
+            (result.missed() or "met") if result.has_target else "none set",
         )
     return shown

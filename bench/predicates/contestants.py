@@ -42,30 +42,32 @@ def natural(spark: SparkSession, workload: Workload) -> DataFrame:
     return frame
 
 
-def count(frame: DataFrame) -> int:
-    """Run a query: count its rows, and sum their numbers so that none can be mistaken."""
+def count(frame: DataFrame) -> tuple[int, int]:
+    """Run a query; return its number of rows and the sum of their ids, which tells them apart."""
     counted = frame.agg(F.count("*"), F.sum("id")).first()
-    return 0 if counted is None else int(counted[0])
+    return (0, 0) if counted is None else (int(counted[0]), int(counted[1] or 0))
 
 
-def plain(spark: SparkSession, workload: Workload) -> Callable[[], int]:
+def plain(spark: SparkSession, workload: Workload) -> Callable[[], tuple[int, int]]:
     """Return plain Spark: every predicate on every row."""
     return lambda: count(natural(spark, workload))
 
 
-def adapted(spark: SparkSession, workload: Workload) -> Callable[[], int]:
+def adapted(spark: SparkSession, workload: Workload) -> Callable[[], tuple[int, int]]:
     """Return the same query through ``eddyline.adapt``."""
     return lambda: count(adapt(natural(spark, workload)))
 
 
-def barriers(spark: SparkSession, workload: Workload, order: tuple[int, ...]) -> Callable[[], int]:
+def barriers(
+    spark: SparkSession, workload: Workload, order: tuple[int, ...]
+) -> Callable[[], tuple[int, int]]:
     """Return the hand-ordered query: one filter after the other, each a stage of its own.
 
     Spark would evaluate all predicates before the first filter. An expert keeps
     it from doing so; here by switching off the rules that combine filters.
     """
 
-    def run() -> int:
+    def run() -> tuple[int, int]:
         functions = predicates(workload)
         before = spark.conf.get("spark.sql.optimizer.excludedRules", "")
         spark.conf.set("spark.sql.optimizer.excludedRules", ",".join(NO_REORDERING))

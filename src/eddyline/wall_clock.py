@@ -1,4 +1,4 @@
-"""The one place where Eddyline reads the time of day of the machine it runs on."""
+"""The clock of eddies outside the simulator; the engine has none of its own."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from eddyline.app.invocation import (
     SqlInvocation,
     TableSource,
 )
-from eddyline.app.parser import parse
+from eddyline.app.parser import POLICIES, parse
+from eddyline.engine.policies.catalogue import PolicyName
 
 SQL = "SELECT * FROM t"
 
@@ -33,6 +34,14 @@ def test_sql_takes_tables_and_functions() -> None:
         FunctionSource("rules", "odd"),
     )
     assert invocation == SqlInvocation(Query(SQL, tables, functions), limit=20)
+
+
+def test_a_policy_is_one_of_those_that_there_are() -> None:
+    assert sorted(POLICIES) == sorted(PolicyName)
+    plain, chosen = parse(["sql", SQL]), parse(["sql", "--policy", "rank", SQL])
+    assert isinstance(plain, SqlInvocation)
+    assert isinstance(chosen, SqlInvocation)
+    assert (plain.policy, chosen.policy) == ("adaptive", "rank")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +93,8 @@ def test_demo_needs_no_options() -> None:
         (["sql", SQL, "--output", "rows.xlsx"], "must end in one of .parquet, .csv, .json"),
         (["sql", SQL, "--limit", "-1"], "'-1' is not a number of rows"),
         (["sql", SQL, "--limit", "2147483647"], "2147483647 is too large"),
+        (["sql", SQL, "--policy", "fastest"], "invalid choice: 'fastest'"),
+        (["sql", SQL, "--plain", "--policy", "rank"], "--plain runs no eddy"),
         (["sql", SQL, "--plain", "--report", "r.html"], "--plain runs no eddy"),
         (["explain"], "either a script or --sql is needed"),
         (["explain", "job.py", "--sql", SQL], "either a script or --sql is needed"),

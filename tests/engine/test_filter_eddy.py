@@ -24,6 +24,7 @@ from eddyline.query.expressions import (
     Call,
     Expression,
     IsNull,
+    Or,
 )
 from tests.predicates import (
     BOOL,
@@ -335,3 +336,72 @@ def test_a_vector_that_fails_is_tried_again_only_for_rows_that_are_wanted() -> N
     kept = eddy.filter([pa.array([0, 1, 2, 3, 4], INT)], 5).kept
     assert functions[0].vectors_failed == 1
     assert kept.tolist() == [1, 2, 4]
+
+
+def kept_or_error(
+    outcomes: list[list[object]], predicate: Expression, vectorized: list[bool], policy: str
+) -> tuple[list[int], str | None]:
+    """Run one vector; ``outcomes`` say, function by function, what each row gives."""
+    rows = len(outcomes[0])
+    # A table ends with what NULL gives, which does not occur here.
+    result = run(
+        predicate,
+        [[*outcome, None] for outcome in outcomes],
+        vectorized,
+        [(row, row) for row in range(rows)],
+        policy,
+        FixedQuantum(100),
+        0,
+        rows,
+    )
+    return result.kept, None if result.error is None else str(result.error)
+
+
+EVERY_POLICY = pytest.mark.parametrize("policy", list(PolicyName))
+
+
+@EVERY_POLICY
+def test_a_row_s_own_error_does_not_hide_that_another_term_may_decide(policy: str) -> None:
+    predicate = And((Or((call(0), call(1))), call(2)))
+    outcomes: list[list[object]] = [
+        [RAISE, False, False],
+        [True, RAISE, False],
+        [True, False, RAISE],
+    ]
+    answer = kept_or_error(outcomes, predicate, [False, True, True], policy)
+    assert answer == ([0], None)
+
+
+@EVERY_POLICY
+def test_a_term_may_lose_all_its_doubtful_rows_to_the_terms_before(policy: str) -> None:
+    outcomes: list[list[object]] = [
+        [RAISE, False, False, True],
+        [True, RAISE, True, True],
+        [False, True, True, RAISE],
+        [True, True, True, False],
+    ]
+    predicate = And(tuple(call(number) for number in range(4)))
+    answer = kept_or_error(outcomes, predicate, [True, True, True, False], policy)
+    assert answer == ([], None)
+
+
+def test_a_vector_that_always_fails_is_told_after_few_calls() -> None:
+    clock = VirtualClock()
+    broken = TableFunction(0, [RAISE, RAISE], vectorized=True, clock=clock)
+    fine = TableFunction(1, [True, True], vectorized=True, clock=clock)
+    eddy = FilterEddy(
+        FilterPlan(And((call(0), call(1)))),
+        [broken, fine],
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+        quantum=FixedQuantum(1000),
+    )
+    column = pa.array(range(1000), INT)
+    with pytest.raises(Refused):
+        eddy.filter([column, column], 1000)
+    assert broken.vectors_failed <= 3
+
+
+def call(number: int) -> Call:
+    return Call(number, (COLUMNS[0],), BOOL)

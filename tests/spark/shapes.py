@@ -772,6 +772,12 @@ def names_with_dots(spark: SparkSession) -> DataFrame:
     return rows.filter(good("`a.b`") & short("`c d`") & named("record"))
 
 
+@shape({"good(id)", "even(id)", "plus(id) > abs(id)", "plus(id) > (- id)"})
+def absolute_and_negative(spark: SparkSession) -> DataFrame:
+    either = good("id") & even("id") & (F.abs("x") > 0.1) & (-col("x") < 5)
+    return table(spark).filter(either & (plus("id") > F.abs("id")) & (plus("id") > -col("id")))
+
+
 @shape({"good(id)", "even(id)"})
 def a_thousand_columns(spark: SparkSession) -> DataFrame:
     wide = spark.range(20).select("id", *(lit(i).alias(f"c{i}") + col("id") for i in range(1000)))

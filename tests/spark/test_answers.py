@@ -35,6 +35,8 @@ from eddyline.query.expressions import (
     Not,
     Or,
 )
+from eddyline.reports.records import TaskRecord
+from eddyline.spark.fused import REPORTED_BLOCKS, RecordsParam
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
 
 ROWS = [
@@ -216,6 +218,29 @@ def test_the_report_counts_what_happened(numbers: DataFrame) -> None:
 def test_an_unknown_policy_is_refused(numbers: DataFrame) -> None:
     with pytest.raises(UnknownPolicyError, match="choose one of: static, naive"):
         eddyline.adapt(two_predicates(numbers), policy="fastest")
+    with pytest.raises(UnknownPolicyError):
+        eddyline.adapt(two_predicates(numbers), policy="fastest", pin_order=True)
+
+
+def test_a_negative_seed_is_refused(numbers: DataFrame) -> None:
+    with pytest.raises(ValueError, match="from 0 on, not -1"):
+        eddyline.adapt(two_predicates(numbers), seed=-1)
+
+
+def test_a_report_is_of_a_dataframe() -> None:
+    with pytest.raises(TypeError, match="DataFrame is expected, not int"):
+        eddyline.report(5)  # type: ignore[arg-type]
+
+
+def test_the_driver_keeps_the_records_of_the_latest_blocks_only() -> None:
+    records = RecordsParam().zero({})
+    for number in range(REPORTED_BLOCKS + 5):
+        record = TaskRecord(block=str(number), rows_in=1, rows_out=1, seconds=0.0)
+        records = RecordsParam().addInPlace(records, {str(number): record})
+    again = TaskRecord(block="1004", rows_in=1, rows_out=1, seconds=0.0)
+    records = RecordsParam().addInPlace(records, {"1004": again})
+    assert list(records) == [str(number) for number in range(5, REPORTED_BLOCKS + 5)]
+    assert records["1004"].rows_in == 2
 
 
 def test_an_empty_table(spark: SparkSession) -> None:

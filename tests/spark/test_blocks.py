@@ -176,6 +176,8 @@ def test_large_sets_and_timestamps_are_read_exactly(spark: SparkSession) -> None
         (lambda: F.upper(label("id")) > "A", DeclineReason.UNTRANSLATABLE),
         (lambda: good("id") | (10 / col("n") > 2), DeclineReason.MAY_THROW),
         (lambda: good("id") | (col("text").cast("int") > 2), DeclineReason.MAY_THROW),
+        (lambda: good("id") | (F.abs("n") > 2), DeclineReason.MAY_THROW),
+        (lambda: good("id") | (-col("n") > 2), DeclineReason.MAY_THROW),
         (lambda: even("id") & good(10 / (col("n"))), DeclineReason.MAY_THROW),
         (lambda: span(F.make_dt_interval("id")) & good("id"), DeclineReason.UNSUPPORTED_TYPE),
         (lambda: short(F.collate("text", "UNICODE")), DeclineReason.UNSUPPORTED_TYPE),

@@ -45,7 +45,8 @@ class SqlInvocation:
     """``eddyline sql``: run a query.
 
     ``limit`` is the number of rows to print or to write, None for all. ``plain``
-    leaves the query to Spark. ``output`` and ``report`` are files to write.
+    leaves the query to Spark. ``output`` and ``report`` are files to write,
+    ``policy`` is the routing policy.
     """
 
     query: Query
@@ -53,6 +54,7 @@ class SqlInvocation:
     plain: bool = False
     output: Path | None = None
     report: Path | None = None
+    policy: str = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,9 @@ from eddyline.app.output_kind import OutputKind
 SHOWN_ROWS = 20
 """Rows that ``eddyline sql`` prints unless told otherwise, as many as ``DataFrame.show``."""
 
+POLICIES = ("adaptive", "rank", "lottery", "windowed_lottery", "naive", "static")
+"""The routing policies, the default first; the engine, which knows them, is large to import."""
+
 _MOST_ROWS = 2**31 - 2
 """Spark counts a limit in 32 bits, and one more row is asked for to see if there are more."""
 
@@ -121,8 +124,13 @@ def _sql_invocation(namespace: Namespace) -> SqlInvocation:
         namespace.parser.error("--plain runs no eddy, so there is nothing for --report to show")
     if namespace.output is not None and namespace.output == namespace.report:
         namespace.parser.error("--output and --report name the same file")
+    if namespace.plain and namespace.policy is not None:
+        namespace.parser.error("--plain runs no eddy, so there is nothing for --policy to route")
     query = _query(namespace, namespace.query)
-    return SqlInvocation(query, limit or None, namespace.plain, namespace.output, namespace.report)
+    policy = namespace.policy or POLICIES[0]
+    return SqlInvocation(
+        query, limit or None, namespace.plain, namespace.output, namespace.report, policy
+    )
 
 
 def _explain_invocation(namespace: Namespace) -> ExplainInvocation:
@@ -184,6 +192,12 @@ def _parser() -> _Parser:
         metavar="N",
         help=f"print only so many rows, 0 for all (default: {SHOWN_ROWS}; with --output: all)",
     )
+    sql.add_argument(
+        "--policy",
+        choices=POLICIES,
+        metavar="NAME",
+        help=f"the routing policy: {', '.join(POLICIES)} (default: {POLICIES[0]})",
+    )
     sql.add_argument("--plain", action="store_true", help="leave the query to Spark: no eddies")
     sql.add_argument(
         "--output",
@@ -196,7 +210,10 @@ def _parser() -> _Parser:
     )
 
     explain = _command(
-        commands, "explain", "tell what would run in eddies, and why not", _EXPLAIN_EXAMPLES
+        commands,
+        "explain",
+        "tell what would run in eddies, what would not, and why",
+        _EXPLAIN_EXAMPLES,
     )
     explain.add_argument(
         "script",

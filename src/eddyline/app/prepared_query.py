@@ -9,11 +9,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from rich.console import Console
 
+from eddyline.app.failures import UsageError
 from eddyline.app.functions import check_module, prefer_registered, register
 from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
 from eddyline.app.tables import create_view, find_table
+from eddyline.spark.catalyst import is_query
 
 
 @contextmanager
@@ -42,4 +44,8 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
             prefer_registered(spark)
             for source in query.functions:
                 register(spark, source)
+            if not is_query(spark, query.sql):
+                raise UsageError(
+                    "the statement is no query: use SELECT, WITH, VALUES, TABLE or FROM"
+                )
             yield spark.sql(query.sql)

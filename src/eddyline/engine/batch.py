@@ -26,7 +26,7 @@ class TupleBatch:
     columns: ``rows[r]`` has one entry a tuple, the number of its component in
     relation ``r``; None where the signature does not span ``r``. Values stay in
     the stores until a module needs them. ``timestamps`` (int64, one a tuple) and
-    ``lineage`` (one bit mask a tuple) are None where no module needs them.
+    ``lineage`` (one bit mask a tuple) are None where no module needs them; none does yet.
     """
 
     signature: Signature

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.engine.errors import hides
 from eddyline.engine.evaluation import evaluate
 from eddyline.engine.vector import Scope
 from eddyline.query.terms import Conjunction, Leaf, Term
@@ -14,7 +15,8 @@ def decide(term: Term, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, E
     """Return for which rows a term is TRUE, and the error of each row for which that is unknown.
 
     A row decided by one term of an AND or OR is not shown to the next; an error
-    counts where no other term decides the row, the first such error in the written order.
+    counts where no other term decides the row, the first such error in the written order
+    (or, of several rows, one that may go away when its row is tried alone).
     """
     rows = len(scope)
     if isinstance(term, Leaf):
@@ -29,7 +31,9 @@ def decide(term: Term, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, E
         stays = true.copy() if conjunction else ~true
         for position, error in failed.items():
             stays[position] = True
-            errors.setdefault(int(open_[position]), error)
+            row = int(open_[position])
+            if row not in errors or (rows > 1 and hides(errors[row], error)):
+                errors[row] = error
         open_ = open_[stays]
         if not len(open_):
             break

@@ -48,6 +48,25 @@ class LearnedCosts:
     routing_cost: float
 
 
+class VisitCosts:
+    """What visits cost: a model for each module, and the eddy's own part.
+
+    A policy asks here, and not the eddy: policies outlive eddies, and must not
+    keep alive the data and the user's functions that an eddy holds.
+    """
+
+    __slots__ = ("models", "routing_cost")
+
+    def __init__(self, models: tuple[CostModel, ...], routing_cost: float) -> None:
+        """Start with what is known."""
+        self.models = models
+        self.routing_cost = routing_cost
+
+    def overhead(self, module: int) -> float:
+        """Return what a visit to a module costs before its first tuple."""
+        return self.routing_cost + self.models[module].per_visit
+
+
 class Waiting:
     """Tuples of one signature in the buffer; ``enough`` of them are worth a visit."""
 
@@ -102,10 +121,11 @@ class Eddy:
         self._clock = clock
         self._routes = routes or Routes(len(self.modules))
         self._quantum = quantum or MeasuredQuantum()
-        self._costs = (
+        self._costs = VisitCosts(
             learned.models
             if learned is not None
-            else tuple(CostModel(guess) for guess in visit_costs or [0.0] * len(self.modules))
+            else tuple(CostModel(guess) for guess in visit_costs or [0.0] * len(self.modules)),
+            routing_cost if learned is None else learned.routing_cost,
         )
         self._buffer: dict[Signature, Waiting] = {}
         # What was enough the last time: so a policy is asked about tuples that are likely
@@ -116,8 +136,7 @@ class Eddy:
         self._visits = 0
         self._work_seconds = 0.0
         self._routing_seconds = 0.0
-        self._routing_cost = routing_cost if learned is None else learned.routing_cost
-        policy.start(self._routes, generator, self._overhead)
+        policy.start(self._routes, generator, self._costs.overhead)
 
     def statistics(self) -> EddyStatistics:
         """Return what the eddy has done so far."""
@@ -131,7 +150,7 @@ class Eddy:
 
     def costs(self) -> LearnedCosts:
         """Return what is known of the costs; the models go on learning."""
-        return LearnedCosts(self._costs, self._routing_cost)
+        return LearnedCosts(self._costs.models, self._costs.routing_cost)
 
     def run(self, batch: TupleBatch) -> list[TupleBatch]:
         """Route a batch of new tuples to the end; return the finished ones, in no set order."""
@@ -154,7 +173,7 @@ class Eddy:
                 self._put(result, finished)
             ended = clock.now()
             seconds = ended - started
-            costs = self._costs[module]
+            costs = self._costs.models[module]
             costs.record(tuples_in, seconds)
             table.record(signature, module, tuples_in, tuples_out, seconds)
             cost = costs.fair_share(tuples_in, seconds, usual)
@@ -166,11 +185,8 @@ class Eddy:
             self._routing_seconds += started - since
             since = ended
         if self._visits >= WARM:
-            self._routing_cost = self._routing_seconds / self._visits
+            self._costs.routing_cost = self._routing_seconds / self._visits
         return finished
-
-    def _overhead(self, module: int) -> float:
-        return self._routing_cost + self._costs[module].per_visit
 
     def _put(self, batch: TupleBatch, finished: list[TupleBatch]) -> None:
         if not self._routes.candidates(batch.signature):
@@ -194,8 +210,8 @@ class Eddy:
                 message = f"policy {self.policy.name} waits, but no module is busy"
                 raise RuntimeError(message)
             module, allotted = allotment
-            costs = self._costs[module]
-            quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._routing_cost)
+            costs = self._costs.models[module]
+            quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._costs.routing_cost)
             if not ready or waiting.tuples >= quantum or not signature.done:
                 usual = min(quantum, waiting.tuples)
                 self._enough[signature] = quantum

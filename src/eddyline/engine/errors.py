@@ -14,3 +14,8 @@ class CollectiveFailure(Exception):  # noqa: N818 - it is a mark on rows, not an
         """Keep the user's own error, with its traceback."""
         super().__init__(str(error))
         self.error = error
+
+
+def hides(kept: Exception, other: Exception) -> bool:
+    """Whether to keep one of a row's errors would hide a failure that may yet go away."""
+    return isinstance(other, CollectiveFailure) and not isinstance(kept, CollectiveFailure)

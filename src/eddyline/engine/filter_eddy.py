@@ -182,39 +182,44 @@ class FilterEddy:
 
     def _settle(self, alive: Rows) -> Rows:
         """Raise what counts among the held errors; return the rows that pass after all."""
-        pending = dict(self._held.among(alive))
-        wanted = {int(alive[position]) for position in pending}
-        for row, held in self._held.by_row.items():
-            if row not in wanted:
-                for term, _ in held:
-                    self._errors_dropped[term] += 1
+        held_at_first = [term for held in self._held.by_row.values() for term, _ in held]
         # All doubtful rows of a term at once, which mostly clears them; what still
-        # fails together then goes row by row, so that the cause is known for sure.
-        alive = self._retry(alive, pending, alone=False)
-        alive = self._retry(alive, dict(self._held.among(alive)), alone=True)
-        for _, held in self._held.among(alive):
-            raise _cause(held[0][1])
-        return alive
+        # fails together goes row by row, so that the cause is known for sure, and
+        # only as far as the first row whose error counts.
+        alive = self._retried_together(alive)
+        rejected = []
+        for position, _ in list(self._held.among(alive)):
+            row = int(alive[position])
+            if not self._passes_alone(row):
+                rejected.append(row)
+            elif row in self._held.by_row:
+                _, error = min(self._held.by_row[row], key=lambda held: held[0])
+                raise _cause(error)
+        for term in held_at_first:
+            self._errors_dropped[term] += 1
+        return _without(alive, rejected)
 
-    def _retry(
-        self, alive: Rows, pending: dict[int, list[tuple[int, Exception]]], *, alone: bool
-    ) -> Rows:
+    def _retried_together(self, alive: Rows) -> Rows:
         """Evaluate again the terms that failed for rows only together with others."""
         doubtful: dict[int, list[int]] = {}  # term -> rows
-        for position, held in pending.items():
+        for position, held in self._held.among(alive):
             for term, error in held:
                 if isinstance(error, CollectiveFailure):
                     doubtful.setdefault(term, []).append(int(alive[position]))
-        dropped: set[int] = set()
+        rejected: set[int] = set()
         for term in sorted(doubtful):
-            rows = np.array([row for row in doubtful[term] if row not in dropped], dtype=np.int64)
-            for part in np.split(rows, len(rows)) if alone else [rows]:
-                if len(part):
-                    dropped.update(self._evaluate_again(term, part))
-        if not dropped:
-            return alive
-        numbers = as_array(alive)
-        return numbers[~np.isin(numbers, list(dropped))]
+            rows = [row for row in doubtful[term] if row not in rejected]
+            if rows:
+                rejected.update(self._evaluate_again(term, np.array(rows, dtype=np.int64)))
+        return _without(alive, list(rejected))
+
+    def _passes_alone(self, row: int) -> bool:
+        """Evaluate again, for one row, the terms that failed; False if one rejects it."""
+        doubtful = sorted(
+            term for term, error in self._held.by_row[row] if isinstance(error, CollectiveFailure)
+        )
+        alone = np.array([row], dtype=np.int64)
+        return not any(self._evaluate_again(term, alone) for term in doubtful)
 
     def _evaluate_again(self, term: int, rows: npt.NDArray[np.int64]) -> list[int]:
         """Evaluate one term for rows whose error it holds; return those that it rejects."""
@@ -243,6 +248,14 @@ class FilterEddy:
         if vector.errors:
             raise _cause(vector.errors[min(vector.errors)])
         return vector.values
+
+
+def _without(rows: Rows, rejected: list[int]) -> Rows:
+    """Return the rows that are not among the rejected ones."""
+    if not rejected:
+        return rows
+    numbers = as_array(rows)
+    return numbers[~np.isin(numbers, rejected)]
 
 
 def _cause(error: Exception) -> Exception:

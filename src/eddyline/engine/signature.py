@@ -14,6 +14,9 @@ class Signature(NamedTuple):
     to a whole :class:`~eddyline.engine.batch.TupleBatch`. Ready bits are not
     stored: :mod:`eddyline.engine.routes` derives them.
 
+    ``built`` and ``probed`` are for joins by SteMs (Raman, Deshpande and Hellerstein,
+    2003); no module sets them yet.
+
     Every field is a set of small numbers as a bit mask. A named tuple, because
     signatures are keys: its hash takes 0.1 microseconds, a dataclass's 0.6.
     """

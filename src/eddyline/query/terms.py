@@ -56,17 +56,6 @@ def conjuncts_of(predicate: Expression) -> tuple[Term, ...]:
     return term.terms if isinstance(term, Conjunction) else (term,)
 
 
-def reorderable_terms(predicate: Expression) -> int:
-    """Return the size of the largest AND or OR in a predicate; 1 means nothing to order."""
-
-    def largest(term: Term) -> int:
-        if isinstance(term, Leaf):
-            return 1
-        return max(len(term.terms), *map(largest, term.terms))
-
-    return largest(terms_of(predicate))
-
-
 def expression_of(term: Term) -> Expression:
     """Return a term as an expression again."""
     if isinstance(term, Leaf):

@@ -32,7 +32,7 @@ class NumberedPredicate:
 class BlockReport:
     """One block that runs in an eddy.
 
-    ``title`` says where in the query it stands, ``policy`` and ``seed`` how it
+    ``title`` names its functions, ``policy`` and ``seed`` how it
     is routed (the seed is None where none was set), ``predicates`` the text of
     every conjunct as written. ``record`` is None until an action has run.
     """

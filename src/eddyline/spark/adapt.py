@@ -48,13 +48,17 @@ def adapt(
     versions and ``current_timestamp()`` are those of this moment.
 
     Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for
-    what is not a DataFrame, ``UnknownPolicyError`` for a policy that there is not.
+    what is not a DataFrame, ``UnknownPolicyError`` for a policy that there is not,
+    ``ValueError`` for a negative seed.
     """
     classic = _classic(df)
+    name = policy_name(policy)
+    if seed < 0:
+        raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
     if pin_order:
         return df
     registry = registry_of(classic.sparkSession.sparkContext)
-    options = RoutingOptions(policy_name(policy), seed, registry.next_run())
+    options = RoutingOptions(name, seed, registry.next_run())
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options))
     if not rewriting.blocks:
         return df

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaObject, is_instance_of
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -98,6 +99,15 @@ def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
     """Whether this is a DataFrame whose plan lives in a JVM of ours."""
     return isinstance(df, ClassicDataFrame)
+
+
+def is_query(spark: SparkSession, sql: str) -> bool:
+    """Whether a statement asks for rows; all others do something, at once.
+
+    Raises PySpark's ``ParseException`` for what is no SQL.
+    """
+    parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    return not any(_is(parsed, _LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
 
 
 def optimized_plan(df: ClassicDataFrame) -> Plan:

@@ -7,10 +7,11 @@ needed above the block. The rows themselves never leave the JVM.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -26,9 +27,9 @@ from pyspark.sql.types import (
     BooleanType,
     StructField,
     StructType,
-    _parse_datatype_json_string,
 )
 
+from eddyline.engine.evaluation import forget_programs
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan, FilterStatistics, Learned
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy
@@ -46,6 +47,7 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.spark.calling import make_function
+from eddyline.spark.column_types import spark_type
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.wall_clock import WallClock
 
@@ -88,8 +90,12 @@ class RecordsParam(AccumulatorParam[Records]):
         return {}
 
     def addInPlace(self, value1: Records, value2: Records) -> Records:  # noqa: N802 - PySpark's name
-        """Merge two tasks' records."""
-        return merge_by_block(value1, value2)
+        """Add the records of a task to those that are there, in place."""
+        known = {block: value1[block] for block in value2 if block in value1}
+        value1.update(merge_by_block(known, value2))
+        while len(value1) > REPORTED_BLOCKS:
+            del value1[next(iter(value1))]
+        return value1
 
 
 def result_type(block: FilterBlock) -> StructType:
@@ -97,7 +103,7 @@ def result_type(block: FilterBlock) -> StructType:
     fields = [StructField(KEEP, BooleanType(), nullable=False)]
     for position, call in enumerate(block.outputs):
         declared = block.functions[call.function].return_type
-        fields.append(StructField(f"v{position}", _parse_datatype_json_string(declared)))
+        fields.append(StructField(f"v{position}", spark_type(declared)))
     return StructType(fields)
 
 
@@ -113,7 +119,13 @@ def fused_command(
 
 # What the last task of this worker process learned, by block and policy: Spark
 # reuses its Python workers, so the next task need not start from nothing.
-_learned: dict[tuple[str, str], Learned] = {}
+_learned: OrderedDict[tuple[str, str], Learned] = OrderedDict()
+
+LEARNED_BLOCKS = 64
+"""Blocks of which a worker process remembers what it learned, the latest ones."""
+
+REPORTED_BLOCKS = 1_000
+"""Blocks whose records the driver keeps, the latest ones; a record takes up to 40 kB."""
 
 
 class FusedFilter:
@@ -134,8 +146,14 @@ class FusedFilter:
             for batch in batches:
                 columns = batch if isinstance(batch, tuple) else (batch,)
                 yield task.filter(columns)
-        finally:
+        except BaseException:
+            # The first error is the one to see, not what comes of it at the end.
+            with contextlib.suppress(Exception):
+                task.close()
+            raise
+        else:
             task.close()
+        finally:
             self._records.add({record_key(self._block, self._options): task.record()})
 
 
@@ -200,9 +218,14 @@ class _Task:
 
     def close(self) -> None:
         """End the user's iterators; leave what was learned for the next task."""
-        for function in self._functions:
-            function.close()
         _learned[self._key] = self._eddy.learned()
+        _learned.move_to_end(self._key)
+        if len(_learned) > LEARNED_BLOCKS:
+            _learned.popitem(last=False)
+        forget_programs()
+        with contextlib.ExitStack() as functions:
+            for function in self._functions:
+                functions.callback(function.close)
 
     def record(self) -> TaskRecord:
         """Return what this task did."""

@@ -9,6 +9,8 @@ function.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import threading
 from collections import OrderedDict
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -40,12 +42,11 @@ class Registry:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
         self._functions: OrderedDict[tuple[str, RoutingOptions], FusedFunction] = OrderedDict()
         self._made: OrderedDict[bytes, tuple[FilterBlock, RoutingOptions]] = OrderedDict()
-        self._runs = 0
+        self._runs = itertools.count(1)
 
     def next_run(self) -> int:
-        """Return a number that no other call of ``adapt`` has had."""
-        self._runs += 1
-        return self._runs
+        """Return a number that no other call of ``adapt`` has had, in whatever thread."""
+        return next(self._runs)
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
         """Return the function of a block; the same one for an equal block and options."""
@@ -64,13 +65,15 @@ class Registry:
 
 
 _registries: WeakKeyDictionary[SparkContext, Registry] = WeakKeyDictionary()
+_making = threading.Lock()
 
 
 def registry_of(context: SparkContext) -> Registry:
     """Return the registry of a Spark context."""
-    registry = _registries.get(context)
-    if registry is None:
-        registry = _registries[context] = Registry(context)
+    with _making:
+        registry = _registries.get(context)
+        if registry is None:
+            registry = _registries[context] = Registry(context)
     return registry
 
 

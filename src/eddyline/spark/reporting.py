@@ -17,12 +17,14 @@ def report(df: DataFrame) -> RoutingReport:
     ``df`` is an adapted DataFrame or one derived from it. The report adds up all
     actions that have run since; a task that Spark ran twice counts twice, one
     that failed or was cut short by a limit may be missing. Before the first
-    action the blocks stand there without figures. Raises as ``adapt`` does.
+    action the blocks stand there without figures. What was left to Spark is told
+    only for the very DataFrame that ``adapt`` returned. Raises as ``adapt`` does.
     """
+    adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
     blocks = []
-    for block, options in adapted_blocks(df):
+    for block, options in adapted:
         names = ", ".join(dict.fromkeys(function.name for function in block.functions))
         blocks.append(
             BlockReport(

@@ -42,8 +42,8 @@ def session(
     ``PYSPARK_PYTHON`` says otherwise. In local mode the driver listens on this
     machine only, there is no web interface and no progress bar, only errors are
     logged (unless ``SPARK_CONF_DIR`` brings its own rules), and a shuffle has
-    one partition a core. Under ``spark-submit`` nothing of this is set, since
-    the command line has decided it. (One line may still appear, of the JVM's own
+    one partition a core. Under ``spark-submit`` only what was asked for is
+    set: the command line has decided the rest. (One line may still appear, of the JVM's own
     and before any rule: that it uses the incubator module that Spark asks for.)
 
     Raises :class:`~eddyline.spark.java.JavaNotFoundError` if there is no Java
@@ -57,11 +57,11 @@ def session(
         _warn_of_ignored(asked, running)
         return running
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM already
         return _start(builder, asked)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     settings = {"spark.master": "local[*]", **asked}
     cores = local_cores(settings["spark.master"])
     if cores is not None:

@@ -104,4 +104,6 @@ def _top_is_safe(tree: Tree) -> bool:
 
 
 def _is_ansi(tree: Tree) -> bool:
+    if "failOnError" in tree.node.fields:  # of UnaryMinus and Abs, which have no mode
+        return tree.node.fields["failOnError"] is True
     return catalyst.evaluation_mode(tree.handle) == "ANSI"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
+import gc
+import weakref
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from bench.known_costs import Case, cases
+from bench.known_costs import Case, Known, cases
+from eddyline.engine.clock import VirtualClock
+from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, AdaptivePolicy
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.query.expressions import And, Argument, Call
 
 ROWS = 40_000
 
@@ -49,7 +55,7 @@ def visit(
         ("correlated", 1.10),
         ("flip of selectivity", 1.10),
         ("flip of cost", 1.10),
-        ("eight flips", 1.10),
+        ("seven flips", 1.10),
         ("drift", 1.10),
         ("hidden flip", 1.10),
     ],
@@ -196,3 +202,31 @@ def test_bad_luck_at_the_first_look_is_made_good_soon() -> None:
         policy._doubt_share = 0.0
         only_refreshing += visits_until_made_good(policy, seed)
     assert usual < 0.8 * only_refreshing
+
+
+def test_hundreds_of_predicates_are_planned_without_end() -> None:
+    policy = started(modules=600)
+    for module in range(600):
+        visit(policy, module, 10, 0.5, 1.0 + module % 7)
+    order = policy.order(ENTERING)
+    assert sorted(order) == list(range(600))
+    assert 1.0 + order[0] % 7 == 1.0
+
+
+def test_what_a_policy_knows_keeps_no_eddy_alive() -> None:
+    column = Argument(0, pa.int64())
+    clock = VirtualClock()
+    functions = [Known(clock, np.full(9, 1.0), np.full(9, True)) for _ in range(2)]  # noqa: FBT003
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(Call(i, (column,), pa.bool_()) for i in range(2)))),
+        functions,
+        AdaptivePolicy,
+        clock,
+        np.random.default_rng(0),
+    )
+    eddy.filter([pa.array(range(9))], 9)
+    learned, gone = eddy.learned(), weakref.ref(functions[0])
+    del eddy, functions
+    gc.collect()
+    assert gone() is None
+    assert learned.eddies[0][0].order(ENTERING)

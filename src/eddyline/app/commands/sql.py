@@ -26,7 +26,7 @@ def run(invocation: SqlInvocation) -> ExitCode:
             check_output(path)
     console = chatter()
     with prepared_query(invocation.query, console) as frame:
-        wanted = frame if invocation.plain else eddyline.adapt(frame)
+        wanted = frame if invocation.plain else eddyline.adapt(frame, policy=invocation.policy)
         if invocation.output is not None:
             _write(wanted, invocation.limit, invocation.output, console)
         else:

@@ -8,7 +8,7 @@ from eddyline.engine.evaluation.failures import (
     UnsupportedExpressionError,
 )
 from eddyline.engine.evaluation.families import is_floating, is_integer, is_text
-from eddyline.engine.evaluation.preparation import evaluate, prepare
+from eddyline.engine.evaluation.preparation import evaluate, forget_programs, prepare
 from eddyline.engine.evaluation.program import Program
 from eddyline.engine.evaluation.support import supported, type_of
 
@@ -20,6 +20,7 @@ __all__ = [
     "arithmetic_type",
     "cast_never_fails",
     "evaluate",
+    "forget_programs",
     "is_floating",
     "is_integer",
     "is_text",

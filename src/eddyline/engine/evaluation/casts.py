@@ -80,11 +80,6 @@ def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
     return False
 
 
-def _nearest_doubles(decimals: pa.Array) -> pa.Array:
-    """Round as Spark does. Arrow's direct cast multiplies by an inexact power of ten."""
-    return pc.cast(pc.cast(decimals, pa.string()), pa.float64())
-
-
 def _narrowed(values: pa.Array, target: pa.DataType) -> tuple[pa.Array, Errors]:
     """Cast integers to fewer bits; what does not fit fails."""
     try:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.engine.errors import hides
 from eddyline.engine.evaluation.program import Errors, Program, Run, run_at, with_nulls
 from eddyline.engine.evaluation.strict import unary
 from eddyline.engine.vector import NO_ERRORS, Scope, Vector
@@ -91,11 +92,17 @@ def _run_undecided(term: Program, scope: Scope, values: pa.Array, *, decisive: b
 
 
 def _undecided_errors(failed: dict[int, Errors], values: pa.Array) -> Errors:
-    """Return the errors of rows without a decision, of the first term in written order."""
+    """Return the errors of rows without a decision, of the first term in written order.
+
+    Of several rows one that may go away when its row is tried alone goes first.
+    """
     errors: dict[int, Exception] = {}
+    several = len(values) > 1
     for number in sorted(failed):
         for row, error in failed[number].items():
             # A row with an error is NULL unless another term decided it.
-            if row not in errors and not values[row].is_valid:
+            if not values[row].is_valid and (
+                row not in errors or (several and hides(errors[row], error))
+            ):
                 errors[row] = error
     return errors

@@ -59,6 +59,11 @@ def evaluate(expression: Expression, scope: Scope) -> Vector:
     return entry[1].run(scope)
 
 
+def forget_programs() -> None:
+    """Forget the programs of expressions that will not come again, as at the end of a task."""
+    _prepared.clear()
+
+
 def prepare(expression: Expression) -> Program:
     """Return the program of an expression.
 

@@ -40,10 +40,10 @@ Deciding on every handful took 5 % of the time that eight predicates of 5 micros
 spent, and the looks and changes of course that came of it spread the tuples even thinner.
 """
 
-REPLAN_AT_LEAST = 64
-"""Most visits between two plans."""
+MOST_VISITS_A_PLAN = 64
+"""Visits after which a plan is made anew, at the latest."""
 
-MATTERS = 0.01
+WORTH_SWITCHING = 0.01
 """Part of the cost to the end by which another choice must be better to replace the last one."""
 
 OPTIMISM = 2.0
@@ -215,7 +215,7 @@ class AdaptivePolicy:
             self._standing.clear()
         elif self._visits >= self._replan_at:
             # Between changes the estimates only get firmer, so plans may get rarer.
-            self._replan_at = self._visits + min(1 + self._visits // 4, REPLAN_AT_LEAST)
+            self._replan_at = self._visits + min(1 + self._visits // 4, MOST_VISITS_A_PLAN)
             self._plan.clear()
 
     def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
@@ -225,6 +225,8 @@ class AdaptivePolicy:
             best = candidates[0] if len(candidates) == 1 else self._outlook(signature).best
             order.append(best)
             signature = signature.after(best)
+            if self._routes.modules > EXHAUSTIVE:
+                return (*order, *self._by_rank(signature))
         return tuple(order)
 
     # -- exploration ---------------------------------------------------------------
@@ -362,7 +364,7 @@ class AdaptivePolicy:
             usual = self._chosen.get(signature, best)
             # The next best by a hair is not worth a change of course: tuples that went
             # the old way and tuples that go the new way pay visits of their own.
-            if choices[usual][0] <= (1.0 + MATTERS) * choices[best][0]:
+            if choices[usual][0] <= (1.0 + WORTH_SWITCHING) * choices[best][0]:
                 best = usual
             self._chosen[signature] = best
             outlook = Outlook(
@@ -377,26 +379,47 @@ class AdaptivePolicy:
         following = signature.after(module)
         if not self._routes.candidates(following):
             return estimate.cost, estimate.cost
-        rest = self._rest(following)
+        expected, optimistic = self._rest(following)
         return (
-            estimate.cost + estimate.selectivity * rest.cost,
-            estimate.cost + estimate.lowest * rest.optimistic,
+            estimate.cost + estimate.selectivity * expected,
+            estimate.cost + estimate.lowest * optimistic,
         )
 
-    def _rest(self, signature: Signature) -> Outlook:
-        """Return the plan from a signature on: every order where they are few, else by rank."""
-        known = self._plan.get(signature)
-        if known is not None:
-            return known
-        if self._routes.modules <= EXHAUSTIVE:
-            return self._outlook(signature)
-        candidates = self._routes.candidates(signature)
-        best = min(candidates, key=lambda module: self._rank(signature, module))
-        expected, optimistic = self._choice(signature, best)
-        outlook = self._plan[signature] = Outlook(
-            best, expected, optimistic, {best: (expected, optimistic)}
+    def _rest(self, signature: Signature) -> tuple[float, float]:
+        """Return expected and optimistic cost from a signature to the end.
+
+        By the best of all orders where these are few, else in the order of ranks.
+        """
+        if self._routes.modules <= EXHAUSTIVE or signature in self._plan:
+            outlook = self._outlook(signature)
+            return outlook.cost, outlook.optimistic
+        expected = optimistic = 0.0
+        passing = passing_at_best = 1.0
+        for module in self._by_rank(signature):
+            estimate = self._estimate(signature, module)
+            expected += passing * estimate.cost
+            optimistic += passing_at_best * estimate.cost
+            passing *= estimate.selectivity
+            passing_at_best *= estimate.lowest
+            signature = signature.after(module)
+        return expected, optimistic
+
+    def _by_rank(self, signature: Signature) -> list[int]:
+        """Return the modules that are left, best rank first, as far as precedence allows."""
+        left = sorted(
+            (module for module in range(self._routes.modules) if not signature.done >> module & 1),
+            key=lambda module: self._rank(signature, module),
         )
-        return outlook
+        order: list[int] = []
+        while left:
+            candidates = self._routes.candidates(signature)
+            if len(candidates) == len(left):  # nothing has to wait for anything
+                return order + left
+            module = next(module for module in left if module in candidates)
+            order.append(module)
+            left.remove(module)
+            signature = signature.after(module)
+        return order
 
     def _rank(self, signature: Signature, module: int) -> float:
         estimate = self._estimate(signature, module)

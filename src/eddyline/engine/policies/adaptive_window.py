@@ -48,7 +48,7 @@ class Bucket:
 class AdaptiveWindow:
     """Selectivity and cost of one module for one signature, over the time since the last change.
 
-    The idea is that of ADWIN (Bifet and Gavalda, SDM 2007): keep the history in
+    The idea is that of ADWIN (Bifet and Gavaldà, SDM 2007): keep the history in
     buckets of exponentially growing size, compare every older part with the
     newer one, and drop the older part where the two differ by more than chance
     allows. The window is as long as the data allow and no length is set.

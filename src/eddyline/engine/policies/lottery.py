@@ -97,9 +97,6 @@ class LotteryPolicy:
         measured = self.rates()
         if measured is None:
             return weights
-        rates = [measured.of(module) for module in modules]
-        fastest = max((rate for rate in rates if rate is not None), default=1.0)
         return [
-            weight * (fastest if rate is None else rate)
-            for weight, rate in zip(weights, rates, strict=True)
+            weight * rate for weight, rate in zip(weights, measured.among(modules), strict=True)
         ]

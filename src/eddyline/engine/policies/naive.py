@@ -34,6 +34,12 @@ class ConsumptionRates:
             return None
         return self._tuples[module] / max(self._cost[module], 1e-300)
 
+    def among(self, modules: tuple[int, ...]) -> list[float]:
+        """Return the rates of some modules; an unknown one counts as the fastest that is known."""
+        rates = [self.of(module) for module in modules]
+        fastest = max((rate for rate in rates if rate is not None), default=1.0)
+        return [fastest if rate is None else rate for rate in rates]
+
 
 def draw(modules: tuple[int, ...], weights: list[float], generator: np.random.Generator) -> int:
     """Draw one module with a chance in proportion to its weight; evenly if all are 0."""
@@ -116,7 +122,4 @@ class NaivePolicy:
     def _weights(self, modules: tuple[int, ...]) -> list[float]:
         if self._rates is None:
             return [1.0] * len(modules)
-        rates = [self._rates.of(module) for module in modules]
-        known = [rate for rate in rates if rate is not None]
-        fastest = max(known, default=1.0)
-        return [fastest if rate is None else rate for rate in rates]
+        return self._rates.among(modules)

@@ -27,7 +27,8 @@ class Policy(Protocol):
     """Chooses, for tuples of one signature, the module that they visit next.
 
     A policy sees counts and costs, never rows, and only legal candidates; it can
-    make a run slow but not an answer wrong. One instance serves one eddy.
+    make a run slow but not an answer wrong. One instance serves one eddy at
+    a time; what it has learned stays when :meth:`start` hands it to the next.
     """
 
     @property
@@ -69,7 +70,10 @@ class Policy(Protocol):
     def returned(
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
     ) -> None:
-        """Learn what became of tuples: how many came back, and what they cost in total."""
+        """Learn what became of tuples: how many came back, and their cost in all.
+
+        The cost is in the clock's unit.
+        """
         ...
 
     def order(self, signature: Signature) -> tuple[int, ...]:

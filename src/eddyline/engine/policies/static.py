@@ -1,4 +1,4 @@
-"""Static order: an eddy that does not adapt, for comparison and as the off switch."""
+"""Static order: an eddy that does not adapt, for comparison."""
 
 from __future__ import annotations
 
