@@ -772,7 +772,7 @@ def names_with_dots(spark: SparkSession) -> DataFrame:
     return rows.filter(good("`a.b`") & short("`c d`") & named("record"))
 
 
-@shape({"good(id)", "even(id)", "plus(id) > abs(id)", "plus(id) > (- id)"})
+@shape({"good(id)", "even(id)"})  # in ANSI mode abs and - of an integer may overflow
 def absolute_and_negative(spark: SparkSession) -> DataFrame:
     either = good("id") & even("id") & (F.abs("x") > 0.1) & (-col("x") < 5)
     return table(spark).filter(either & (plus("id") > F.abs("id")) & (plus("id") > -col("id")))
