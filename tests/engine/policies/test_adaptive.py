@@ -230,3 +230,18 @@ def test_what_a_policy_knows_keeps_no_eddy_alive() -> None:
     gc.collect()
     assert gone() is None
     assert learned.eddies[0][0].order(ENTERING)
+
+
+def test_a_change_of_one_module_puts_the_others_in_doubt() -> None:
+    policy = started(modules=3)
+    for _ in range(200):
+        for module, back in ((0, 0.1), (1, 0.5), (2, 0.6)):
+            visit(policy, module, 20, back, 1.0)
+    assert policy.order(ENTERING) == (0, 1, 2)
+    while not policy.changes:
+        visit(policy, 0, 20, 0.9, 1.0)
+    for _ in range(2):  # far too few to be a change by themselves, against 4,000 tuples
+        visit(policy, 1, 20, 0.5, 1.0)
+        visit(policy, 2, 20, 0.4, 1.0)
+    assert [change.module for change in policy.changes] == [0]
+    assert policy.order(ENTERING) == (2, 1, 0)

@@ -137,3 +137,19 @@ def test_forget_before_drops_only_what_is_older() -> None:
     assert (window.visits, window.tuples, window.returned, window.cost) == (1.0, 10.0, 5.0, 1.0)
     window.forget_before(30)
     assert (window.visits, window.tuples, window.returned, window.cost) == (0.0, 0.0, 0.0, 0.0)
+
+
+def test_a_faded_record_says_the_same_with_less_weight() -> None:
+    generator = np.random.default_rng(9)
+    window = AdaptiveWindow()
+    fill(window, generator, 300, 0.2, 3.0)
+    selectivity, cost = window.returned / window.tuples, window.cost / window.tuples
+    window.fade(30.0)
+    assert window.tuples == pytest.approx(30.0)
+    assert window.visits == pytest.approx(1.0)
+    assert window.returned / window.tuples == pytest.approx(selectivity)
+    assert window.cost / window.tuples == pytest.approx(cost)
+    window.fade(100.0)
+    assert window.tuples == pytest.approx(30.0), "fading adds nothing"
+    fill(window, generator, 100, 0.6, 3.0, start=300)
+    assert window.returned / window.tuples == pytest.approx(0.6, abs=0.03)

@@ -29,6 +29,13 @@ REFRESH = 32
 BORROWED = 16.0
 """Weight, in tuples, of a module's record under other signatures beside that under this one."""
 
+FADED = 1.0
+"""Weight, in tuples, that is left to the other modules' records when one has changed.
+
+Four predicates of 500 microseconds that exchange their selectivities every 1,000 rows
+take 1.37 times the best orders with the records left alone, 1.14 with 1 tuple.
+"""
+
 EXHAUSTIVE = 5
 """Up to so many modules every order is compared; a plan for 5 takes 0.3 ms, for 8 it took 5 ms."""
 
@@ -304,9 +311,15 @@ class AdaptivePolicy:
         return cell
 
     def _forget(self, signature: Signature, module: int, time: int) -> None:
-        """Drop what other signatures know of a module from before it changed."""
+        """Drop what other signatures know of a module from before it changed.
+
+        A change seldom comes alone: what is known of the other modules may still
+        hold, but no longer stands against what is seen from now on.
+        """
         for (other, same), cell in self._cells.items():
-            if same == module and other != signature:
+            if same != module:
+                cell.window.fade(FADED)
+            elif other != signature:
                 cell.window.forget_before(time)
         window = self._cell(signature, module).window
         selectivity, cost = window.before

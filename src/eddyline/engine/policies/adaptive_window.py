@@ -94,6 +94,22 @@ class AdaptiveWindow:
             keep += 1
         self._drop(keep)
 
+    def fade(self, tuples: float) -> None:
+        """Let the record count for no more than so many tuples; what it says stays."""
+        if self.tuples <= tuples:
+            return
+        part = tuples / self.tuples
+        faded = Bucket(self._buckets[-1].end, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        for bucket in self._buckets:
+            faded.absorb(bucket)
+        self.visits = faded.visits = faded.visits * part
+        self.tuples = faded.tuples = faded.tuples * part
+        self.returned = faded.returned = faded.returned * part
+        self.cost = faded.cost = faded.cost * part
+        faded.log_cost *= part
+        faded.log_cost_squared *= part
+        self._buckets = [faded]
+
     def _compress(self) -> None:
         buckets = self._buckets
         # Buckets stand from old to new; equal sizes stand together, sizes double backwards.
