@@ -245,3 +245,17 @@ def test_a_change_of_one_module_puts_the_others_in_doubt() -> None:
         visit(policy, 2, 20, 0.4, 1.0)
     assert [change.module for change in policy.changes] == [0]
     assert policy.order(ENTERING) == (2, 1, 0)
+
+
+def test_a_change_of_cost_leaves_the_others_alone() -> None:
+    policy = started(modules=3)
+    for _ in range(200):
+        for module, back in ((0, 0.1), (1, 0.5), (2, 0.6)):
+            visit(policy, module, 20, back, 1.0)
+    while not policy.changes:
+        visit(policy, 0, 20, 0.1, 3.0)
+    for _ in range(2):
+        visit(policy, 1, 20, 0.5, 1.0)
+        visit(policy, 2, 20, 0.4, 1.0)
+    assert [change.module for change in policy.changes] == [0]
+    assert policy.order(ENTERING)[-1] == 2

@@ -58,13 +58,23 @@ class AdaptiveWindow:
     Times and memory: O(log visits) each.
     """
 
-    __slots__ = ("_buckets", "_since_scan", "before", "cost", "returned", "tuples", "visits")
+    __slots__ = (
+        "_buckets",
+        "_since_scan",
+        "before",
+        "cost",
+        "returned",
+        "selectivity_changed",
+        "tuples",
+        "visits",
+    )
 
     def __init__(self) -> None:
         """Start empty."""
         self._buckets: list[Bucket] = []
         self._since_scan = 0
         self.before = (0.0, 0.0)  # selectivity and cost a tuple before the last change
+        self.selectivity_changed = False  # or else the cost alone, at the last change
         self.visits = 0.0
         self.tuples = 0.0
         self.returned = 0.0
@@ -133,11 +143,11 @@ class AdaptiveWindow:
         doubt = math.log(2.0 * math.log(self.visits + math.e) / CONFIDENCE)
         for boundary in range(len(buckets) - 1, len(buckets) - 1 - points, -1):
             newer.absorb(buckets[boundary])
-            strength = max(
-                self._selectivity_changed(newer, doubt), self._cost_changed(newer, doubt)
-            )
+            of_selectivity = self._selectivity_changed(newer, doubt)
+            strength = max(of_selectivity, self._cost_changed(newer, doubt))
             if strength > strongest:
                 strongest, best = strength, boundary
+                self.selectivity_changed = of_selectivity > 1.0
         if best is None:
             return None
         changed_at = buckets[best - 1].end
