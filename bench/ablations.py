@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.known_costs import cases
-from eddyline.engine.policies.adaptive import AdaptivePolicy, Estimate
-from eddyline.engine.policies.adaptive_window import AdaptiveWindow
+from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.adaptive_knowledge import Estimate, Knowledge
+from eddyline.engine.policies.adaptive_window import AdaptiveWindow, Found
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import Signature
@@ -29,7 +30,7 @@ class NeverForget(AdaptiveWindow):
 
     __slots__ = ()
 
-    def _cut(self, points: int) -> int | None:  # noqa: ARG002 - never looks
+    def _look(self, points: int) -> Found | None:  # noqa: ARG002 - never looks
         return None
 
 
@@ -38,26 +39,36 @@ class LastVisits(AdaptiveWindow):
 
     __slots__ = ()
 
-    def _cut(self, points: int) -> int | None:  # noqa: ARG002 - never looks
-        while self.visits > 200 and len(self._buckets) > 1:  # noqa: PLR2004 - the window
-            self._drop(1)
+    def _look(self, points: int) -> Found | None:  # noqa: ARG002 - never looks
+        while self._sum.visits > 200 and len(self._buckets) > 1:  # noqa: PLR2004 - the window
+            del self._buckets[0]
+            self._add_up()
         return None
 
 
 def with_window(window: type[AdaptiveWindow]) -> Callable[[], Policy]:
     """Return the adaptive policy with another way of forgetting."""
 
-    class Variant(AdaptivePolicy):
+    class Remembering(Knowledge):
         new_window = window
+
+    class Variant(AdaptivePolicy):
+        new_knowledge = Remembering
 
     return Variant
 
 
-class Unconditional(AdaptivePolicy):
+class Pooled(Knowledge):
     """Judges each module by its record over all signatures."""
 
-    def _estimate(self, signature: Signature, module: int) -> Estimate:  # noqa: ARG002 - one for all
+    def estimate(self, signature: Signature, module: int) -> Estimate:  # noqa: ARG002 - one for all
         return self._pooled[module]
+
+
+class Unconditional(AdaptivePolicy):
+    """Knows of no signatures."""
+
+    new_knowledge = Pooled
 
 
 VARIANTS: Mapping[str, Callable[[], Policy]] = {

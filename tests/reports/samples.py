@@ -13,11 +13,11 @@ from functools import reduce
 from itertools import permutations
 from pathlib import Path
 
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.merging import merge
 from eddyline.reports.records import (
     Change,
-    ChangedQuantity,
     FunctionRecord,
     Order,
     OrderSlice,

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.records import Change, ChangedQuantity
+from eddyline.reports.records import Change
 from eddyline.reports.routing_report import RoutingReport
 from tests.reports.samples import SAMPLES, TEXTS, drifting, not_run
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports import merging
 from eddyline.reports.merging import compacted, largest_changes, merge, merge_by_block
 from eddyline.reports.records import (
     OTHER_ORDERS,
     Change,
-    ChangedQuantity,
     FunctionRecord,
     Order,
     OrderSlice,

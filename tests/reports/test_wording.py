@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.reports.records import Change, ChangedQuantity
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
+from eddyline.reports.records import Change
 from eddyline.reports.wording import (
     change_text,
     compact,

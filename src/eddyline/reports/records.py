@@ -9,20 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
+
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 
 Order = tuple[int, ...]
 """An order of predicates: their positions in the block, from 0, first visited first."""
 
 OTHER_ORDERS: Order = ()
 """Stands for all the orders that were too rare to be kept apart."""
-
-
-class ChangedQuantity(StrEnum):
-    """What about a predicate was seen to change while the block ran."""
-
-    SELECTIVITY = "selectivity"  # share of the rows that pass, 0 to 1
-    COST = "cost"  # seconds a row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

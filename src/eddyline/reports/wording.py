@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import isfinite
 
-from eddyline.reports.records import OTHER_ORDERS, Change, ChangedQuantity, Order
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
+from eddyline.reports.records import OTHER_ORDERS, Change, Order
 
 NOTHING = "-"
 """Stands where a figure does not exist, such as the selectivity of no rows."""

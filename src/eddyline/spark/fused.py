@@ -8,7 +8,6 @@ needed above the block. The rows themselves never leave the JVM.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from collections import Counter, OrderedDict
@@ -34,13 +33,13 @@ from eddyline.engine.filter_eddy import FilterEddy, FilterPlan, FilterStatistics
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive import Change as PolicyChange
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.reports.merging import compacted, merge_by_block
 from eddyline.reports.records import (
     Change,
-    ChangedQuantity,
     FunctionRecord,
     OrderSlice,
     PredicateRecord,
@@ -49,7 +48,7 @@ from eddyline.reports.records import (
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import spark_type
 from eddyline.spark.filter_block import FilterBlock
-from eddyline.wall_clock import WallClock
+from eddyline.wall_clock import WallClock, WorkClock
 
 Records: TypeAlias = dict[str, TaskRecord]
 """What the tasks of all blocks have reported, merged by block."""
@@ -60,8 +59,7 @@ NOTEWORTHY_SELECTIVITY = 0.1
 NOTEWORTHY_COST = 0.2
 """Change of a predicate's cost, as a part of it, that does so if the order changed with it.
 
-Costs are measured in wall time: while Spark compiles its own code at the start of
-a query on two busy cores, every function takes twice as long.
+Smaller ones come and go with whatever else the machine does.
 """
 
 KEEP = "keep"
@@ -163,6 +161,7 @@ class _Task:
     def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
         clock = WallClock()
         self._clock = clock
+        self._work_clock = WorkClock()
         self._epoch = time.time() - clock.now()
         self._started = clock.now()
         self._inside = 0.0
@@ -191,7 +190,7 @@ class _Task:
             ),
             self._functions,
             lambda: make_policy(options.policy),
-            clock,
+            self._work_clock,
             np.random.default_rng([options.seed, partition]),
             instrument=self._orders,
             learned=_learned.get(self._key),
@@ -223,6 +222,7 @@ class _Task:
         if len(_learned) > LEARNED_BLOCKS:
             _learned.popitem(last=False)
         forget_programs()
+        self._work_clock.close()
         with contextlib.ExitStack() as functions:
             for function in self._functions:
                 functions.callback(function.close)
@@ -272,12 +272,15 @@ class _Task:
         reordered = order != self._order
         self._order = order
         for change in changes:
-            for quantity, (old, new), matters in (
-                (ChangedQuantity.SELECTIVITY, change.selectivity, NOTEWORTHY_SELECTIVITY),
-                (ChangedQuantity.COST, change.cost, NOTEWORTHY_COST if reordered else math.inf),
-            ):
-                if abs(new - old) >= matters * (old if quantity is ChangedQuantity.COST else 1.0):
-                    self._changes_noticed.append(Change(when, change.module, quantity, old, new))
+            difference = abs(change.after - change.before)
+            if change.quantity is ChangedQuantity.SELECTIVITY:
+                noteworthy = difference >= NOTEWORTHY_SELECTIVITY
+            else:
+                noteworthy = reordered and difference >= NOTEWORTHY_COST * change.before
+            if noteworthy:
+                self._changes_noticed.append(
+                    Change(when, change.module, change.quantity, change.before, change.after)
+                )
 
 
 class _Orders:
