@@ -62,6 +62,7 @@ class Pooled(Knowledge):
     """Judges each module by its record over all signatures."""
 
     def estimate(self, signature: Signature, module: int) -> Estimate:  # noqa: ARG002 - one for all
+        """Return the pooled estimate."""
         return self._pooled[module]
 
 

@@ -10,6 +10,12 @@ from eddyline.engine.cost_model import CostModel
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
 
 
+def warm_model(prior_per_visit: float) -> CostModel:
+    model = CostModel(prior_per_visit)
+    model.record(1, 1e9)  # the first visit: opens a connection, say
+    return model
+
+
 @given(
     in_tuples=st.floats(0.0, 50.0),
     per_tuple=st.floats(1e-3, 1e3),
@@ -19,13 +25,23 @@ from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
 )
 def test_exact_visits_are_fitted(in_tuples: float, per_tuple: float, sizes: list[int]) -> None:
     per_visit = in_tuples * per_tuple
-    model = CostModel(prior_per_visit=0.0)
+    model = warm_model(0.0)
     for tuples in sizes:
         model.record(tuples, per_visit + per_tuple * tuples)
     assert model.per_tuple is not None
     for tuples in (min(sizes), max(sizes)):
         fitted = model.per_visit + model.per_tuple * tuples
         assert fitted == pytest.approx(per_visit + per_tuple * tuples, rel=1e-2)
+
+
+def test_the_first_visit_is_not_believed() -> None:
+    model = CostModel(prior_per_visit=15.0)
+    model.record(8, 1e6)
+    assert (model.per_visit, model.per_tuple) == (15.0, None)
+    for tuples in (8, 100, 1000):
+        model.record(tuples, 10.0 + tuples * 2.0)
+    assert model.per_visit == pytest.approx(10.0)
+    assert model.per_tuple == pytest.approx(2.0)
 
 
 def test_equal_visits_leave_the_guess() -> None:
@@ -48,7 +64,7 @@ def test_a_wrong_cost_of_visits_goes_back_to_the_guess() -> None:
 
 
 def test_a_small_look_is_not_charged_with_the_whole_visit() -> None:
-    model = CostModel(prior_per_visit=300.0)
+    model = warm_model(300.0)
     model.record(1000, 300.0 + 1000 * 1.0)
     assert model.fair_share(10, 310.0, usual=1000) == pytest.approx(13.0)
     assert model.fair_share(1000, 1300.0, usual=1000) == pytest.approx(1300.0)
@@ -63,12 +79,12 @@ def test_a_measured_quantum_keeps_overheads_small(
     assert tuples >= 1
     if tuples < MeasuredQuantum().most:
         work = (tuples + 0.5) * cost  # half a tuple: sizes are rounded
-        assert routing <= 0.005 * work * 1.001
+        assert routing <= 0.0075 * work * 1.001
         assert visit <= 0.02 * work * 1.001
     if tuples > 1:  # and is no larger than that needs
         work = (tuples - 0.5) * cost
         assert (
-            routing >= 0.005 * work * 0.999
+            routing >= 0.0075 * work * 0.999
             or visit >= 0.02 * work * 0.999
             or (tuples == MeasuredQuantum().most)
         )

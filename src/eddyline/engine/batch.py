@@ -18,7 +18,7 @@ instead of gathering it; new input always is one.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: that makes 0.3 microseconds of making one 1.0
 class TupleBatch:
     """Tuples of one signature, as row numbers into the row store of each relation.
 
@@ -62,7 +62,7 @@ class TupleBatch:
     def _part(self, part: slice) -> TupleBatch:
         return TupleBatch(
             self.signature,
-            tuple(None if rows is None else rows[part] for rows in self.rows),
+            tuple([None if rows is None else rows[part] for rows in self.rows]),
             None if self.timestamps is None else self.timestamps[part],
             None if self.lineage is None else self.lineage[part],
         )

@@ -15,24 +15,32 @@ class CostModel:
     ``seconds / tuples`` against ``1 / tuples``, which weighs small and large
     visits alike.
 
+    The first visit is left out: it may load a model or open a connection, and what
+    that costs is never seen again.
+
     >>> model = CostModel(prior_per_visit=0.0)
+    >>> model.record(1, 1_000_000.0)
     >>> for tuples in (1, 10, 100, 1000):
     ...     model.record(tuples, 30.0 + 2.0 * tuples)
     >>> round(model.per_visit, 6), round(model.per_tuple, 6)
     (30.0, 2.0)
     """
 
-    __slots__ = ("_n", "_prior", "_x", "_xx", "_xy", "_y", "per_tuple", "per_visit")
+    __slots__ = ("_n", "_prior", "_warm", "_x", "_xx", "_xy", "_y", "per_tuple", "per_visit")
 
     def __init__(self, prior_per_visit: float) -> None:
         """Start with a guess of the cost a visit, which counts until the fit can be made."""
         self._prior = prior_per_visit
+        self._warm = False
         self._n = self._x = self._y = self._xx = self._xy = 0.0
         self.per_visit = prior_per_visit
         self.per_tuple: float | None = None
 
     def record(self, tuples: int, seconds: float) -> None:
         """Learn from one visit."""
+        if not self._warm:
+            self._warm = True
+            return
         x = 1.0 / tuples
         y = seconds * x
         self._n = self._n * MEMORY + 1.0

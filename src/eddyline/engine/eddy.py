@@ -70,18 +70,19 @@ class VisitCosts:
 class Waiting:
     """Tuples of one signature in the buffer; ``enough`` of them are worth a visit."""
 
-    __slots__ = ("batches", "enough", "tuples")
+    __slots__ = ("batches", "depth", "enough", "tuples")
 
-    def __init__(self, batch: TupleBatch, enough: int) -> None:
-        """Start with one batch."""
+    def __init__(self, batch: TupleBatch, tuples: int, enough: int) -> None:
+        """Start with one batch of so many tuples."""
         self.batches = [batch]
-        self.tuples = len(batch)
+        self.tuples = tuples
         self.enough = enough
+        self.depth = batch.signature.done.bit_count()
 
-    def add(self, batch: TupleBatch) -> None:
+    def add(self, batch: TupleBatch, tuples: int) -> None:
         """Put another batch behind."""
         self.batches.append(batch)
-        self.tuples += len(batch)
+        self.tuples += tuples
 
 
 class Eddy:
@@ -159,7 +160,7 @@ class Eddy:
             return finished
         clock, buffer, policy = self._clock, self._buffer, self.policy
         table, instrument = self._table, self._instrument
-        self._put(batch, finished)
+        self._put(batch, len(batch), finished)
         since = clock.now()
         while buffer:
             signature, (module, tuples), usual = self._choose()
@@ -169,8 +170,9 @@ class Eddy:
             started = clock.now()
             tuples_out = 0
             for result in self.modules[module].process(taken):
-                tuples_out += len(result)
-                self._put(result, finished)
+                size = len(result)
+                tuples_out += size
+                self._put(result, size, finished)
             ended = clock.now()
             seconds = ended - started
             costs = self._costs.models[module]
@@ -188,16 +190,15 @@ class Eddy:
             self._costs.routing_cost = self._routing_seconds / self._visits
         return finished
 
-    def _put(self, batch: TupleBatch, finished: list[TupleBatch]) -> None:
-        if not self._routes.candidates(batch.signature):
-            finished.append(batch)
-            return
-        waiting = self._buffer.get(batch.signature)
-        if waiting is None:
-            enough = self._enough.get(batch.signature, 1)
-            self._buffer[batch.signature] = Waiting(batch, enough)
+    def _put(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:
+        signature = batch.signature
+        waiting = self._buffer.get(signature)
+        if waiting is not None:
+            waiting.add(batch, tuples)
+        elif self._routes.candidates(signature):
+            self._buffer[signature] = Waiting(batch, tuples, self._enough.get(signature, 1))
         else:
-            waiting.add(batch)
+            finished.append(batch)
 
     def _choose(self) -> tuple[Signature, Allotment, int]:
         """Return the signature to serve, module and number of tuples, and the usual number."""
@@ -224,26 +225,22 @@ class Eddy:
         If none has, the deepest of all.
         """
         best: Signature | None = None
-        deepest: Signature | None = None
+        depth = -1
         for signature, waiting in self._buffer.items():
-            depth = signature.depth
-            if deepest is None or depth > deepest.depth:
-                deepest = signature
-            if waiting.tuples >= waiting.enough and (best is None or depth > best.depth):
-                best = signature
+            if waiting.tuples >= waiting.enough and waiting.depth > depth:
+                best, depth = signature, waiting.depth
         if best is not None:
             return best, True
-        if deepest is None:
-            message = "the buffer is empty"
-            raise RuntimeError(message)
-        return deepest, False
+        return max(self._buffer, key=lambda signature: self._buffer[signature].depth), False
 
     def _take(self, signature: Signature, tuples: int) -> TupleBatch:
         waiting = self._buffer[signature]
         batch = concatenate(waiting.batches)
-        if tuples >= len(batch):
+        if tuples >= waiting.tuples:
             del self._buffer[signature]
             return batch
         taken, rest = batch.cut(tuples)
-        self._buffer[signature] = Waiting(rest, self._enough[signature])
+        waiting.batches = [rest]
+        waiting.tuples -= tuples
+        waiting.enough = self._enough[signature]
         return taken

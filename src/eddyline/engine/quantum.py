@@ -42,7 +42,7 @@ class MeasuredQuantum:
     # Routing may cost this share of the work it routes. Visits of leftovers come on top:
     # with 0.005 two to four predicates of 50 microseconds spend 0.5 to 1.3 % on routing,
     # with 0.01 they spend 0.7 to 1.9 %.
-    routing_share: float = 0.005
+    routing_share: float = 0.0075
     visit_share: float = 0.02  # a module's fixed cost a visit may be this share of its work
     first: int = 8  # tuples of a first visit, when nothing is known
     most: int = 1 << 20

@@ -14,6 +14,7 @@ from bench.known_costs import Case, Known, cases
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, AdaptivePolicy
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
@@ -144,9 +145,9 @@ def test_a_change_is_noticed_and_told() -> None:
         visit(policy, 1, 20, 0.5, 1.0)
     assert policy.order(ENTERING) == (1, 0)
     assert policy.changes[0].module == 0
-    before, after = policy.changes[0].selectivity
-    assert before == pytest.approx(0.1, abs=0.05)
-    assert after > 0.5
+    assert policy.changes[0].quantity is ChangedQuantity.SELECTIVITY
+    assert policy.changes[0].before == pytest.approx(0.1, abs=0.05)
+    assert policy.changes[0].after > 0.5
     assert 11_900 <= policy.changes[0].when <= 12_400
 
 
@@ -167,12 +168,76 @@ def test_what_was_learned_serves_the_next_eddy() -> None:
     visit(policy, 0, 100, 0.9, 1.0)
     visit(policy, 1, 100, 0.1, 1.0)
     policy.start(Routes(2), np.random.default_rng(1))
-    assert policy.route(ENTERING, (0, 1), (0, 1), 50) == Allotment(1, 50)
+    allotment = policy.route(ENTERING, (0, 1), (0, 1), 50)
+    assert allotment is not None
+    assert allotment.module == 1
+
+
+def test_decisions_are_short_at_first_and_after_a_change() -> None:
+    policy = started(exploration=0.0)
+    for _ in range(200):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    assert policy.route(ENTERING, (0, 1), (0, 1), 500) == Allotment(0, 500)
+    policy.start(Routes(2), np.random.default_rng(1))
+    sizes = []
+    for _ in range(4):
+        allotment = policy.route(ENTERING, (0, 1), (0, 1), 500)
+        assert allotment is not None
+        sizes.append(allotment.tuples)
+        visit(policy, 0, allotment.tuples, 0.1, 1.0)
+    assert sizes == [16, 16, 32, 64]
+    while not policy.changes:
+        visit(policy, 0, 20, 0.9, 1.0)
+    allotment = policy.route(ENTERING, (0, 1), (0, 1), 500)
+    assert allotment is not None
+    assert allotment.tuples == 16
+
+
+def test_what_the_first_visit_costs_is_not_learned() -> None:
+    policy = started()
+    visit(policy, 0, 1, 0.0, 1e6)  # opens a connection, say
+    visit(policy, 1, 1, 0.0, 1.0)
+    for _ in range(20):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    assert policy.order(ENTERING) == (0, 1)
+
+
+def test_the_first_visit_is_one_tuples() -> None:
+    policy = started()
+    assert policy.route(ENTERING, (0, 1), (0, 1), 500) == Allotment(0, 1)
+    visit(policy, 0, 1, 0.0, 1.0)
+    assert policy.route(ENTERING, (0, 1), (0, 1), 500) == Allotment(0, 8)
+
+
+def test_a_change_of_cost_leaves_what_is_known_of_selectivities() -> None:
+    policy = started()
+    for _ in range(100):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    while not policy.changes:
+        visit(policy, 0, 20, 0.1, 1.3)
+    assert policy.changes[0].quantity is ChangedQuantity.COST
+    visit(policy, 0, 5, 0.6, 1.3)  # were there no older record, it would tell
+    assert policy.order(ENTERING) == (0, 1)
+
+
+def test_signatures_that_were_not_seen_for_long_are_forgotten() -> None:
+    policy = started(modules=14)
+    for done in range(5000):
+        visit(policy, 13, 1, 1.0, 1.0, at=Signature(done=done))
+    for _ in range(3):
+        policy.start(Routes(14), np.random.default_rng(1))
+        visit(policy, 13, 1, 1.0, 1.0, at=Signature(done=4999))
+    assert len(policy._knowledge.stations) <= 4096
+    assert policy._knowledge.stations[Signature(done=4999)].cells[13].sent == 4
 
 
 def test_many_predicates_are_planned_by_rank() -> None:
     policy = started(modules=9)
     for module in range(9):
+        visit(policy, module, 1, 1.0, 1.0)
         visit(policy, module, 200, 0.5, 1.0 + (module * 5) % 9)
     order = policy.order(ENTERING)
     assert [1.0 + (module * 5) % 9 for module in order] == sorted(range(1, 10))
@@ -253,7 +318,7 @@ def test_a_change_of_cost_leaves_the_others_alone() -> None:
         for module, back in ((0, 0.1), (1, 0.5), (2, 0.6)):
             visit(policy, module, 20, back, 1.0)
     while not policy.changes:
-        visit(policy, 0, 20, 0.1, 3.0)
+        visit(policy, 0, 20, 0.1, 2.0)
     for _ in range(2):
         visit(policy, 1, 20, 0.5, 1.0)
         visit(policy, 2, 20, 0.4, 1.0)

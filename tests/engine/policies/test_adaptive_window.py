@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.policies.adaptive_window import BUCKETS_A_LEVEL, AdaptiveWindow
+from eddyline.engine.policies.adaptive_window import (
+    BUCKETS_A_LEVEL,
+    AdaptiveWindow,
+    ChangedQuantity,
+    Found,
+)
 
 
 def fill(
@@ -20,8 +25,8 @@ def fill(
     start: int = 0,
     noise: float = 0.1,
     tuples: int = 30,
-) -> list[int]:
-    """Add visits; return when the changes happened that came to light."""
+) -> list[Found]:
+    """Add visits; return the changes that came to light."""
     found = []
     for number in range(visits):
         changed = window.add(
@@ -47,19 +52,53 @@ def test_the_sums_are_those_of_the_visits_that_are_kept(
     visits: list[tuple[int, float, float]],
 ) -> None:
     window, now = AdaptiveWindow(), 0
-    history: list[tuple[int, int, int, float]] = []
+    selectivities: list[tuple[int, int, int]] = []
+    costs: list[tuple[int, int, float]] = []
     for tuples, share, cost in visits:
         now += tuples
         returned = round(tuples * share)
-        changed = window.add(now, tuples, returned, cost)
-        history.append((now, tuples, returned, cost))
-        if changed is not None:
-            history = [visit for visit in history if visit[0] > changed]
-        assert window.visits == len(history)
-        assert window.tuples == sum(visit[1] for visit in history)
-        assert window.returned == sum(visit[2] for visit in history)
-        # A difference of floats, of sums up to 200,000.
-        assert window.cost == pytest.approx(sum(visit[3] for visit in history), abs=1e-6)
+        found = window.add(now, tuples, returned, cost)
+        selectivities.append((now, tuples, returned))
+        costs.append((now, tuples, cost))
+        if found is not None and found.quantity is ChangedQuantity.SELECTIVITY:
+            selectivities = [visit for visit in selectivities if visit[0] > found.when]
+        elif found is not None:
+            costs = [visit for visit in costs if visit[0] > found.when]
+        assert window.tuples == sum(visit[1] for visit in selectivities)
+        assert window.returned == sum(visit[2] for visit in selectivities)
+        assert window.cost_visits == len(costs)
+        assert window.cost_tuples == sum(visit[1] for visit in costs)
+        # A sum of floats in another order, of up to 200,000.
+        assert window.cost == pytest.approx(sum(visit[2] for visit in costs), abs=1e-6)
+
+
+@given(
+    events=st.lists(
+        st.one_of(
+            st.tuples(st.integers(1, 1000), st.floats(0.0, 3.0), st.floats(0.0, 1e3)),
+            st.floats(0.01, 50.0),  # fade
+            st.tuples(st.sampled_from(ChangedQuantity), st.integers(0, 3000)),  # forget
+        ),
+        max_size=100,
+    )
+)
+def test_nothing_that_happens_to_a_record_breaks_it(
+    events: list[tuple[int, float, float] | float | tuple[ChangedQuantity, int]],
+) -> None:
+    window, now = AdaptiveWindow(), 0
+    for event in events:
+        if isinstance(event, float):
+            window.fade(event)
+        elif len(event) == 2:
+            window.forget_before(event[0], now - event[1])
+        else:
+            tuples, share, cost = event
+            now += tuples
+            window.add(now, tuples, round(tuples * share), cost)
+        assert window.tuples >= 0.0
+        assert window.cost_visits >= 0.0
+        assert window.returned >= 0.0
+        assert window.cost_noise >= 0.0
 
 
 @pytest.mark.parametrize("selectivity", [0.0, 0.02, 0.5, 1.0])
@@ -80,7 +119,8 @@ def test_a_change_of_selectivity_is_found(before: float, after: float) -> None:
     fill(window, generator, 500, before, 1.0)
     found = fill(window, generator, 200, after, 1.0, start=500)
     assert found
-    assert 490 * 30 <= found[-1] <= 540 * 30
+    assert {change.quantity for change in found} == {ChangedQuantity.SELECTIVITY}
+    assert 490 * 30 <= found[-1].when <= 540 * 30
     assert window.returned / window.tuples == pytest.approx(after, abs=0.05)
 
 
@@ -91,7 +131,9 @@ def test_a_change_of_cost_is_found_under_a_noisy_clock(factor: float) -> None:
     fill(window, generator, 500, 0.5, 1.0, noise=0.3)
     found = fill(window, generator, 300, 0.5, factor, start=500, noise=0.3)
     assert found
-    assert window.cost / window.tuples == pytest.approx(factor, rel=0.15)
+    assert {change.quantity for change in found} == {ChangedQuantity.COST}
+    assert window.cost / window.cost_tuples == pytest.approx(factor, rel=0.15)
+    assert window.tuples == 800 * 30  # the selectivity is not forgotten with it
 
 
 def test_a_cost_that_changes_by_little_does_not_matter() -> None:
@@ -111,21 +153,48 @@ def test_a_large_change_is_found_within_a_few_visits() -> None:
     assert visits < 5
 
 
-def test_before_tells_what_held_before() -> None:
+def test_a_change_tells_what_held_before_and_after() -> None:
     generator = np.random.default_rng(7)
     window = AdaptiveWindow()
     fill(window, generator, 500, 0.1, 2.0)
-    fill(window, generator, 50, 0.9, 2.0, start=500)
-    selectivity, cost = window.before
-    assert selectivity == pytest.approx(0.1, abs=0.03)
-    assert cost == pytest.approx(2.0, rel=0.05)
+    found = fill(window, generator, 50, 0.9, 2.0, start=500)
+    assert found[0].before == pytest.approx(0.1, abs=0.03)
+    assert found[0].after > 0.5
+    assert window.cost_visits == 550
+
+
+def test_a_cost_takes_several_witnesses() -> None:
+    generator = np.random.default_rng(11)
+    window = AdaptiveWindow()
+    fill(window, generator, 100, 0.5, 1.0, noise=0.02)
+    assert fill(window, generator, 3, 0.5, 4.0, start=100, noise=0.02) == []
+    assert fill(window, generator, 50, 0.5, 1.0, start=103, noise=0.02) == []
+    found = fill(window, generator, 8, 0.5, 4.0, start=153, noise=0.02)
+    assert len(found) == 1
+    assert 153 * 30 <= found[0].when <= 155 * 30
+
+
+def test_now_and_then_a_visit_that_takes_long_is_no_change() -> None:
+    generator = np.random.default_rng(12)
+    window = AdaptiveWindow()
+    for start in range(0, 2000, 20):
+        assert fill(window, generator, 19, 0.5, 1.0, start=start, noise=0.02) == []
+        assert fill(window, generator, 1, 0.5, 5.0, start=start + 19, noise=0.02) == []
+
+
+def test_a_cost_that_means_nothing_is_left_out() -> None:
+    window = AdaptiveWindow()
+    assert window.add(10, 10, 4, None) is None
+    assert window.add(20, 10, 4, 30.0) is None
+    assert (window.tuples, window.returned) == (20.0, 8.0)
+    assert (window.cost_visits, window.cost_tuples, window.cost) == (1.0, 10.0, 30.0)
 
 
 def test_memory_grows_with_the_logarithm_of_the_visits() -> None:
     window = AdaptiveWindow()
     fill(window, np.random.default_rng(8), 5000, 0.5, 1.0)
     levels = 1 + int(np.log2(5000))
-    assert window.visits == 5000
+    assert window.cost_visits == 5000
     assert len(window._buckets) <= (BUCKETS_A_LEVEL + 1) * levels
 
 
@@ -133,22 +202,26 @@ def test_forget_before_drops_only_what_is_older() -> None:
     window = AdaptiveWindow()
     for now in (10, 20, 30):
         window.add(now, 10, 5, 1.0)
-    window.forget_before(20)
-    assert (window.visits, window.tuples, window.returned, window.cost) == (1.0, 10.0, 5.0, 1.0)
-    window.forget_before(30)
-    assert (window.visits, window.tuples, window.returned, window.cost) == (0.0, 0.0, 0.0, 0.0)
+    window.forget_before(ChangedQuantity.SELECTIVITY, 20)
+    assert (window.tuples, window.returned) == (10.0, 5.0)
+    assert (window.cost_visits, window.cost_tuples, window.cost) == (3.0, 30.0, 3.0)
+    window.forget_before(ChangedQuantity.COST, 10)
+    assert (window.cost_visits, window.cost_tuples, window.cost) == (2.0, 20.0, 2.0)
+    window.forget_before(ChangedQuantity.COST, 30)
+    window.forget_before(ChangedQuantity.SELECTIVITY, 30)
+    assert (window.tuples, window.cost_visits, window.cost) == (0.0, 0.0, 0.0)
 
 
 def test_a_faded_record_says_the_same_with_less_weight() -> None:
     generator = np.random.default_rng(9)
     window = AdaptiveWindow()
     fill(window, generator, 300, 0.2, 3.0)
-    selectivity, cost = window.returned / window.tuples, window.cost / window.tuples
+    selectivity, cost = window.returned / window.tuples, window.cost / window.cost_tuples
     window.fade(30.0)
     assert window.tuples == pytest.approx(30.0)
-    assert window.visits == pytest.approx(1.0)
     assert window.returned / window.tuples == pytest.approx(selectivity)
-    assert window.cost / window.tuples == pytest.approx(cost)
+    assert window.cost_visits == 300, "only the selectivity fades"
+    assert window.cost / window.cost_tuples == pytest.approx(cost)
     window.fade(100.0)
     assert window.tuples == pytest.approx(30.0), "fading adds nothing"
     fill(window, generator, 100, 0.6, 3.0, start=300)

@@ -112,6 +112,9 @@ class AdaptivePolicy:
         self._knowledge = self.new_knowledge(routes.modules)
         self._plan = Plan(self._knowledge, routes)
         self._sent = [0] * routes.modules  # tuples, by module
+        # The first call may load a model or open a connection: what it costs is never
+        # seen again. It is one tuple's, and its cost is not learned.
+        self._warm = [False] * routes.modules
         self._all_seen = False
 
     def start(
@@ -145,7 +148,7 @@ class AdaptivePolicy:
         if not self._all_seen:
             for module in candidates:
                 if self._sent[module] < FIRST_LOOK:
-                    return Allotment(module, min(tuples, FIRST_LOOK))
+                    return Allotment(module, min(tuples, FIRST_LOOK) if self._sent[module] else 1)
             self._all_seen = min(self._sent) >= FIRST_LOOK
         station = self._knowledge.station(signature)
         if station.standing <= 0.0:
@@ -187,7 +190,8 @@ class AdaptivePolicy:
         if station.chosen == module:
             station.standing -= cost
         window = self._knowledge.cell(station, module).window
-        found = window.add(self._now, tuples_in, tuples_out, cost)
+        found = window.add(self._now, tuples_in, tuples_out, cost if self._warm[module] else None)
+        self._warm[module] = True
         self._visits += 1
         if found is not None:
             self._knowledge.forget(signature, module, found)

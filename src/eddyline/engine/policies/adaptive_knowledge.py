@@ -1,4 +1,4 @@
-"""What the adaptive policy knows: a record for each (signature, module), and all of them together."""
+"""What the adaptive policy knows: a record for each (signature, module), and their sums."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ modules would all look alike.
 """
 
 OPTIMISM = 2.0
-"""Standard deviations by which a selectivity may be better than it looks."""
+"""Standard deviations by which a selectivity or a cost may be better than it looks."""
+
+FIRST_DOUBT = 0.5
+"""Standard deviation of the logarithm of a cost that was seen once: a factor of 1.6."""
+
+CHEAPEST = 1e-12
+"""Least cost of a tuple, in the clock's unit, so that no cost is nothing."""
 
 STATIONS = 4096
 """Signatures that are remembered from one eddy to the next; a record of one takes some 2 kB."""
@@ -36,7 +42,8 @@ class Estimate(NamedTuple):
 
     cost: float
     selectivity: float
-    lowest: float  # the selectivity were it as low as its doubt allows
+    lowest_cost: float  # were it as low as its doubt allows
+    lowest_selectivity: float  # likewise
 
 
 @dataclass(slots=True)
@@ -74,7 +81,7 @@ class Knowledge:
     def __init__(self, modules: int) -> None:
         """Start with nothing known of so many modules."""
         self.stations: dict[Signature, Station] = {}
-        self._pooled = [Estimate(1.0, 0.5, 0.0)] * modules
+        self._pooled = [Estimate(1.0, 0.5, 0.0, 0.0)] * modules
 
     def station(self, signature: Signature) -> Station:
         """Return the record of a signature."""
@@ -91,8 +98,9 @@ class Knowledge:
         return cell
 
     def estimate(self, signature: Signature, module: int) -> Estimate:
-        """Return cost, selectivity and lowest plausible selectivity, a tuple."""
-        cost, selectivity, _ = self._pooled[module]
+        """Return cost and selectivity, a tuple, and how low they may plausibly be."""
+        pooled = self._pooled[module]
+        cost, selectivity = pooled.cost, pooled.selectivity
         tuples = 0.0
         station = self.stations.get(signature)
         cell = station.cells.get(module) if station is not None else None
@@ -104,11 +112,13 @@ class Knowledge:
         variance = selectivity * max(1.0 - selectivity, 0.0) or selectivity
         # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
         doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
-        return Estimate(cost, selectivity, max(0.0, selectivity - OPTIMISM * doubt))
+        lowest_selectivity = max(0.0, selectivity - OPTIMISM * doubt)
+        lowest_cost = cost * pooled.lowest_cost / pooled.cost
+        return Estimate(cost, selectivity, lowest_cost, lowest_selectivity)
 
     def pool(self) -> None:
         """Add each module's records up over all signatures."""
-        sums = [[0.0, 0.0, 0.0, 0.0] for _ in self._pooled]
+        sums = [[0.0] * 6 for _ in self._pooled]
         for station in self.stations.values():
             for module, cell in station.cells.items():
                 window, total = cell.window, sums[module]
@@ -116,12 +126,22 @@ class Knowledge:
                 total[1] += window.returned
                 total[2] += window.cost_tuples
                 total[3] += window.cost
+                total[4] += window.cost_visits
+                total[5] += window.cost_noise
         known = sum(total[2] for total in sums)
         typical = sum(total[3] for total in sums) / known if known else 1.0
-        self._pooled = [
-            Estimate(cost / timed if timed else typical, (returned + 0.5) / (tuples + 1.0), 0.0)
-            for tuples, returned, timed, cost in sums
-        ]
+        self._pooled = []
+        for tuples, returned, timed, total_cost, visits, noise in sums:
+            cost = max(total_cost / timed if timed else typical, CHEAPEST)
+            doubt = math.sqrt(noise + FIRST_DOUBT * FIRST_DOUBT) / max(visits, 1.0)
+            self._pooled.append(
+                Estimate(
+                    cost,
+                    (returned + 0.5) / (tuples + 1.0),
+                    cost * math.exp(-OPTIMISM * doubt),
+                    0.0,
+                )
+            )
 
     def forget(self, signature: Signature, module: int, found: Found) -> None:
         """Drop what other signatures know of a module from before it changed.

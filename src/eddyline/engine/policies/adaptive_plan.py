@@ -21,7 +21,7 @@ class Outlook:
 
     best: int
     cost: float
-    optimistic: float  # the same were every doubtful selectivity as low as it may be
+    optimistic: float  # the same were all that is in doubt as low as it may be
     choices: dict[int, tuple[float, float]]  # next module -> expected, optimistic
 
 
@@ -88,11 +88,11 @@ class Plan:
         estimate = self._knowledge.estimate(signature, module)
         following = signature.after(module)
         if not self._routes.candidates(following):
-            return estimate.cost, estimate.cost
+            return estimate.cost, estimate.lowest_cost
         expected, optimistic = self._rest(following)
         return (
             estimate.cost + estimate.selectivity * expected,
-            estimate.cost + estimate.lowest * optimistic,
+            estimate.lowest_cost + estimate.lowest_selectivity * optimistic,
         )
 
     def _rest(self, signature: Signature) -> tuple[float, float]:
@@ -108,9 +108,9 @@ class Plan:
         for module in self._by_rank(signature):
             estimate = self._knowledge.estimate(signature, module)
             expected += passing * estimate.cost
-            optimistic += passing_at_best * estimate.cost
+            optimistic += passing_at_best * estimate.lowest_cost
             passing *= estimate.selectivity
-            passing_at_best *= estimate.lowest
+            passing_at_best *= estimate.lowest_selectivity
             signature = signature.after(module)
         return expected, optimistic
 
