@@ -22,9 +22,9 @@ class WorkClock:
 
     What a function costs is the time in which it works, sleeps or waits for an
     answer. That the machine gives the core to another process meanwhile is not
-    its fault: beside Spark's own threads one visit in twenty takes two to four times
-    as long for that reason, enough to make a policy change its mind for nothing.
-    Only Linux tells. Elsewhere this is the wall clock.
+    its fault: beside Spark's own threads up to one visit in twenty takes twice as long
+    for that reason, enough to make a policy change its mind for nothing. Only
+    Linux tells; elsewhere this is the wall clock (docs/decisions/0007).
 
     A reading takes about 1 microsecond. The clock is that of the thread that made it.
     """

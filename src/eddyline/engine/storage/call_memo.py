@@ -67,5 +67,7 @@ class CallMemo:
         self._position[places] = np.arange(start, start + len(fresh), dtype=np.int64)
         for at, error in fresh.errors.items():
             self._errors[start + at] = error
-        self._chunks.append(fresh.values)
+        # A copy: a function over vectors may return a view of a buffer that its next
+        # call fills anew. Spark has written the result out by then.
+        self._chunks.append(pa.concat_arrays([fresh.values]))
         self._computed += len(fresh)
