@@ -46,6 +46,14 @@ def test_a_counter_that_cannot_be_read_leaves_the_wall_clock(tmp_path: Path, con
         clock.close()
 
 
+def test_a_counter_that_goes_away_leaves_the_wall_clock(tmp_path: Path) -> None:
+    path = counter(tmp_path / "schedstat", 5.0)
+    clock = WorkClock(path)
+    before = clock.now()
+    path.write_text("")
+    assert before <= clock.now() <= time.perf_counter()
+
+
 @pytest.mark.skipif(not SCHEDULING.exists(), reason="only Linux counts this")
 def test_sleeping_counts_as_work() -> None:
     clock = WorkClock()

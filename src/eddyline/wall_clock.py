@@ -35,26 +35,22 @@ class WorkClock:
         self._file: int | None = None
         with contextlib.suppress(OSError):
             self._file = os.open(scheduling, os.O_RDONLY)
-            try:
-                _waited(self._file)
-            except (OSError, ValueError, IndexError):
-                self.close()
 
     def now(self) -> float:
         """Return the time."""
-        if self._file is None:
-            return time.perf_counter()
-        # The core may be lost between the two readings as well; hence the comparison.
-        self._latest = max(self._latest, time.perf_counter() - _waited(self._file))
-        return self._latest
+        if self._file is not None:
+            try:
+                waited = int(os.pread(self._file, 64, 0).split()[1]) * 1e-9
+            except (OSError, ValueError, IndexError):  # its thread has ended, say
+                self.close()
+            else:
+                # The core may be lost between the two readings too; hence the comparison.
+                self._latest = max(self._latest, time.perf_counter() - waited)
+                return self._latest
+        return time.perf_counter()
 
     def close(self) -> None:
         """Let the counter go; from now on this is the wall clock, which is ahead of it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def _waited(file: int) -> float:
-    """Return the seconds for which the thread has waited for a core so far."""
-    return int(os.pread(file, 64, 0).split()[1]) * 1e-9

@@ -194,6 +194,15 @@ def test_decisions_are_short_at_first_and_after_a_change() -> None:
     assert allotment.tuples == 16
 
 
+def test_short_decisions_are_worth_their_visits() -> None:
+    policy = started(exploration=0.0)
+    for _ in range(200):
+        visit(policy, 0, 1000, 0.1, 1.0)
+        visit(policy, 1, 1000, 0.5, 1.0)
+    policy.start(Routes(2), np.random.default_rng(1), lambda _: 250.0)
+    assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(0, 1000)
+
+
 def test_what_the_first_visit_costs_is_not_learned() -> None:
     policy = started()
     visit(policy, 0, 1, 0.0, 1e6)  # opens a connection, say

@@ -190,6 +190,24 @@ def test_a_cost_that_means_nothing_is_left_out() -> None:
     assert (window.cost_visits, window.cost_tuples, window.cost) == (1.0, 10.0, 30.0)
 
 
+def test_a_module_that_joins_on_either_side_of_one_tuple_for_one() -> None:
+    window = AdaptiveWindow()
+    found = []
+    for number in range(40):  # half and one and a half: one for one on the average
+        found.append(window.add((number + 1) * 100, 100, 50 if number < 20 else 150, 1.0))
+    assert any(change is not None for change in found)
+    assert window.returned / window.tuples == pytest.approx(1.5)
+
+
+def test_visits_that_end_at_the_same_time_are_kept_apart() -> None:
+    window = AdaptiveWindow()
+    for _ in range(20):
+        window.add(1000, 20, 2, 1.0)
+    found = [window.add(1000, 20, 18, 1.0) for _ in range(3)]
+    assert any(change is not None for change in found)
+    assert window.returned / window.tuples == pytest.approx(0.9)
+
+
 def test_memory_grows_with_the_logarithm_of_the_visits() -> None:
     window = AdaptiveWindow()
     fill(window, np.random.default_rng(8), 5000, 0.5, 1.0)

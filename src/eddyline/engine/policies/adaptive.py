@@ -28,12 +28,18 @@ REFRESH = 32
 """Tuples of one look at a module that was not tried for long; enough to tell 10 % from 50 %."""
 
 SHORT = 16
-"""Tuples of a decision at the start of a task and after a change of selectivity.
+"""Tuples of a decision at the start of a task and after a change of selectivity, at least.
 
 From then on a decision may stand for as many as were sent since, so that what
 has become wrong is seen early. Four predicates of 50 microseconds that exchange
 their selectivities half-way take 1.08 times the best orders, without it 1.09; with eight
 of random costs 1.19 and 1.27 (a visit costing 400 microseconds by itself).
+"""
+
+SHORT_OVERHEAD = 0.25
+"""Part of a decision's work that its visit may cost by itself where decisions are short.
+
+A pandas function that does 10,000 rows in a millisecond is not tried on 16.
 """
 
 WORTH_DECIDING = 50.0
@@ -105,7 +111,7 @@ class AdaptivePolicy:
         self._visits = 0  # since the last change
         self._replan_at = 0
         self._look: Look | None = None  # what the last decision was, if a look
-        self.changes: list[Change] = []
+        self.changes: list[Change] = []  # that were noticed for this eddy
         self._learn_anew(Routes(0))
 
     def _learn_anew(self, routes: Routes) -> None:
@@ -128,6 +134,7 @@ class AdaptivePolicy:
         """Take the routes; what was learned for another eddy over the same modules stays."""
         self._overhead = overhead
         self._doubted_at = self._now
+        self.changes = []
         if len(self._sent) != routes.modules:
             self._learn_anew(routes)
             return
@@ -159,7 +166,10 @@ class AdaptivePolicy:
             if self._look is not None:
                 return Allotment(self._look.module, self._look.tuples)
             station.standing = WORTH_DECIDING * self._overhead(outlook.best)
-        return Allotment(station.chosen, min(tuples, max(SHORT, self._now - self._doubted_at)))
+        trusted = self._now - self._doubted_at
+        if trusted < tuples:
+            tuples = min(tuples, max(trusted, self._short(signature, station.chosen)))
+        return Allotment(station.chosen, tuples)
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is on its way, and reserve what it is expected to cost too much."""
@@ -209,6 +219,11 @@ class AdaptivePolicy:
     def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
         """Return the order that the plan now prefers."""
         return self._plan.order(signature)
+
+    def _short(self, signature: Signature, module: int) -> int:
+        """Return the tuples of the shortest decision that is worth its visit."""
+        cost = self._knowledge.estimate(signature, module).cost
+        return max(SHORT, round(self._overhead(module) / (SHORT_OVERHEAD * cost)))
 
     def _doubtful(
         self, signature: Signature, station: Station, outlook: Outlook, tuples: int

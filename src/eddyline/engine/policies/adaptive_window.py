@@ -14,7 +14,7 @@ CONFIDENCE = 1e-4
 """Chance of taking noise for a change at one comparison of an old part with a new one.
 
 There are many in a history: one of a hundred stationary histories of 2,000 visits gives
-a false alarm, with 1e-3 one of twelve; changes are found one visit sooner with 1e-3.
+a false alarm; with 1e-3 it would be one of twelve.
 """
 
 SELECTIVITY_MATTERS = 0.02
@@ -99,10 +99,10 @@ def _empty() -> Bucket:
 def _surprise(tuples: float, rate: float, mean: float) -> float:
     """Return the log-likelihood that a part's own rate has over the common one.
 
-    Bernoulli up to 1; above, where a module joins, Poisson.
+    Bernoulli below 1; above, where a module joins, Poisson.
     """
     evidence = rate * math.log(rate / mean) if rate > 0.0 else 0.0
-    if mean > 1.0 or rate > 1.0:
+    if mean >= 1.0 or rate > 1.0:
         return tuples * (evidence - rate + mean)
     if rate < 1.0:
         evidence += (1.0 - rate) * math.log((1.0 - rate) / (1.0 - mean))
@@ -116,9 +116,9 @@ class AdaptiveWindow:
     buckets of exponentially growing size, compare every older part with the
     newer one, and drop the older part where the two differ by more than chance
     allows. The window is as long as the data allow and no length is set.
-    Selectivity is compared by a Bernstein bound, cost by its logarithm a visit,
-    because the noise of a clock is multiplicative and heavy-tailed. The two
-    are forgotten apart: a hiccup of the machine says nothing about the data.
+    Selectivities are compared by a likelihood ratio, costs by their logarithm a
+    visit, because the noise of a clock is multiplicative and heavy-tailed. The
+    two are forgotten apart: a hiccup of the machine says nothing about the data.
 
     Times and memory: O(log visits) each.
     """
@@ -184,17 +184,10 @@ class AdaptiveWindow:
 
     def forget_before(self, quantity: ChangedQuantity, time: int) -> None:
         """Drop what the visits that ended at ``time`` or before say about one quantity."""
-        for bucket in self._buckets:
-            if bucket.end > time:
-                break
-            if quantity is ChangedQuantity.SELECTIVITY:
-                bucket.tuples = bucket.returned = 0.0
-            else:
-                bucket.cost_visits = bucket.cost_tuples = bucket.cost = 0.0
-                bucket.log_cost = bucket.log_cost_squared = 0.0
-        while self._buckets and not self._buckets[0].tuples and not self._buckets[0].cost_tuples:
-            del self._buckets[0]
-        self._add_up()
+        count = 0
+        while count < len(self._buckets) and self._buckets[count].end <= time:
+            count += 1
+        self._forget_first(count, quantity)
 
     def fade(self, tuples: float) -> None:
         """Let the selectivity rest on no more than so many tuples; what it says stays."""
@@ -205,6 +198,21 @@ class AdaptiveWindow:
         faded.tuples *= part
         faded.returned *= part
         self._buckets = [faded]
+        self._add_up()
+
+    def _forget_first(self, count: int, quantity: ChangedQuantity) -> None:
+        """Drop what the oldest buckets say about one quantity."""
+        buckets = self._buckets
+        for bucket in buckets[:count]:
+            if quantity is ChangedQuantity.SELECTIVITY:
+                bucket.tuples = bucket.returned = 0.0
+            else:
+                bucket.cost_visits = bucket.cost_tuples = bucket.cost = 0.0
+                bucket.log_cost = bucket.log_cost_squared = 0.0
+        empty = 0
+        while empty < count and not buckets[empty].tuples and not buckets[empty].cost_tuples:
+            empty += 1
+        del buckets[:empty]
         self._add_up()
 
     def _compress(self) -> None:
@@ -267,7 +275,7 @@ class AdaptiveWindow:
         quantity, boundary = best
         before = self._older_mean(quantity, boundary)
         when = buckets[boundary - 1].end
-        self.forget_before(quantity, when)
+        self._forget_first(boundary, quantity)
         return Found(quantity, when, before, self._mean(quantity))
 
     def _cost_noise(
