@@ -192,9 +192,10 @@ def test_a_cost_that_means_nothing_is_left_out() -> None:
 
 def test_a_module_that_joins_on_either_side_of_one_tuple_for_one() -> None:
     window = AdaptiveWindow()
-    found = []
-    for number in range(40):  # half and one and a half: one for one on the average
-        found.append(window.add((number + 1) * 100, 100, 50 if number < 20 else 150, 1.0))
+    # Half and one and a half: one for one on the average.
+    found = [
+        window.add((number + 1) * 100, 100, 50 if number < 20 else 150, 1.0) for number in range(40)
+    ]
     assert any(change is not None for change in found)
     assert window.returned / window.tuples == pytest.approx(1.5)
 
