@@ -40,7 +40,7 @@ class LastVisits(AdaptiveWindow):
     __slots__ = ()
 
     def _look(self, points: int) -> Found | None:  # noqa: ARG002 - never looks
-        while self._sum.visits > 200 and len(self._buckets) > 1:  # noqa: PLR2004 - the window
+        while self.whole.visits > 200 and len(self._buckets) > 1:  # noqa: PLR2004 - the window
             del self._buckets[0]
             self._add_up()
         return None

@@ -64,12 +64,12 @@ def test_the_sums_are_those_of_the_visits_that_are_kept(
             selectivities = [visit for visit in selectivities if visit[0] > found.when]
         elif found is not None:
             costs = [visit for visit in costs if visit[0] > found.when]
-        assert window.tuples == sum(visit[1] for visit in selectivities)
-        assert window.returned == sum(visit[2] for visit in selectivities)
-        assert window.cost_visits == len(costs)
-        assert window.cost_tuples == sum(visit[1] for visit in costs)
+        assert window.whole.tuples == sum(visit[1] for visit in selectivities)
+        assert window.whole.returned == sum(visit[2] for visit in selectivities)
+        assert window.whole.cost_visits == len(costs)
+        assert window.whole.cost_tuples == sum(visit[1] for visit in costs)
         # A sum of floats in another order, of up to 200,000.
-        assert window.cost == pytest.approx(sum(visit[2] for visit in costs), abs=1e-6)
+        assert window.whole.cost == pytest.approx(sum(visit[2] for visit in costs), abs=1e-6)
 
 
 @given(
@@ -95,10 +95,10 @@ def test_nothing_that_happens_to_a_record_breaks_it(
             tuples, share, cost = event
             now += tuples
             window.add(now, tuples, round(tuples * share), cost)
-        assert window.tuples >= 0.0
-        assert window.cost_visits >= 0.0
-        assert window.returned >= 0.0
-        assert window.cost_noise >= 0.0
+        assert window.whole.tuples >= 0.0
+        assert window.whole.cost_visits >= 0.0
+        assert window.whole.returned >= 0.0
+        assert window.whole.cost_noise() >= 0.0
 
 
 @pytest.mark.parametrize("selectivity", [0.0, 0.02, 0.5, 1.0])
@@ -121,7 +121,7 @@ def test_a_change_of_selectivity_is_found(before: float, after: float) -> None:
     assert found
     assert {change.quantity for change in found} == {ChangedQuantity.SELECTIVITY}
     assert 490 * 30 <= found[-1].when <= 540 * 30
-    assert window.returned / window.tuples == pytest.approx(after, abs=0.05)
+    assert window.whole.returned / window.whole.tuples == pytest.approx(after, abs=0.05)
 
 
 @pytest.mark.parametrize("factor", [0.1, 0.6, 1.6, 10.0])
@@ -132,8 +132,8 @@ def test_a_change_of_cost_is_found_under_a_noisy_clock(factor: float) -> None:
     found = fill(window, generator, 300, 0.5, factor, start=500, noise=0.3)
     assert found
     assert {change.quantity for change in found} == {ChangedQuantity.COST}
-    assert window.cost / window.cost_tuples == pytest.approx(factor, rel=0.15)
-    assert window.tuples == 800 * 30  # the selectivity is not forgotten with it
+    assert window.whole.cost / window.whole.cost_tuples == pytest.approx(factor, rel=0.15)
+    assert window.whole.tuples == 800 * 30  # the selectivity is not forgotten with it
 
 
 def test_a_cost_that_changes_by_little_does_not_matter() -> None:
@@ -160,7 +160,7 @@ def test_a_change_tells_what_held_before_and_after() -> None:
     found = fill(window, generator, 50, 0.9, 2.0, start=500)
     assert found[0].before == pytest.approx(0.1, abs=0.03)
     assert found[0].after > 0.5
-    assert window.cost_visits == 550
+    assert window.whole.cost_visits == 550
 
 
 def test_a_cost_takes_several_witnesses() -> None:
@@ -186,8 +186,12 @@ def test_a_cost_that_means_nothing_is_left_out() -> None:
     window = AdaptiveWindow()
     assert window.add(10, 10, 4, None) is None
     assert window.add(20, 10, 4, 30.0) is None
-    assert (window.tuples, window.returned) == (20.0, 8.0)
-    assert (window.cost_visits, window.cost_tuples, window.cost) == (1.0, 10.0, 30.0)
+    assert (window.whole.tuples, window.whole.returned) == (20.0, 8.0)
+    assert (window.whole.cost_visits, window.whole.cost_tuples, window.whole.cost) == (
+        1.0,
+        10.0,
+        30.0,
+    )
 
 
 def test_a_module_that_joins_on_either_side_of_one_tuple_for_one() -> None:
@@ -197,7 +201,7 @@ def test_a_module_that_joins_on_either_side_of_one_tuple_for_one() -> None:
         window.add((number + 1) * 100, 100, 50 if number < 20 else 150, 1.0) for number in range(40)
     ]
     assert any(change is not None for change in found)
-    assert window.returned / window.tuples == pytest.approx(1.5)
+    assert window.whole.returned / window.whole.tuples == pytest.approx(1.5)
 
 
 def test_visits_that_end_at_the_same_time_are_kept_apart() -> None:
@@ -206,14 +210,14 @@ def test_visits_that_end_at_the_same_time_are_kept_apart() -> None:
         window.add(1000, 20, 2, 1.0)
     found = [window.add(1000, 20, 18, 1.0) for _ in range(3)]
     assert any(change is not None for change in found)
-    assert window.returned / window.tuples == pytest.approx(0.9)
+    assert window.whole.returned / window.whole.tuples == pytest.approx(0.9)
 
 
 def test_memory_grows_with_the_logarithm_of_the_visits() -> None:
     window = AdaptiveWindow()
     fill(window, np.random.default_rng(8), 5000, 0.5, 1.0)
     levels = 1 + int(np.log2(5000))
-    assert window.cost_visits == 5000
+    assert window.whole.cost_visits == 5000
     assert len(window._buckets) <= (BUCKETS_A_LEVEL + 1) * levels
 
 
@@ -222,26 +226,37 @@ def test_forget_before_drops_only_what_is_older() -> None:
     for now in (10, 20, 30):
         window.add(now, 10, 5, 1.0)
     window.forget_before(ChangedQuantity.SELECTIVITY, 20)
-    assert (window.tuples, window.returned) == (10.0, 5.0)
-    assert (window.cost_visits, window.cost_tuples, window.cost) == (3.0, 30.0, 3.0)
+    assert (window.whole.tuples, window.whole.returned) == (10.0, 5.0)
+    assert (window.whole.cost_visits, window.whole.cost_tuples, window.whole.cost) == (
+        3.0,
+        30.0,
+        3.0,
+    )
     window.forget_before(ChangedQuantity.COST, 10)
-    assert (window.cost_visits, window.cost_tuples, window.cost) == (2.0, 20.0, 2.0)
+    assert (window.whole.cost_visits, window.whole.cost_tuples, window.whole.cost) == (
+        2.0,
+        20.0,
+        2.0,
+    )
     window.forget_before(ChangedQuantity.COST, 30)
     window.forget_before(ChangedQuantity.SELECTIVITY, 30)
-    assert (window.tuples, window.cost_visits, window.cost) == (0.0, 0.0, 0.0)
+    assert (window.whole.tuples, window.whole.cost_visits, window.whole.cost) == (0.0, 0.0, 0.0)
 
 
 def test_a_faded_record_says_the_same_with_less_weight() -> None:
     generator = np.random.default_rng(9)
     window = AdaptiveWindow()
     fill(window, generator, 300, 0.2, 3.0)
-    selectivity, cost = window.returned / window.tuples, window.cost / window.cost_tuples
+    selectivity, cost = (
+        window.whole.returned / window.whole.tuples,
+        window.whole.cost / window.whole.cost_tuples,
+    )
     window.fade(30.0)
-    assert window.tuples == pytest.approx(30.0)
-    assert window.returned / window.tuples == pytest.approx(selectivity)
-    assert window.cost_visits == 300, "only the selectivity fades"
-    assert window.cost / window.cost_tuples == pytest.approx(cost)
+    assert window.whole.tuples == pytest.approx(30.0)
+    assert window.whole.returned / window.whole.tuples == pytest.approx(selectivity)
+    assert window.whole.cost_visits == 300, "only the selectivity fades"
+    assert window.whole.cost / window.whole.cost_tuples == pytest.approx(cost)
     window.fade(100.0)
-    assert window.tuples == pytest.approx(30.0), "fading adds nothing"
+    assert window.whole.tuples == pytest.approx(30.0), "fading adds nothing"
     fill(window, generator, 100, 0.6, 3.0, start=300)
-    assert window.returned / window.tuples == pytest.approx(0.6, abs=0.03)
+    assert window.whole.returned / window.whole.tuples == pytest.approx(0.6, abs=0.03)

@@ -6,7 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eddyline.engine.policies.adaptive_window import AdaptiveWindow, ChangedQuantity, Found
+from eddyline.engine.policies.adaptive_window import (
+    AdaptiveWindow,
+    Bucket,
+    ChangedQuantity,
+    Found,
+)
 from eddyline.engine.signature import Signature
 
 BORROWED = 32.0
@@ -105,10 +110,10 @@ class Knowledge:
         station = self.stations.get(signature)
         cell = station.cells.get(module) if station is not None else None
         if cell is not None:
-            window = cell.window
-            tuples = window.tuples
-            selectivity = (window.returned + BORROWED * selectivity) / (tuples + BORROWED)
-            cost = (window.cost + BORROWED * cost) / (window.cost_tuples + BORROWED)
+            whole = cell.window.whole
+            tuples = whole.tuples
+            selectivity = (whole.returned + BORROWED * selectivity) / (tuples + BORROWED)
+            cost = (whole.cost + BORROWED * cost) / (whole.cost_tuples + BORROWED)
         variance = selectivity * max(1.0 - selectivity, 0.0) or selectivity
         # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
         doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
@@ -118,30 +123,23 @@ class Knowledge:
 
     def pool(self) -> None:
         """Add each module's records up over all signatures."""
-        sums = [[0.0] * 6 for _ in self._pooled]
+        sums = [Bucket() for _ in self._pooled]
+        noises = [0.0] * len(sums)
         for station in self.stations.values():
             for module, cell in station.cells.items():
-                window, total = cell.window, sums[module]
-                total[0] += window.tuples
-                total[1] += window.returned
-                total[2] += window.cost_tuples
-                total[3] += window.cost
-                total[4] += window.cost_visits
-                total[5] += window.cost_noise
-        known = sum(total[2] for total in sums)
-        typical = sum(total[3] for total in sums) / known if known else 1.0
+                whole = cell.window.whole
+                sums[module].absorb(whole)
+                noises[module] += whole.cost_noise()
+        known = sum(whole.cost_tuples for whole in sums)
+        typical = sum(whole.cost for whole in sums) / known if known else 1.0
         self._pooled = []
-        for tuples, returned, timed, total_cost, visits, noise in sums:
-            cost = max(total_cost / timed if timed else typical, CHEAPEST)
-            doubt = math.sqrt(noise + FIRST_DOUBT * FIRST_DOUBT) / max(visits, 1.0)
-            self._pooled.append(
-                Estimate(
-                    cost,
-                    (returned + 0.5) / (tuples + 1.0),
-                    cost * math.exp(-OPTIMISM * doubt),
-                    0.0,
-                )
-            )
+        for whole, noise in zip(sums, noises, strict=True):
+            mean = whole.cost / whole.cost_tuples if whole.cost_tuples else typical
+            cost = max(mean, CHEAPEST)
+            doubt = math.sqrt(noise + FIRST_DOUBT * FIRST_DOUBT) / max(whole.cost_visits, 1.0)
+            selectivity = (whole.returned + 0.5) / (whole.tuples + 1.0)
+            lowest_cost = cost * math.exp(-OPTIMISM * doubt)
+            self._pooled.append(Estimate(cost, selectivity, lowest_cost, 0.0))
 
     def forget(self, signature: Signature, module: int, found: Found) -> None:
         """Drop what other signatures know of a module from before it changed.

@@ -69,15 +69,15 @@ class Bucket:
     from each other, so each has its own count of tuples.
     """
 
-    end: int  # when the last of them ended, in the policy's own count of tuples
-    visits: float
-    tuples: float
-    returned: float
-    cost_visits: float
-    cost_tuples: float
-    cost: float
-    log_cost: float  # sums over visits of log(cost a tuple) and of its square
-    log_cost_squared: float
+    end: int = 0  # when the last of them ended, in the policy's own count of tuples
+    visits: float = 0.0
+    tuples: float = 0.0  # that the selectivity rests on
+    returned: float = 0.0  # how many of them came back
+    cost_visits: float = 0.0  # that the cost rests on
+    cost_tuples: float = 0.0  # likewise
+    cost: float = 0.0  # of these tuples together, in the clock's unit
+    log_cost: float = 0.0  # sums over visits of log(cost a tuple) and of its square
+    log_cost_squared: float = 0.0
 
     def absorb(self, later: Bucket) -> None:
         """Add the visits of the bucket that follows."""
@@ -91,9 +91,12 @@ class Bucket:
         self.log_cost += later.log_cost
         self.log_cost_squared += later.log_cost_squared
 
-
-def _empty() -> Bucket:
-    return Bucket(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    def cost_noise(self) -> float:
+        """Return the sum over visits of the squared deviation of the logarithm of the cost."""
+        if self.cost_visits <= 1.0:
+            return 0.0
+        squared_mean = self.log_cost * self.log_cost / self.cost_visits
+        return max(self.log_cost_squared - squared_mean, 0.0)
 
 
 def _surprise(tuples: float, rate: float, mean: float) -> float:
@@ -123,57 +126,23 @@ class AdaptiveWindow:
     Times and memory: O(log visits) each.
     """
 
-    __slots__ = ("_buckets", "_since_scan", "_sum")
+    __slots__ = ("_buckets", "_since_scan", "whole")
 
     def __init__(self) -> None:
         """Start empty."""
+        self.whole = Bucket()  # all that is remembered, added up
         self._buckets: list[Bucket] = []
-        self._sum = _empty()
         self._since_scan = 0
-
-    @property
-    def tuples(self) -> float:
-        """Tuples that the selectivity rests on."""
-        return self._sum.tuples
-
-    @property
-    def returned(self) -> float:
-        """How many of them came back."""
-        return self._sum.returned
-
-    @property
-    def cost_tuples(self) -> float:
-        """Tuples that the cost rests on."""
-        return self._sum.cost_tuples
-
-    @property
-    def cost(self) -> float:
-        """What they cost together, in the clock's unit."""
-        return self._sum.cost
-
-    @property
-    def cost_visits(self) -> float:
-        """Visits that the cost rests on."""
-        return self._sum.cost_visits
-
-    @property
-    def cost_noise(self) -> float:
-        """Sum over these visits of the squared deviation of the logarithm of the cost."""
-        whole = self._sum
-        if whole.cost_visits <= 1.0:
-            return 0.0
-        squared_mean = whole.log_cost * whole.log_cost / whole.cost_visits
-        return max(whole.log_cost_squared - squared_mean, 0.0)
 
     def add(self, now: int, tuples: int, returned: int, cost: float | None) -> Found | None:
         """Add a visit, None for a cost that means nothing; return the change that it reveals."""
         if cost is None:
-            visit = Bucket(now, 1.0, tuples, returned, 0.0, 0.0, 0.0, 0.0, 0.0)
+            visit = Bucket(now, 1.0, tuples, returned)
         else:
             log_cost = math.log(max(cost / tuples, 1e-12))
             squared = log_cost * log_cost
             visit = Bucket(now, 1.0, tuples, returned, 1.0, tuples, cost, log_cost, squared)
-        self._sum.absorb(visit)
+        self.whole.absorb(visit)
         self._buckets.append(visit)
         self._compress()
         self._since_scan += 1
@@ -191,10 +160,10 @@ class AdaptiveWindow:
 
     def fade(self, tuples: float) -> None:
         """Let the selectivity rest on no more than so many tuples; what it says stays."""
-        if self._sum.tuples <= tuples:
+        if self.whole.tuples <= tuples:
             return
-        part = tuples / self._sum.tuples
-        faded = self._sum
+        part = tuples / self.whole.tuples
+        faded = self.whole
         faded.tuples *= part
         faded.returned *= part
         self._buckets = [faded]
@@ -231,7 +200,7 @@ class AdaptiveWindow:
 
     def _look(self, points: int) -> Found | None:
         """Look at the newest ``points`` boundaries of buckets; drop what is before a change."""
-        buckets, whole = self._buckets, self._sum
+        buckets, whole = self._buckets, self.whole
         doubt = math.log(2.0 * math.log(whole.visits + math.e) / CONFIDENCE)
         mean = whole.returned / whole.tuples
         variance = max(mean * (1.0 - mean), 0.0) if mean <= 1.0 else mean
@@ -284,7 +253,7 @@ class AdaptiveWindow:
         """Return how far the mean logarithms of the cost of two parts lie apart by chance."""
         # Each part has its own spread: one visit of four that took ten times as long
         # makes the four differ among themselves, not from what was before.
-        whole = self._sum
+        whole = self.whole
         older = whole.cost_visits - visits
         older_log_cost = whole.log_cost - log_cost
         older_squared = whole.log_cost_squared - log_cost_squared
@@ -295,7 +264,7 @@ class AdaptiveWindow:
         return math.sqrt(2.0 * doubt * (variance / visits + older_variance / older))
 
     def _mean(self, quantity: ChangedQuantity) -> float:
-        whole = self._sum
+        whole = self.whole
         if quantity is ChangedQuantity.SELECTIVITY:
             return whole.returned / whole.tuples
         return whole.cost / whole.cost_tuples
@@ -308,6 +277,6 @@ class AdaptiveWindow:
 
     def _add_up(self) -> None:
         """Add the buckets up again: a difference of sums would leave rounding behind."""
-        self._sum = _empty()
+        self.whole = Bucket()
         for bucket in self._buckets:
-            self._sum.absorb(bucket)
+            self.whole.absorb(bucket)
