@@ -203,6 +203,37 @@ def test_short_decisions_are_worth_their_visits() -> None:
     assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(0, 1000)
 
 
+def test_a_decision_does_not_stand_after_a_change() -> None:
+    policy = started(exploration=0.0)
+    policy.start(Routes(2), np.random.default_rng(1), lambda _: 1e3)  # it would for long
+    for _ in range(200):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    chosen = policy.route(ENTERING, (0, 1), (0, 1), 20)
+    assert chosen is not None
+    assert chosen.module == 0
+    while not policy.changes:
+        visit(policy, 0, 20, 1.0, 1.0)
+    chosen = policy.route(ENTERING, (0, 1), (0, 1), 20)
+    assert chosen is not None
+    assert chosen.module == 1
+
+
+def test_a_cost_seen_once_is_in_doubt() -> None:
+    policy = started()
+    policy._stale_share = 0.0
+    for module in (0, 1):
+        visit(policy, module, 1, 1.0, 1.0)
+        visit(policy, module, 8, 0.0 if module else 0.5, 15.0 if module else 1.0)
+    truth = ((0.5, 1.0), (0.0, 1.0))  # the cost of 15 was an accident
+    for _ in range(400):
+        allotment = policy.route(ENTERING, (0, 1), (0, 1), 40)
+        assert allotment is not None
+        module, tuples = allotment
+        visit(policy, module, tuples, *truth[module])
+    assert policy._knowledge.station(ENTERING).cells[1].sent > 9  # the first two visits
+
+
 def test_what_the_first_visit_costs_is_not_learned() -> None:
     policy = started()
     visit(policy, 0, 1, 0.0, 1e6)  # opens a connection, say

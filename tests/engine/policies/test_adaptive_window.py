@@ -204,6 +204,13 @@ def test_a_module_that_joins_on_either_side_of_one_tuple_for_one() -> None:
     assert window.whole.returned / window.whole.tuples == pytest.approx(1.5)
 
 
+def test_two_visits_that_come_to_one_for_one_are_no_fault() -> None:
+    window = AdaptiveWindow()
+    window.add(100, 100, 50, 1.0)
+    window.add(200, 100, 150, 1.0)
+    assert window.whole.tuples in (100.0, 200.0)
+
+
 def test_visits_that_end_at_the_same_time_are_kept_apart() -> None:
     window = AdaptiveWindow()
     for _ in range(20):
