@@ -18,6 +18,10 @@ instead of gathering it; new input always is one.
 """
 
 
+Marks: TypeAlias = "int | npt.NDArray[np.int64] | None"
+"""One number for all tuples of a batch, or one a tuple; None stands for no limit."""
+
+
 @dataclass(slots=True, eq=False)  # not frozen: that makes 0.3 microseconds of making one 1.0
 class TupleBatch:
     """Tuples of one signature, as row numbers into the row store of each relation.
@@ -25,14 +29,19 @@ class TupleBatch:
     This is the array of pointers of Deshpande (2004, Section 2.2), turned into
     columns: ``rows[r]`` has one entry a tuple, the number of its component in
     relation ``r``; None where the signature does not span ``r``. Values stay in
-    the stores until a module needs them. ``timestamps`` (int64, one a tuple) and
-    ``lineage`` (one bit mask a tuple) are None where no module needs them; none does yet.
+    the stores until a module needs them.
+
+    ``timestamps`` say when the last component of a tuple was built into its SteM, None
+    where one was not: that is the timestamp infinity. ``last_match`` is the number of the
+    first row of the probe completion table that a prior prober has not seen (TimeStamp
+    and LastMatchTimeStamp of Raman, Deshpande and Hellerstein, 2003, Section 3.5, as
+    row numbers).
     """
 
     signature: Signature
     rows: tuple[Rows | None, ...]
-    timestamps: npt.NDArray[np.int64] | None = None
-    lineage: npt.NDArray[np.uint64] | None = None
+    timestamps: Marks = None
+    last_match: Marks = None
 
     def __len__(self) -> int:
         """Return the number of tuples."""
@@ -47,31 +56,48 @@ class TupleBatch:
 
     def keep(self, mask: npt.NDArray[np.bool_], signature: Signature) -> TupleBatch:
         """Return the tuples where ``mask`` is set, under another signature."""
-        positions = np.flatnonzero(mask)
+        return self.at(np.flatnonzero(mask), signature)
+
+    def at(self, positions: npt.NDArray[np.int64], signature: Signature) -> TupleBatch:
+        """Return the tuples at ``positions``, which ascend and do not repeat."""
         return TupleBatch(
             signature,
-            tuple(None if rows is None else pick(rows, positions) for rows in self.rows),
-            None if self.timestamps is None else self.timestamps[positions],
-            None if self.lineage is None else self.lineage[positions],
+            tuple([None if rows is None else pick(rows, positions) for rows in self.rows]),
+            _marks(self.timestamps, positions),
+            _marks(self.last_match, positions),
         )
 
     def under(self, signature: Signature) -> TupleBatch:
         """Return the same tuples under another signature."""
-        return TupleBatch(signature, self.rows, self.timestamps, self.lineage)
+        return TupleBatch(signature, self.rows, self.timestamps, self.last_match)
 
     def _part(self, part: slice) -> TupleBatch:
         return TupleBatch(
             self.signature,
             tuple([None if rows is None else rows[part] for rows in self.rows]),
-            None if self.timestamps is None else self.timestamps[part],
-            None if self.lineage is None else self.lineage[part],
+            _marks(self.timestamps, part),
+            _marks(self.last_match, part),
         )
 
 
+def _marks(marks: Marks, part: slice | npt.NDArray[np.int64]) -> Marks:
+    return marks[part] if isinstance(marks, np.ndarray) else marks
+
+
 def pick(rows: Rows, positions: npt.NDArray[np.int64]) -> Rows:
-    """Return the row numbers at ``positions``; the same object where that is all of them."""
+    """Return the row numbers at ``positions``, which ascend and do not repeat.
+
+    The same object where that is all of them.
+    """
     if len(positions) == len(rows):
         return rows
+    if isinstance(rows, range):
+        return positions + rows.start if rows.start else positions
+    return rows[positions]
+
+
+def spread(rows: Rows, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the row numbers at ``positions``, any number of times each."""
     if isinstance(rows, range):
         return positions + rows.start if rows.start else positions
     return rows[positions]
@@ -95,12 +121,27 @@ def concatenate(batches: list[TupleBatch]) -> TupleBatch:
             None if rows is None else _joined([batch.rows[r] for batch in batches])
             for r, rows in enumerate(first.rows)
         ),
-        None
-        if first.timestamps is None
-        else np.concatenate([b.timestamps for b in batches if b.timestamps is not None]),
-        None
-        if first.lineage is None
-        else np.concatenate([b.lineage for b in batches if b.lineage is not None]),
+        _joined_marks(batches, [batch.timestamps for batch in batches]),
+        _joined_marks(batches, [batch.last_match for batch in batches]),
+    )
+
+
+def _joined_marks(batches: list[TupleBatch], marks: list[Marks]) -> Marks:
+    """Return the marks of batches one behind the other.
+
+    Batches of one signature all have a mark or all have none: whether a component is
+    built and whether a tuple is a prior prober is part of the signature.
+    """
+    first = marks[0]
+    if not isinstance(first, np.ndarray) and all(
+        not isinstance(mark, np.ndarray) and mark == first for mark in marks
+    ):
+        return first
+    return np.concatenate(
+        [
+            mark if isinstance(mark, np.ndarray) else np.full(len(batch), mark, np.int64)
+            for batch, mark in zip(batches, marks, strict=True)
+        ]
     )
 
 

@@ -15,7 +15,7 @@ from eddyline.engine.modules.module import Module
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.signature import Signature
+from eddyline.engine.signature import ENTERING, Signature
 from eddyline.engine.statistics import EddyStatistics, StatisticsTable
 
 ROUTING_COST_PRIOR = 15e-6
@@ -77,7 +77,7 @@ class Waiting:
         self.batches = [batch]
         self.tuples = tuples
         self.enough = enough
-        self.depth = batch.signature.done.bit_count()
+        self.depth = batch.signature.depth
 
     def add(self, batch: TupleBatch, tuples: int) -> None:
         """Put another batch behind."""
@@ -213,7 +213,7 @@ class Eddy:
             module, allotted = allotment
             costs = self._costs.models[module]
             quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._costs.routing_cost)
-            if not ready or waiting.tuples >= quantum or not signature.done:
+            if not ready or waiting.tuples >= quantum or signature.depth == ENTERING.depth:
                 usual = min(quantum, waiting.tuples)
                 self._enough[signature] = quantum
                 return signature, Allotment(module, min(quantum, allotted)), usual

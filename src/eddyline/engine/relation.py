@@ -14,8 +14,8 @@ from eddyline.engine.batch import Rows, pick
 from eddyline.engine.clock import Clock
 from eddyline.engine.evaluation import evaluate
 from eddyline.engine.storage.call_memo import CallMemo
-from eddyline.engine.storage.row_store import RowStore
-from eddyline.engine.vector import Function, Vector
+from eddyline.engine.storage.indexed_store import IndexedStore
+from eddyline.engine.vector import Function, Scope, Vector
 from eddyline.query.expressions import Call, Expression
 
 
@@ -44,28 +44,51 @@ class Relation:
         functions: Sequence[Function],
         uses: Iterable[Expression],
         clock: Clock,
+        store: IndexedStore | None = None,
     ) -> None:
-        """Make an empty relation; ``uses`` are all expressions that it will be asked for."""
+        """Make an empty relation; ``uses`` are all expressions that it will be asked for.
+
+        ``store``: that of another relation, whose rows this one has too.
+        """
         self._functions = tuple(functions)
         self._clock = clock
-        self._store = RowStore()
+        self._store = IndexedStore() if store is None else store
         occurrences: Counter[Call] = Counter()
         for expression in uses:
             occurrences.update(node for node in expression.walk() if isinstance(node, Call))
         self.calls = tuple(occurrences)
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
-        self._memos: dict[Call, CallMemo] = {}
+        self._memos = {call: CallMemo() for call in self._remembered}
         self._made: dict[Call, int] = dict.fromkeys(self.calls, 0)
         self._seconds: dict[Call, float] = dict.fromkeys(self.calls, 0.0)
         self._rows_seen = 0
 
+    @property
+    def store(self) -> IndexedStore:
+        """The rows, with what is derived from them."""
+        return self._store
+
     def load(self, columns: Sequence[pa.Array], rows: int) -> range:
         """Replace the rows by new ones and return their numbers."""
-        self._store.evict_before(self._rows_seen)
-        self._memos = {call: CallMemo(rows) for call in self._remembered}
-        self._rows_seen += rows
+        self.evict()
+        return self.append(columns, rows)
+
+    def append(self, columns: Sequence[pa.Array], rows: int) -> range:
+        """Add rows to those that are here and return their numbers."""
+        self.follow(rows)
         return self._store.append(columns, rows)
+
+    def follow(self, rows: int) -> None:
+        """Take note that another relation has added rows to the store that both share."""
+        for memo in self._memos.values():
+            memo.grow(rows)
+        self._rows_seen += rows
+
+    def evict(self) -> None:
+        """Forget all rows and what was computed for them."""
+        self._store.evict_before(self._rows_seen)
+        self._memos = {call: CallMemo() for call in self._remembered}
 
     def scope(self, rows: Rows) -> RowScope:
         """Return the place where expressions find the values of these rows."""
@@ -103,14 +126,15 @@ class Relation:
         """Return a call's results for the rows of a scope; each row is computed at most once."""
         memo = self._memos.get(call)
         if memo is None:
-            return self._compute(call, scope)
+            return self.compute(call, scope)
 
         def compute(positions: npt.NDArray[np.int64] | None) -> Vector:
-            return self._compute(call, scope if positions is None else scope.narrow(positions))
+            return self.compute(call, scope if positions is None else scope.narrow(positions))
 
         return memo.get(self._store.offsets(scope.rows), compute)
 
-    def _compute(self, call: Call, scope: RowScope) -> Vector:
+    def compute(self, call: Call, scope: Scope) -> Vector:
+        """Make a call for all rows of a scope, whatever is remembered."""
         arguments = [evaluate(argument, scope) for argument in call.arguments]
         failed: dict[int, Exception] = {}
         for argument in arguments:

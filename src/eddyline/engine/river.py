@@ -151,7 +151,9 @@ class River:
         try:
             following = lane.following[module]
         except KeyError:
-            following = lane.following[module] = self._lane(lane.signature.after(module))
+            following = lane.following[module] = self._lane(
+                self._routes.after(lane.signature, module)
+            )
         if following is None:
             self._inside -= 1
             self.finished.append(tuple_)

@@ -20,6 +20,9 @@ class Routes:
     of possible signatures does not matter, only of those that occur.
     """
 
+    joins = False
+    """Whether some modules add components to tuples."""
+
     def __init__(self, modules: int, precedence: Mapping[int, int] | None = None) -> None:
         """Give the number of modules and, per module, the mask of those that must come before."""
         self._modules = modules
@@ -30,6 +33,14 @@ class Routes:
     def modules(self) -> int:
         """The number of modules."""
         return self._modules
+
+    def after(self, signature: Signature, module: int) -> Signature:
+        """Return the signature that tuples get from a module."""
+        return signature.after(module)
+
+    def remaining(self, signature: Signature) -> tuple[int, ...]:
+        """Return the modules that the tuple has yet to visit, candidates or not."""
+        return tuple(m for m in range(self._modules) if not signature.done >> m & 1)
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""

@@ -15,7 +15,8 @@ class Signature(NamedTuple):
     stored: :mod:`eddyline.engine.routes` derives them.
 
     ``built`` and ``probed`` are for joins by SteMs (Raman, Deshpande and Hellerstein,
-    2003); no module sets them yet.
+    2003): ``built`` says which components are rows of a SteM, and not only of the input
+    that they came in by; ``probed`` marks a prior prober by its probe completion table.
 
     Every field is a set of small numbers as a bit mask. A named tuple, because
     signatures are keys: its hash takes 0.1 microseconds, a dataclass's 0.6.
@@ -23,8 +24,8 @@ class Signature(NamedTuple):
 
     spanned: int = 1  # relations that the tuple has a component of
     built: int = 0  # of these, the relations whose component is built into its SteM
-    done: int = 0  # modules that have handled the tuple
-    probed: int = 0  # relations whose SteM the tuple must not probe again (probe completion)
+    done: int = 0  # selections that have handled the tuple
+    probed: int = 0  # the probe completion table of a prior prober
 
     def after(self, module: int) -> Signature:
         """Return the signature of tuples that ``module`` has handled."""
@@ -32,8 +33,8 @@ class Signature(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many modules have handled the tuple."""
-        return self.done.bit_count()
+        """How far the tuple has come: selections passed, relations spanned, components built."""
+        return self.done.bit_count() + self.spanned.bit_count() + self.built.bit_count()
 
 
 ENTERING = Signature()

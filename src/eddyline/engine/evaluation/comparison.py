@@ -47,6 +47,8 @@ def comparison(operator: ComparisonOperator, left: Program, right: Program) -> R
 
 def equality(operand_type: pa.DataType) -> _Kernel:
     """Return the kernel of ``=`` over two arrays of a type."""
+    if pa.types.is_struct(operand_type):
+        return _equal_structs
     return _equal if is_floating(operand_type) else pc.equal
 
 
@@ -68,6 +70,8 @@ def _null_safe_equality(left: Program, right: Program) -> Run:
 
 def _kernel(operator: ComparisonOperator, left: Program, right: Program) -> _Kernel:
     """Choose the kernel, for floating point by what is known of a constant operand."""
+    if pa.types.is_struct(left.type):
+        return _equal_structs
     if not is_floating(left.type):
         return _ARROW_KERNELS[operator]
     if _is_number(right.constant):
@@ -97,6 +101,19 @@ def _against_number(operator: ComparisonOperator) -> _Kernel:
 
 def _equal(left: Operand, right: Operand) -> pa.Array:
     return pc.or_(pc.equal(left, right), pc.and_(pc.is_nan(left), pc.is_nan(right)))
+
+
+def _equal_structs(left: Operand, right: Operand) -> pa.Array:
+    """Compare field by field; inside a struct two NULLs are equal, as Spark orders structs."""
+    result: pa.Array | None = None
+    for index, field in enumerate(left.type):
+        one, other = pc.struct_field(left, index), pc.struct_field(right, index)
+        both = pc.and_(pc.is_null(one), pc.is_null(other))
+        same = pc.coalesce(equality(field.type)(one, other), both)
+        result = same if result is None else pc.and_(result, same)
+    # With Kleene's AND a FALSE would hide that a whole struct is NULL.
+    valid = pc.and_(pc.is_valid(left), pc.is_valid(right))
+    return pc.if_else(valid, result, pa.scalar(None, pa.bool_()))
 
 
 def _less(left: Operand, right: Operand) -> pa.Array:

@@ -37,3 +37,10 @@ def is_comparable(a_type: pa.DataType) -> bool:
         or pa.types.is_large_binary(a_type)
         or (pa.types.is_timestamp(a_type) and a_type.unit == "us")
     )
+
+
+def has_equality(a_type: pa.DataType) -> bool:
+    """Return whether values of a type are tested for equality exactly as Spark does it."""
+    if pa.types.is_struct(a_type):
+        return a_type.num_fields > 0 and all(has_equality(field.type) for field in a_type)
+    return is_comparable(a_type)

@@ -9,7 +9,12 @@ import pyarrow as pa
 
 from eddyline.engine.evaluation.arithmetic import arithmetic_fault
 from eddyline.engine.evaluation.casts import cast_fault
-from eddyline.engine.evaluation.families import is_comparable, is_floating, is_text
+from eddyline.engine.evaluation.families import (
+    has_equality,
+    is_comparable,
+    is_floating,
+    is_text,
+)
 from eddyline.engine.evaluation.strings import pattern_fault
 from eddyline.query.expressions import (
     And,
@@ -20,6 +25,7 @@ from eddyline.query.expressions import (
     Cast,
     Coalesce,
     Comparison,
+    ComparisonOperator,
     Expression,
     In,
     IsNaN,
@@ -84,13 +90,15 @@ def _logic_fault(node: And | Or | Not, types: Types) -> str | None:
     return None if set(types) == {_BOOLEAN} else f"{type(node).__name__} of what is not boolean"
 
 
-def _comparison_fault(_: Comparison | In, types: Types) -> str | None:
+def _comparison_fault(node: Comparison | In, types: Types) -> str | None:
     if len(types) == 1:
         return "IN without options"  # its value for NULL depends on a legacy setting
     other = next((option for option in types if option != types[0]), None)
     if other is not None:
         return f"comparison of {types[0]} with {other}"
-    return None if is_comparable(types[0]) else f"comparison of {types[0]}"
+    equality = isinstance(node, Comparison) and node.operator is ComparisonOperator.EQUAL
+    exact = has_equality(types[0]) if equality else is_comparable(types[0])
+    return None if exact else f"comparison of {types[0]}"
 
 
 def _nan_fault(_: IsNaN, types: Types) -> str | None:

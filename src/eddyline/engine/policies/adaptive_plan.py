@@ -78,7 +78,7 @@ class Plan:
         if not candidates:
             return ()
         best = candidates[0] if len(candidates) == 1 else self.outlook(signature).best
-        following = signature.after(best)
+        following = self._routes.after(signature, best)
         if self._routes.modules > EXHAUSTIVE:
             return (best, *self._by_rank(following))
         return (best, *self._order(following))
@@ -86,7 +86,7 @@ class Plan:
     def _choice(self, signature: Signature, module: int) -> tuple[float, float]:
         """Return expected and optimistic cost to the end when ``module`` comes next."""
         estimate = self._knowledge.estimate(signature, module)
-        following = signature.after(module)
+        following = self._routes.after(signature, module)
         if not self._routes.candidates(following):
             return estimate.cost, estimate.lowest_cost
         expected, optimistic = self._rest(following)
@@ -111,24 +111,20 @@ class Plan:
             optimistic += passing_at_best * estimate.lowest_cost
             passing *= estimate.selectivity
             passing_at_best *= estimate.lowest_selectivity
-            signature = signature.after(module)
+            signature = self._routes.after(signature, module)
         return expected, optimistic
 
     def _by_rank(self, signature: Signature) -> list[int]:
         """Return the modules that are left, best rank first, as far as precedence allows."""
-        left = sorted(
-            (module for module in range(self._routes.modules) if not signature.done >> module & 1),
-            key=lambda module: self._rank(signature, module),
-        )
         order: list[int] = []
-        while left:
-            candidates = self._routes.candidates(signature)
-            if len(candidates) == len(left):  # nothing has to wait for anything
-                return order + left
-            module = next(module for module in left if module in candidates)
+        while candidates := self._routes.candidates(signature):
+            remaining = self._routes.remaining(signature)
+            if len(candidates) == len(remaining) and not self._routes.joins:
+                # Nothing has to wait for anything.
+                return order + sorted(candidates, key=lambda module: self._rank(signature, module))
+            module = min(candidates, key=lambda module: self._rank(signature, module))
             order.append(module)
-            left.remove(module)
-            signature = signature.after(module)
+            signature = self._routes.after(signature, module)
         return order
 
     def _rank(self, signature: Signature, module: int) -> float:

@@ -87,7 +87,7 @@ class LotteryPolicy:
 
     def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
         """Return the likeliest order."""
-        modules = tuple(m for m in range(self._routes.modules) if not signature.done >> m & 1)
+        modules = self._routes.remaining(signature)
         weights = dict(zip(modules, self._weights(modules), strict=True))
         return tuple(sorted(modules, key=lambda module: -weights[module]))
 

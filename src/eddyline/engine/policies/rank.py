@@ -86,7 +86,7 @@ class RankPolicy:
         while candidates := self._routes.candidates(signature):
             best = self._best(signature, candidates)
             order.append(best)
-            signature = signature.after(best)
+            signature = self._routes.after(signature, best)
         return tuple(order)
 
     def _decide(self, signature: Signature, candidates: tuple[int, ...]) -> None:

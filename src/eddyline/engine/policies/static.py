@@ -33,6 +33,7 @@ class StaticPolicy:
         queued: bool = False,  # noqa: ARG002 - waits for the best module, queue or no queue
     ) -> None:
         """Complete the order."""
+        self._routes = routes
         order = self._order or tuple(range(routes.modules))
         if sorted(order) != list(range(routes.modules)):
             message = f"order {order} does not name each of {routes.modules} modules once"
@@ -59,4 +60,5 @@ class StaticPolicy:
 
     def order(self, signature: Signature) -> tuple[int, ...]:
         """Return the given order, without what is done."""
-        return tuple(module for module in self._place if not signature.done >> module & 1)
+        remaining = self._routes.remaining(signature)
+        return tuple(module for module in self._place if module in remaining)

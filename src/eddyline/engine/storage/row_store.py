@@ -9,18 +9,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows
+from eddyline.engine.storage.growing import AnyColumn, GrowingColumn, growing_column
 
 
 class RowStore:
     """The columns of one relation; row numbers go on rising as rows are appended.
 
     Append-only at the back, evictable at the front. A filter block appends one
-    batch, drains its eddy and evicts it, so that a store mostly holds one batch.
+    batch, drains its eddy and evicts it, so that such a store holds the batch as it
+    came; only when a second one is appended do its columns become growing ones.
     """
 
     def __init__(self) -> None:
         """Make an empty store."""
-        self._columns: list[pa.Array] = []
+        self._columns: list[GrowingColumn] = []
+        self._grows = False
         self._first = 0
         self._stop = 0
 
@@ -28,15 +31,35 @@ class RowStore:
         """Return the number of rows held."""
         return self._stop - self._first
 
+    @property
+    def first(self) -> int:
+        """The number of the oldest row held."""
+        return self._first
+
+    @property
+    def stop(self) -> int:
+        """The number that the next row will get."""
+        return self._stop
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the columns."""
+        return sum(column.nbytes for column in self._columns)
+
     def append(self, columns: Sequence[pa.Array], rows: int) -> range:
         """Add rows at the back and return their numbers."""
-        if len(self):
-            self._columns = [
-                pa.concat_arrays([held, added])
-                for held, added in zip(self._columns, columns, strict=True)
-            ]
+        if not len(self):
+            self._columns = [_kept(values) for values in columns]
+            self._grows = False
         else:
-            self._columns = list(columns)
+            if not self._grows:
+                self._columns = [
+                    _growing(held, len(self), values)
+                    for held, values in zip(self._columns, columns, strict=True)
+                ]
+                self._grows = True
+            for held, values in zip(self._columns, columns, strict=True):
+                held.append(values)
         start = self._stop
         self._stop += rows
         return range(start, self._stop)
@@ -46,19 +69,34 @@ class RowStore:
         row = min(row, self._stop)
         if row <= self._first:
             return
-        keep = row - self._first
-        self._columns = [] if row == self._stop else [c.slice(keep) for c in self._columns]
+        if row == self._stop:
+            self._columns = []
+        else:
+            for column in self._columns:
+                column.drop_first(row - self._first)
         self._first = row
 
     def take(self, column: int, rows: Rows) -> pa.Array:
         """Return a column's values at the given rows: a slice where they are contiguous."""
-        held = self._columns[column]
+        first = self._first
         if isinstance(rows, range):
-            return held.slice(rows.start - self._first, len(rows))
-        return held.take(pa.array(rows - self._first if self._first else rows))
+            return self._columns[column].take(range(rows.start - first, rows.stop - first))
+        return self._columns[column].take(rows - first if first else rows)
 
     def offsets(self, rows: Rows) -> slice | npt.NDArray[np.int64]:
         """Return the places of rows in arrays that run beside the store."""
         if isinstance(rows, range):
             return slice(rows.start - self._first, rows.stop - self._first)
         return rows - self._first
+
+
+def _kept(values: pa.Array) -> GrowingColumn:
+    column = AnyColumn(values.type)
+    column.append(values)
+    return column
+
+
+def _growing(held: GrowingColumn, rows: int, like: pa.Array) -> GrowingColumn:
+    column = growing_column(like.type)
+    column.append(held.take(range(rows)))
+    return column

@@ -1,0 +1,101 @@
+"""Where the rows of a join's relations come from, and which of them to read next."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Rows that have come in: one array a column, each of length ``rows``."""
+
+    columns: tuple[pa.Array, ...]
+    rows: int
+
+
+class Input(Protocol):
+    """A scan access method: it gives all rows of a relation, some at a time."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows were given: the end of transmission."""
+        ...
+
+    @property
+    def expected_rows(self) -> float | None:
+        """How many rows may still come; None where nobody knows."""
+        ...
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows; None where none are there now, or none are left."""
+        ...
+
+
+class HeldInput:
+    """An input whose rows are all there."""
+
+    def __init__(self, arrivals: Iterable[Arrival]) -> None:
+        """Give the rows, in the pieces in which they are to be read."""
+        self._waiting = deque(arrivals)
+        self._rows = sum(arrival.rows for arrival in self._waiting)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows were given."""
+        return not self._waiting
+
+    @property
+    def expected_rows(self) -> float | None:
+        """How many rows are left."""
+        return self._rows
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows."""
+        if not self._waiting:
+            return None
+        arrival = self._waiting.popleft()
+        self._rows -= arrival.rows
+        return arrival
+
+
+class Goal(StrEnum):
+    """What reading is for."""
+
+    THROUGHPUT = "throughput"  # finish soon: complete the small inputs, stream the largest past
+    INTERACTIVE = "interactive"  # first results soon: read all inputs at one rate
+
+
+class ReadingOrder:
+    """Chooses the input to read next.
+
+    For throughput: the one with the fewest rows left goes first, so that the largest comes
+    last and needs no SteM. Where sizes are not known, the one of which the fewest rows were
+    read: whichever ends first was the smallest. For interactive use: always the one of
+    which the fewest rows were read, as in a ripple join. An input that has nothing to
+    give now is passed over.
+    """
+
+    def __init__(self, goal: Goal = Goal.THROUGHPUT) -> None:
+        """Start with a goal; it may be changed while reading."""
+        self.goal = goal
+
+    def order(self, inputs: Sequence[Input], read: Sequence[int]) -> list[int]:
+        """Return the inputs that have not ended, first the one to try first.
+
+        ``read`` are the rows read of each so far.
+        """
+        open_ = [number for number, source in enumerate(inputs) if not source.ended]
+        if self.goal is Goal.INTERACTIVE:
+            return sorted(open_, key=lambda number: read[number])
+
+        def by_size(number: int) -> tuple[bool, float]:
+            expected = inputs[number].expected_rows
+            return (expected is None, read[number] if expected is None else expected)
+
+        return sorted(open_, key=by_size)

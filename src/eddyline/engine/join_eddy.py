@@ -1,0 +1,360 @@
+"""A join block in an eddy: rows of several relations in, joined rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.clock import Clock
+from eddyline.engine.components import Components
+from eddyline.engine.eddy import Eddy, Instrument, LearnedCosts
+from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.evaluation import evaluate
+from eddyline.engine.inputs import Arrival, Goal, Input, ReadingOrder
+from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.modules.join_selection import JoinSelection
+from eddyline.engine.modules.selection import SelectionStatistics
+from eddyline.engine.modules.stem import SteM, SteMStatistics
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.quantum import Quantum
+from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.signature import Signature
+from eddyline.engine.statistics import EddyStatistics
+from eddyline.engine.timestamps import Ticks
+from eddyline.engine.vector import Function, Vector
+from eddyline.query.expressions import Call, Expression
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery
+from eddyline.query.terms import terms_of
+
+STEM_VISIT_COST = 30e-6
+"""Guess of the seconds that a visit to a SteM costs however few tuples come; then measured."""
+
+ROW_VISIT_COST = 15e-6
+"""The same for a predicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Joined rows: an array for each output of the query."""
+
+    outputs: tuple[pa.Array, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinStatistics:
+    """What a join eddy did so far; ``read`` are the rows read of each relation."""
+
+    read: tuple[int, ...]
+    rows_out: int
+    stems: tuple[SteMStatistics, ...]
+    predicates: tuple[SelectionStatistics, ...]
+    calls: tuple[CallStatistics, ...]
+    eddy: EddyStatistics
+
+
+class StalledError(RuntimeError):
+    """Rows are missing, and no input has any to give."""
+
+
+class JoinEddy:
+    """Runs a select-project-join query by routing tuples through selections and SteMs.
+
+    The answer is the bag of rows of the cross product for which every predicate is TRUE;
+    where none is FALSE or NULL for such a row but some failed, an error of the failed ones
+    is raised, as the user's function raised it. No policy, seed, batch size or order of
+    arrival changes that.
+    """
+
+    def __init__(
+        self,
+        query: JoinQuery,
+        functions: Sequence[Function],
+        make_policy: Callable[[], Policy],
+        clock: Clock,
+        generator: np.random.Generator,
+        *,
+        goal: Goal = Goal.THROUGHPUT,
+        quantum: Quantum | None = None,
+        instrument: Instrument | None = None,
+        learned: tuple[Policy, LearnedCosts] | None = None,
+    ) -> None:
+        """Make the eddy with empty SteMs; calls in ``query`` name ``functions`` by position.
+
+        ``learned`` is what another eddy over the same query knew at its end.
+        """
+        self.query = query
+        self.graph = JoinGraph(query)
+        self.reading = ReadingOrder(goal)
+        count = len(query.relations)
+        self._numbers = range(count)
+        uses = (*self.graph.predicates, *query.outputs)
+        self._shared = {query.store_of(r) for r in self._numbers if query.store_of(r) != r}
+        built: list[Relation] = []
+        passing: list[Relation] = []
+        for r in self._numbers:
+            leader = query.store_of(r)
+            store = built[leader].store if leader != r else None
+            own = Relation(functions, uses, clock, store)
+            built.append(own)
+            passing.append(own if leader in self._shared else Relation(functions, uses, clock))
+        self._components = Components(query, built, passing)
+        self.routes = JoinRoutes(
+            self.graph,
+            early=(
+                predicate
+                for predicate, (expression, mask) in enumerate(
+                    zip(self.graph.predicates, self.graph.masks, strict=True)
+                )
+                if self._is_early(expression, mask or 1)
+            ),
+        )
+        ticks = Ticks()
+        self.stems = tuple(
+            SteM(
+                r,
+                self.routes,
+                self._components,
+                ticks,
+                shared=query.store_of(r) in self._shared,
+                nothing_to_probe=self._nothing_to_probe,
+            )
+            for r in self._numbers
+        )
+        self._selections = tuple(
+            JoinSelection(
+                number,
+                self._text(number),
+                terms_of(expression),
+                self.graph.masks[number],
+                self._components,
+                self.routes,
+                self._kill,
+            )
+            for number, expression in enumerate(self.graph.predicates)
+        )
+        self._eddy = Eddy(
+            (*self._selections, *self.stems),
+            make_policy() if learned is None else learned[0],
+            clock,
+            generator,
+            routes=self.routes,
+            quantum=quantum,
+            visit_costs=[ROW_VISIT_COST] * len(self._selections) + [STEM_VISIT_COST] * count,
+            learned=None if learned is None else learned[1],
+            instrument=instrument,
+        )
+        self._read = [0] * count
+        self._rows_out = 0
+        self._everything = (1 << count) - 1
+
+    @property
+    def eddy(self) -> Eddy:
+        """The eddy that routes."""
+        return self._eddy
+
+    def learned(self) -> tuple[Policy, LearnedCosts]:
+        """Return what this eddy knows, for the next one to start with."""
+        return self._eddy.policy, self._eddy.costs()
+
+    def run(
+        self, inputs: Sequence[Input], wait: Callable[[], None] | None = None
+    ) -> Iterator[Joined]:
+        """Read the inputs, one a relation, to their end and yield joined rows as they arise.
+
+        ``wait`` is called where no input has anything to give; without it StalledError is
+        raised then. A relation that shares another's rows has no input of its own: what
+        stands in its place is not read.
+        """
+        own = [r for r in self._numbers if self.query.store_of(r) == r]
+        sources = [inputs[r] for r in own]
+        read = [0] * len(own)
+        for number, r in enumerate(own):
+            if sources[number].ended:
+                yield from self.end(r)
+        while order := self.reading.order(sources, read):
+            for number in order:
+                arrival = sources[number].poll()
+                ended = sources[number].ended
+                if arrival is not None:
+                    read[number] += arrival.rows
+                    if arrival.rows:
+                        yield from self.push(own[number], arrival)
+                if ended:
+                    yield from self.end(own[number])
+                if arrival is not None or ended:
+                    break
+            else:
+                if wait is None:
+                    raise StalledError("no input has rows to give, and some have not ended")
+                wait()
+
+    def push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        """Take rows of a relation and yield what they join to with those that came before."""
+        aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
+        first = self._components.passing[relation]
+        if len(aliases) > 1:
+            numbers = first.append(arrival.columns, arrival.rows)
+            for alias in aliases[1:]:
+                self._components.built[alias].follow(arrival.rows)
+        elif self._waits_for_more(relation):
+            numbers = first.append(arrival.columns, arrival.rows)
+        else:
+            numbers = first.load(arrival.columns, arrival.rows)
+        for alias in aliases:
+            self._read[alias] += arrival.rows
+            streamed = self._may_stream(alias)
+            self.routes.stream(alias, streamed=streamed)
+            rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._numbers)
+            rows[alias] = numbers
+            batch = TupleBatch(Signature(1 << alias), tuple(rows))
+            if streamed and self._nothing_to_probe(batch):
+                self.stems[alias].pruned += len(batch)
+                continue
+            yield from self._joined(self._eddy.run(batch))
+
+    def end(self, relation: int) -> Iterator[Joined]:
+        """Take the end of transmission of a relation's scan; yield what waited for it."""
+        for alias in self._numbers:
+            if self.query.store_of(alias) != relation:
+                continue
+            stem = self.stems[alias]
+            stem.end()
+            for batch in stem.unpark():
+                yield from self._joined(self._eddy.run(batch))
+
+    def statistics(self) -> JoinStatistics:
+        """Return what was done so far."""
+        calls: dict[Call, CallStatistics] = {}
+        holders = {id(part): part for part in (*self._components.built, *self._components.passing)}
+        for holder in holders.values():
+            for found in holder.statistics():
+                before = calls.get(found.call)
+                calls[found.call] = CallStatistics(
+                    found.call,
+                    found.calls + (before.calls if before else 0),
+                    self._possible(found.call),
+                    found.seconds + (before.seconds if before else 0.0),
+                )
+        return JoinStatistics(
+            tuple(self._read),
+            self._rows_out,
+            tuple(stem.statistics() for stem in self.stems),
+            tuple(
+                selection.statistics(self._eddy.seconds_in(number))
+                for number, selection in enumerate(self._selections)
+            ),
+            tuple(calls.values()),
+            self._eddy.statistics(),
+        )
+
+    def _possible(self, call: Call) -> int:
+        """Return the rows of a call's relation; of several relations the most of any."""
+        mask = self.query.relations_in(call) or 1
+        return max(self._read[r] for r in self._numbers if mask >> r & 1)
+
+    def _text(self, predicate: int) -> str:
+        texts = self.graph.texts
+        return texts[predicate] if predicate < len(texts) else f"predicate {predicate}"
+
+    def _is_early(self, expression: Expression, mask: int) -> bool:
+        """Tell whether a predicate is checked before rows are built.
+
+        Cheap ones are: what they reject need not be stored. One that calls a function may
+        wait until its row is wanted; then it is asked once, and a row that it rejects is
+        killed in its SteM. Rows that several relations share are built as they come.
+        """
+        relation = mask.bit_length() - 1
+        return (
+            mask == 1 << relation
+            and self.query.store_of(relation) not in self._shared
+            and self.query.relations[relation].only_scanned
+            and not any(isinstance(node, Call) for node in expression.walk())
+        )
+
+    def _may_stream(self, relation: int) -> bool:
+        """Tell whether rows need no SteM, as every row that they may meet is there already."""
+        return (
+            not self.routes.must_build_first(relation)
+            and self.query.store_of(relation) not in self._shared
+            and all(stem.complete for r, stem in enumerate(self.stems) if r != relation)
+        )
+
+    def _waits_for_more(self, relation: int) -> bool:
+        """Tell whether prior probers hold rows of a relation that were not built."""
+        return any(
+            batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
+            for stem in self.stems
+            for batch in stem.parked
+        )
+
+    def _nothing_to_probe(self, batch: TupleBatch) -> bool:
+        """Tell whether some relation has no row older than a singleton.
+
+        "The Eddy need only route to a SteM probe tuples with timestamp greater than this
+        minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
+        """
+        spanned, built, _, _ = batch.signature
+        for r, stem in enumerate(self.stems):
+            if spanned >> r & 1 or not self.query.relations[r].scan:
+                continue
+            if (stem.complete or built == spanned) and not stem.older_than(batch).any():
+                return True
+        return False
+
+    def _kill(self, relation: int, places: npt.NDArray[np.int64]) -> None:
+        self.stems[relation].kill(places)
+
+    def _joined(self, finished: list[TupleBatch]) -> Iterator[Joined]:
+        """Turn finished tuples into rows; errors that they hold count now."""
+        for batch in finished:
+            if batch.signature.spanned != self._everything:
+                raise AssertionError(f"{batch.signature} has nowhere to go")
+            settled = self._settled(batch)
+            if not len(settled):
+                continue
+            scope = self._components.scope(settled)
+            outputs = tuple(self._output(output, scope) for output in self.query.outputs)
+            self._rows_out += len(settled)
+            yield Joined(outputs, len(settled))
+
+    def _settled(self, batch: TupleBatch) -> TupleBatch:
+        """Raise the first error that a tuple holds; return the tuples that pass after all."""
+        held: dict[int, list[tuple[JoinSelection, Exception]]] = {}
+        for selection in self._selections:
+            for position, error in selection.held(batch):
+                held.setdefault(position, []).append((selection, error))
+        rejected = []
+        for position in sorted(held):
+            one = batch.at(np.array([position]), batch.signature)
+            errors: list[Exception] = []
+            for selection, error in held[position]:
+                verdict = (
+                    selection.passes_alone(one) if isinstance(error, CollectiveFailure) else error
+                )
+                if verdict is False:
+                    rejected.append(position)
+                    break
+                if isinstance(verdict, Exception):
+                    errors.append(verdict)
+            else:
+                if errors:
+                    raise errors[0]
+        if not rejected:
+            return batch
+        mask = np.ones(len(batch), np.bool_)
+        mask[rejected] = False
+        return batch.keep(mask, batch.signature)
+
+    def _output(self, output: Expression, scope: object) -> pa.Array:
+        vector: Vector = evaluate(output, scope)  # type: ignore[arg-type]
+        if vector.errors:
+            error = vector.errors[min(vector.errors)]
+            raise error.error if isinstance(error, CollectiveFailure) else error
+        return vector.values

@@ -1,0 +1,169 @@
+"""Which modules a tuple of a join query may visit next: Table 2, as far as it is about routing.
+
+The constraints that bind the one who routes, with the paper's names (Raman, Deshpande and
+Hellerstein, 2003, Table 2). What binds the SteM itself, SteM BounceBack and TimeStamp, is in
+:mod:`eddyline.engine.modules.stem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import Signature
+from eddyline.query.join_graph import JoinGraph
+
+
+class JoinRoutes(Routes):
+    """The candidates of a join query's signatures.
+
+    Modules are numbered: first the predicates of the graph, then one SteM a relation, then
+    the lookups. A tuple that spans only a SteM's relation builds into it, any other probes it.
+    """
+
+    joins = True
+
+    def __init__(self, graph: JoinGraph, early: Iterable[int] = ()) -> None:
+        """``early`` are predicates over one relation that come before its rows are built."""
+        relations = graph.query.relations
+        self.graph = graph
+        self.first_stem = len(graph.predicates)
+        self.first_lookup = self.first_stem + len(relations)
+        self.lookups = [
+            (relation, lookup)
+            for relation, description in enumerate(relations)
+            for lookup in description.lookups
+        ]
+        super().__init__(self.first_lookup + len(self.lookups))
+        self._masks = tuple(mask or 1 for mask in graph.masks)
+        self._early = sum(1 << predicate for predicate in early)
+        self._streamed = 0  # relations whose new tuples are not built
+        self._steps: dict[tuple[Signature, int], Signature] = {}
+        self._remaining: dict[Signature, tuple[int, ...]] = {}
+
+    def stem(self, relation: int) -> int:
+        """Return the module that is a relation's SteM."""
+        return self.first_stem + relation
+
+    def stream(self, relation: int, *, streamed: bool) -> None:
+        """Say whether new tuples of a relation are only streamed past the SteMs of others.
+
+        ValueError where BuildFirst forbids that.
+        """
+        description = self.graph.query.relations[relation]
+        if streamed and self.must_build_first(relation):
+            raise ValueError(f"{description.name} has several access methods: it must be built")
+        mask = 1 << relation
+        wanted = self._streamed | mask if streamed else self._streamed & ~mask
+        if wanted != self._streamed:
+            self._streamed = wanted
+            self._known.clear()
+            self._remaining.clear()
+
+    def must_build_first(self, relation: int) -> bool:
+        """BuildFirst: a singleton must first be built iff there are several access methods.
+
+        An index access method alone counts as well. Where a scan is all there is, the
+        rows of the largest relation can be spared the SteM (Section 3.5).
+        """
+        return not self.graph.query.relations[relation].only_scanned
+
+    def candidates(self, signature: Signature) -> tuple[int, ...]:
+        """Return the modules that may come next; empty where the tuple is finished."""
+        known = self._known.get(signature)
+        if known is None:
+            known = self._known[signature] = tuple(self._candidates(signature))
+        return known
+
+    def after(self, signature: Signature, module: int) -> Signature:
+        """Return the signature that tuples get from a module."""
+        known = self._steps.get((signature, module))
+        if known is None:
+            known = self._steps[signature, module] = self._after(signature, module)
+        return known
+
+    def remaining(self, signature: Signature) -> tuple[int, ...]:
+        """Return the modules that the tuple has yet to visit, candidates or not."""
+        known = self._remaining.get(signature)
+        if known is None:
+            stems = range(len(self.graph.query.relations))
+            builds = self._builds(signature)
+            known = self._remaining[signature] = (
+                *(p for p in range(self.first_stem) if not signature.done >> p & 1),
+                *(
+                    self.stem(r)
+                    for r in stems
+                    if (not signature.spanned >> r & 1) or (builds and signature.spanned == 1 << r)
+                ),
+            )
+        return known
+
+    def _candidates(self, signature: Signature) -> Iterable[int]:
+        spanned, done = signature.spanned, signature.done
+        if signature.probed:
+            yield from self._probe_completion(signature)
+            return
+        builds = self._builds(signature)
+        relation = spanned.bit_length() - 1
+        if builds and self.must_build_first(relation):
+            yield self.stem(relation)
+            return
+        early = self._early if builds else 0
+        waiting = 0
+        for predicate, mask in enumerate(self._masks):
+            # BoundedRepetition: a tuple visits a selection once.
+            if mask & ~spanned == 0 and not done >> predicate & 1:
+                if builds and not early >> predicate & 1:
+                    continue
+                waiting |= 1 << predicate
+                yield predicate
+        if builds:
+            if not waiting:
+                yield self.stem(relation)
+            return
+        following = self.graph.next_relations(spanned)
+        while following:
+            relation = (following & -following).bit_length() - 1
+            following &= following - 1
+            yield self.stem(relation)
+
+    def _builds(self, signature: Signature) -> bool:
+        """Tell whether tuples are singletons that are still to be built."""
+        spanned = signature.spanned
+        return not signature.built and spanned & (spanned - 1) == 0 and not spanned & self._streamed
+
+    def _probe_completion(self, signature: Signature) -> Iterable[int]:
+        """ProbeCompletion: a prior prober goes to its probe completion table and nowhere else."""
+        relation = signature.probed.bit_length() - 1
+        if self.graph.query.relations[relation].scan:
+            yield self.stem(relation)
+        for number, (looked_up, lookup) in enumerate(self.lookups):
+            if looked_up == relation and self._binds(signature.spanned, relation, lookup.bind):
+                yield self.first_lookup + number
+
+    def _binds(self, spanned: int, relation: int, bind: tuple[int, ...]) -> bool:
+        bound = {key.stored for key in self.graph.keys(spanned, relation)}
+        return bound.issuperset(bind)
+
+    def _after(self, signature: Signature, module: int) -> Signature:
+        if module < self.first_stem:
+            return signature.after(module)
+        if module >= self.first_lookup:
+            return signature
+        mask = 1 << (module - self.first_stem)
+        spanned, built, done, _ = signature
+        if spanned & mask:
+            return Signature(spanned, mask, done, 0)
+        # What a probe's index has checked needs no visit of its own.
+        for predicate in self.checked_by_probe(spanned, module - self.first_stem):
+            done |= 1 << predicate
+        for predicate in range(self.first_stem):
+            if self._early >> predicate & 1 and self._masks[predicate] == mask:
+                done |= 1 << predicate
+        return Signature(spanned | mask, built | mask, done, 0)
+
+    def checked_by_probe(self, spanned: int, relation: int) -> tuple[int, ...]:
+        """Return the range predicates that a probe's ordered index checks."""
+        if self.graph.keys(spanned, relation):
+            return ()
+        return tuple(edge.predicate for edge in self.graph.best_ranges(spanned, relation))

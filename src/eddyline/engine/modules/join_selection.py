@@ -1,0 +1,233 @@
+"""Selections over joined tuples: one predicate, checked once for what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.components import Components, required_rows
+from eddyline.engine.decide import decide
+from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
+from eddyline.engine.relation import Relation
+from eddyline.engine.routes import Routes
+from eddyline.engine.storage.growing import GrowingArray
+from eddyline.query.expressions import Call
+from eddyline.query.terms import Term, expression_of
+
+UNKNOWN, TRUE, NOT_TRUE, FAILED = range(4)
+"""What is known of a predicate for one row."""
+
+Kill = Callable[[int, npt.NDArray[np.int64]], None]
+"""Takes a relation and places of rows in its SteM that a selection has rejected."""
+
+
+class RowVerdicts:
+    """What a predicate over one relation says of its rows, as far as it was asked.
+
+    A row that is joined with many others is asked about once: the verdict is the row's.
+    """
+
+    def __init__(self, relation: Relation) -> None:
+        """Start with nothing known of the rows of ``relation``."""
+        self._relation = relation
+        self._verdicts = GrowingArray(np.uint8)
+        self._first = 0
+        self.errors: dict[int, Exception] = {}  # by row number
+
+    def all(self) -> npt.NDArray[np.uint8]:
+        """Return the verdicts of all rows that are here, to be read and written."""
+        store = self._relation.store
+        if store.first > self._first:
+            dropped = min(store.first - self._first, len(self._verdicts))
+            self._verdicts.drop_first(dropped)
+            self.errors = {row: e for row, e in self.errors.items() if row >= store.first}
+            self._first = store.first
+        self._verdicts.extend(len(store) - len(self._verdicts), UNKNOWN)
+        return self._verdicts.values
+
+
+class JoinSelection:
+    """One predicate over the components of joined tuples.
+
+    Over one relation it asks once for each row and remembers; a stored row that fails is
+    killed in its SteM, so that no later tuple is joined with it at all. Over several
+    relations it asks once for each tuple: tuples are distinct, and visit it once.
+
+    Adaptivity does not change answers: whether a tuple passes depends on its components
+    alone; a tuple whose evaluation failed passes on, with its error held.
+    """
+
+    def __init__(
+        self,
+        position: int,
+        name: str,
+        term: Term,
+        relations: int,
+        components: Components,
+        routes: Routes,
+        kill: Kill,
+    ) -> None:
+        """Make module number ``position``; ``relations`` is the mask of those it looks at."""
+        self._position = position
+        self._name = name
+        self._term = term
+        self._components = components
+        self._routes = routes
+        self._kill = kill
+        self.relations = relations or 1
+        numbers = range(self.relations.bit_length())
+        self._over = tuple(r for r in numbers if self.relations >> r & 1)
+        self._calls = any(isinstance(node, Call) for node in expression_of(term).walk())
+        self.totals = SelectionTotals()
+        single = self._over[0] if len(self._over) == 1 else None
+        self._single = single
+        self._built = None if single is None else RowVerdicts(components.built[single])
+        self._passing = None if single is None else RowVerdicts(components.passing[single])
+        self._tuple_errors: dict[tuple[tuple[bool, int], ...], Exception] = {}
+
+    @property
+    def name(self) -> str:
+        """The predicate's text."""
+        return self._name
+
+    @property
+    def calls_functions_in_vectors(self) -> bool:
+        """Whether a visit has a large fixed cost."""
+        return self._components.built[0].is_vectorized(expression_of(self._term))
+
+    def statistics(self, seconds: float) -> SelectionStatistics:
+        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
+        return self.totals.frozen(self._name, seconds)
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Return the tuples that go on, under the signature with this module's Done bit."""
+        signature = self._routes.after(batch.signature, self._position)
+        if self._single is not None and (self._calls or batch.signature.built & self.relations):
+            goes_on = self._by_row(batch, self._single)
+        else:
+            goes_on = self._by_tuple(batch)
+        if goes_on.all():
+            return (batch.under(signature),) if len(goes_on) else ()
+        kept = batch.keep(goes_on, signature)
+        return (kept,) if len(kept) else ()
+
+    def held(self, batch: TupleBatch) -> Iterator[tuple[int, Exception]]:
+        """Yield position and error of the tuples for which the predicate failed."""
+        if self._single is not None:
+            verdicts = self._verdicts(batch)
+            if verdicts is not None and verdicts.errors:
+                for position, row in enumerate(as_array(required_rows(batch, self._single))):
+                    if int(row) in verdicts.errors:
+                        yield position, verdicts.errors[int(row)]
+        if self._tuple_errors:
+            for position, key in enumerate(self._keys(batch)):
+                if key in self._tuple_errors:
+                    yield position, self._tuple_errors[key]
+
+    def passes_alone(self, batch: TupleBatch) -> bool | Exception:
+        """Evaluate the predicate for one tuple by itself; return whether it passes, or its error.
+
+        For a tuple that failed only as part of a vector.
+        """
+        expression = expression_of(self._term)
+        for relation in self._over:
+            rows = required_rows(batch, relation)
+            holder = self._components.of(batch.signature, relation)
+            holder.forget_collective_failures(expression, rows)
+        true, errors = decide(self._term, self._components.scope(batch))
+        error = errors.get(0)
+        if isinstance(error, CollectiveFailure):
+            error = error.error
+        verdicts = self._verdicts(batch) if self._single is not None else None
+        if verdicts is not None and self._single is not None:
+            row = int(required_rows(batch, self._single)[0])
+            verdicts.errors.pop(row, None)
+            place = self._components.places(batch, self._single)
+            verdicts.all()[place] = FAILED if error else TRUE if true[0] else NOT_TRUE
+            if error:
+                verdicts.errors[row] = error
+        else:
+            key = next(self._keys(batch))
+            self._tuple_errors.pop(key, None)
+            if error:
+                self._tuple_errors[key] = error
+        return error or bool(true[0])
+
+    def _verdicts(self, batch: TupleBatch) -> RowVerdicts | None:
+        return self._built if batch.signature.built & self.relations else self._passing
+
+    def _by_row(self, batch: TupleBatch, relation: int) -> npt.NDArray[np.bool_]:
+        verdicts = self._verdicts(batch)
+        if verdicts is None:
+            raise ValueError(f"{self._name} looks at several relations")
+        store = self._components.of(batch.signature, relation).store
+        places = self._components.places(batch, relation)
+        known = verdicts.all()
+        unknown = places[known[places] == UNKNOWN]
+        if len(unknown):
+            if batch.signature.spanned != self.relations:
+                unknown = np.unique(unknown)
+            self._ask(batch, relation, unknown, known, verdicts, store.first)
+        found = known[places]
+        goes_on: npt.NDArray[np.bool_] = (found == TRUE) | (found == FAILED)
+        self._count(len(places), int(np.count_nonzero(goes_on)))
+        return goes_on
+
+    def _ask(
+        self,
+        batch: TupleBatch,
+        relation: int,
+        places: npt.NDArray[np.int64],
+        known: npt.NDArray[np.uint8],
+        verdicts: RowVerdicts,
+        first: int,
+    ) -> None:
+        rows = places + first
+        components: list[npt.NDArray[np.int64] | None] = [None] * len(batch.rows)
+        components[relation] = rows
+        signature = batch.signature._replace(spanned=self.relations)
+        scope = self._components.scope(TupleBatch(signature, tuple(components)))
+        true, errors = decide(self._term, scope)
+        known[places] = np.where(true, TRUE, NOT_TRUE)
+        if errors:
+            self.totals.errors += len(errors)
+            failed = np.fromiter(errors, np.int64, len(errors))
+            known[places[failed]] = FAILED
+            verdicts.errors.update({int(rows[at]): error for at, error in errors.items()})
+        if batch.signature.built & self.relations:
+            rejected = places[known[places] == NOT_TRUE]
+            if len(rejected):
+                self._kill(relation, rejected)
+
+    def _by_tuple(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
+        true, errors = decide(self._term, self._components.scope(batch))
+        if errors:
+            self._hold(batch, errors)
+            true = true.copy()
+            true[list(errors)] = True
+        passed = int(np.count_nonzero(true)) - len(errors)
+        self.totals.errors += len(errors)
+        self._count(len(true), passed)
+        return true
+
+    def _hold(self, batch: TupleBatch, errors: Mapping[int, Exception]) -> None:
+        for position, key in enumerate(self._keys(batch)):
+            if position in errors:
+                self._tuple_errors[key] = errors[position]
+
+    def _keys(self, batch: TupleBatch) -> Iterator[tuple[tuple[bool, int], ...]]:
+        """Yield what identifies the part of each tuple that the predicate looks at."""
+        built = batch.signature.built
+        columns = [
+            [(bool(built >> r & 1), row) for row in as_array(required_rows(batch, r)).tolist()]
+            for r in self._over
+        ]
+        return zip(*columns, strict=True)
+
+    def _count(self, tuples: int, passed: int) -> None:
+        self.totals.rows_in += tuples
+        self.totals.passed += passed

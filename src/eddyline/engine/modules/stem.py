@@ -1,0 +1,430 @@
+"""State Modules: half-joins that hold the rows of one relation and answer probes.
+
+Raman, Deshpande and Hellerstein (2003, Section 2.1.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import Marks, TupleBatch, as_array, spread
+from eddyline.engine.components import Components, required_rows
+from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.relation import Relation
+from eddyline.engine.signature import Signature
+from eddyline.engine.storage.growing import GrowingArray
+from eddyline.engine.storage.hash_index import HashIndex, Matches, Probing, all_valid, words_of
+from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
+from eddyline.engine.timestamps import HighWaterMarks, Ticks
+from eddyline.query.expressions import ComparisonOperator
+from eddyline.query.join_graph import Key, Place, RangeEdge
+
+MOST_MATCHES = 1 << 18
+"""Matches after which a probe hands the tuples not yet probed back to the eddy.
+
+So the intermediate result of a join with a large fan-out is worked off piece by piece:
+a quarter of a million tuples over three relations take 6 MB.
+"""
+
+FIRST_PAIRS = 1 << 16
+"""Pairs that a probe without an index makes at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteMStatistics:
+    """What a SteM holds and did so far; rows and bytes are of now, the others are totals.
+
+    ``pruned`` counts tuples that were not sent to probe since some SteM had nothing older,
+    ``killed`` stored rows that a selection has rejected since they were built.
+    """
+
+    relation: str
+    rows: int
+    bytes: int
+    builds: int
+    duplicates: int
+    probes: int
+    matches: int
+    bounced: int
+    pruned: int
+    killed: int
+    complete: bool
+    indexes: tuple[str, ...]
+
+
+class SteM:
+    """The rows of one relation, as far as they were built, with indexes made on demand.
+
+    A tuple that spans only this relation is built: it is appended, gets a timestamp and
+    bounces back. Any other tuple probes: it comes back once for every match, joined with
+    it. Where the tuple brings values for columns that are equal in every result, a hash
+    index over these columns finds the matches; else a range predicate is answered by an
+    ordered index; else every row is paired, and the predicates are left to their modules.
+
+    Adaptivity does not change answers, by two rules that are enforced here (Table 2):
+    :meth:`bounces_back` and :meth:`older_than`.
+    """
+
+    def __init__(
+        self,
+        relation: int,
+        routes: JoinRoutes,
+        components: Components,
+        ticks: Ticks,
+        *,
+        shared: bool = False,
+        nothing_to_probe: Callable[[TupleBatch], bool] | None = None,
+    ) -> None:
+        """Make the SteM of a relation, empty.
+
+        ``shared``: its rows are in its store before they are built, in the order in which
+        they will be (a self-join, where another relation has the same ones).
+        ``nothing_to_probe`` tells of a freshly built batch that no probe of it can match.
+        """
+        graph = routes.graph
+        self.relation = relation
+        self.description = graph.query.relations[relation]
+        self._graph = graph
+        self._routes = routes
+        self._module = routes.stem(relation)
+        self._components = components
+        self._ticks = ticks
+        self._shared = shared
+        self._nothing_to_probe = nothing_to_probe
+        self._marks = HighWaterMarks()
+        self._dead: GrowingArray | None = None
+        self.complete = False
+        self._ends: set[tuple[tuple[int, ...], tuple[object, ...]]] = set()
+        self.parked: list[TupleBatch] = []
+        self.builds = self.duplicates = self.probes = self.matches = 0
+        self.bounced = self.pruned = self.killed = 0
+
+    @property
+    def name(self) -> str:
+        """The relation's name."""
+        return self.description.name
+
+    @property
+    def rows(self) -> Relation:
+        """Where its rows are."""
+        return self._components.built[self.relation]
+
+    @property
+    def marks(self) -> HighWaterMarks:
+        """Which rows were there when."""
+        return self._marks
+
+    def statistics(self) -> SteMStatistics:
+        """Return what it holds and did."""
+        store = self.rows.store
+        return SteMStatistics(
+            self.name,
+            self._marks.rows - min(store.first, self._marks.rows),
+            store.nbytes,
+            self.builds,
+            self.duplicates,
+            self.probes,
+            self.matches,
+            self.bounced,
+            self.pruned,
+            self.killed,
+            self.complete,
+            store.index_names(),
+        )
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Build tuples of the own relation, let others probe."""
+        if batch.signature.spanned == 1 << self.relation:
+            return self._build(batch)
+        return self._probe(batch)
+
+    def end(self) -> None:
+        """Take the end of transmission of a scan: from now on it holds every match there is."""
+        self.complete = True
+
+    def end_of(self, columns: tuple[int, ...], values: tuple[object, ...]) -> None:
+        """Take the end of transmission of one lookup: all rows with these values are built."""
+        self._ends.add((columns, values))
+
+    def evict_before(self, row: int) -> None:
+        """Forget the rows whose number is below ``row``; they match nothing any more."""
+        store = self.rows.store
+        count = min(row, store.stop) - store.first
+        if count > 0:
+            store.evict_before(row)
+            if self._dead is not None:
+                self._dead.drop_first(count)
+
+    def kill(self, places: npt.NDArray[np.int64]) -> None:
+        """Let stored rows match nothing any more, since a selection has rejected them."""
+        if self._dead is None:
+            self._dead = GrowingArray(np.bool_)
+        self._dead.extend(len(self.rows.store) - len(self._dead), value=False)
+        self._dead.values[places] = True
+        self.killed += len(places)
+
+    def older_than(self, batch: TupleBatch) -> npt.NDArray[np.int64]:
+        """TimeStamp: the row numbers below this one count, so a result arises only once.
+
+        Of its components the one built last finds the others ("<r, s> is returned iff
+        TS(r) > TS(s) > LastMatchTS(r)"). A tuple with a component that is not built has the
+        timestamp infinity.
+        """
+        return self._marks.below(batch.timestamps)
+
+    def bounces_back(self, batch: TupleBatch) -> bool:
+        """SteM BounceBack, for probing tuples.
+
+        They come back unless all matches are here, or unless the missing ones will come by
+        a scan and find the tuple in the SteMs of its own relations.
+        """
+        if self.complete:
+            return False
+        signature = batch.signature
+        return not (self.description.scan and signature.built == signature.spanned)
+
+    def has_all_matches(self, columns: tuple[int, ...], values: tuple[object, ...]) -> bool:
+        """Tell whether the ends of transmission say so, for a probe that binds ``columns``."""
+        return self.complete or (columns, values) in self._ends
+
+    def may_match(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
+        """Return which tuples may have a match among all rows: certain but for text keys."""
+        keys = self._graph.keys(batch.signature.spanned, self.relation)
+        index = self._hash_index(keys)
+        return index.exists(self._probing_columns(batch, keys)[0], self._dead_flags())
+
+    def _build(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        rows = required_rows(batch, self.relation)
+        if self._shared:
+            if not isinstance(rows, range) or rows.start != self._marks.rows:
+                raise ValueError(f"rows of {self.name} are shared and must be built in their order")
+            numbers = rows
+        else:
+            if self.description.key:
+                rows = self._without_duplicates(batch)
+            if not len(rows):
+                return ()
+            source = self._components.passing[self.relation]
+            count = len(self.description.types)
+            columns = [source.column(column, rows) for column in range(count)]
+            numbers = self.rows.append(columns, len(rows))
+        self.builds += len(numbers)
+        tick = self._ticks.next()
+        self._marks.built(tick, numbers.stop)
+        components = list(batch.rows)
+        components[self.relation] = numbers
+        signature = self._routes.after(batch.signature, self._module)
+        built = TupleBatch(signature, tuple(components), tick)
+        if self._nothing_to_probe is not None and self._nothing_to_probe(built):
+            self.pruned += len(built)
+            return ()
+        return (built,)
+
+    def _without_duplicates(self, batch: TupleBatch) -> npt.NDArray[np.int64]:
+        """SteM BounceBack, for build tuples: one that is here already is absorbed.
+
+        Returns the rows whose key is new.
+        """
+        rows = as_array(required_rows(batch, self.relation))
+        source = self._components.passing[self.relation]
+        types = self.description.types
+        columns = self.description.key
+        keys = [source.store.key(column, types[column]) for column in columns]
+        places = rows - source.store.first
+        # Among themselves: a list of Python values, since a batch from a lookup is small.
+        values = [source.column(column, rows).to_pylist() for column in columns]
+        seen: set[tuple[object, ...]] = set()
+        fresh = np.ones(len(rows), np.bool_)
+        for position, key in enumerate(zip(*values, strict=True)):
+            if key in seen:
+                fresh[position] = False
+            seen.add(key)
+        index = self.rows.store.hash_index(columns, [types[column] for column in columns])
+        probing = Probing(words_of(keys), all_valid(keys), places)
+        here = np.array([len(self.rows.store)])
+        found, _ = index.probe(probing, np.array([0]), here, None, MOST_MATCHES + len(rows))
+        stored = [self.rows.store.key(column, types[column]) for column in columns]
+        found = _confirmed(found, keys, [places] * len(keys), stored)
+        fresh[found.positions] = False
+        self.duplicates += int(np.count_nonzero(~fresh))
+        return rows[fresh]
+
+    def _probe(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        signature = batch.signature
+        store = self.rows.store
+        high = self.older_than(batch) - store.first
+        low = np.array([0]) if batch.last_match is None else _places(batch.last_match, store.first)
+        matches, probed = self._matches(batch, low, high)
+        results: list[TupleBatch] = []
+        rest: TupleBatch | None = None
+        if probed < len(batch):
+            batch, rest = batch.cut(probed)
+        self.probes += len(batch)
+        self.matches += len(matches.places)
+        if len(matches.places):
+            joined = [
+                None if rows is None else spread(rows, matches.positions) for rows in batch.rows
+            ]
+            joined[self.relation] = matches.places + store.first if store.first else matches.places
+            results.append(
+                TupleBatch(
+                    self._routes.after(signature, self._module),
+                    tuple(joined),
+                    _spread_marks(batch.timestamps, matches.positions),
+                )
+            )
+        if self.bounces_back(batch):
+            self._bounce(batch)
+        if rest is not None:
+            results.append(rest)
+        return results
+
+    def _bounce(self, batch: TupleBatch) -> None:
+        """Keep tuples as prior probers until there is more to find for them.
+
+        ProbeCompletion: they must not probe another SteM, so there is nothing else for them.
+        """
+        self.bounced += len(batch)
+        signature = batch.signature._replace(probed=1 << self.relation)
+        self.parked.append(TupleBatch(signature, batch.rows, batch.timestamps, self._marks.rows))
+
+    def unpark(self) -> list[TupleBatch]:
+        """Return the prior probers, to be routed again."""
+        parked, self.parked = self.parked, []
+        return parked
+
+    def _matches(
+        self, batch: TupleBatch, low: npt.NDArray[np.int64], high: npt.NDArray[np.int64]
+    ) -> tuple[Matches, int]:
+        spanned = batch.signature.spanned
+        keys = self._graph.keys(spanned, self.relation)
+        dead = self._dead_flags()
+        if keys:
+            probing, columns, places = self._probing_columns(batch, keys)
+            index = self._hash_index(keys)
+            found, probed = index.probe(probing, low, high, dead, MOST_MATCHES)
+            return _confirmed(found, columns, places, self._stored_keys(keys)), probed
+        edges = self._graph.best_ranges(spanned, self.relation)
+        if edges:
+            column = edges[0].seen_from(self.relation)[2]
+            index_of = self.rows.store.ordered_index(column)
+            ranges = self._ranges(batch, edges)
+            return index_of.probe(ranges, low, high, dead, MOST_MATCHES)
+        return self._all_pairs(len(batch), low, high, dead)
+
+    def _hash_index(self, keys: tuple[Key, ...]) -> HashIndex:
+        columns = tuple(key.stored for key in keys)
+        types = [self.description.types[column] for column in columns]
+        return self.rows.store.hash_index(columns, types)
+
+    def _stored_keys(self, keys: tuple[Key, ...]) -> list[KeyColumn]:
+        types = self.description.types
+        return [self.rows.store.key(key.stored, types[key.stored]) for key in keys]
+
+    def _probing_columns(
+        self, batch: TupleBatch, keys: tuple[Key, ...]
+    ) -> tuple[Probing, list[KeyColumn], list[npt.NDArray[np.int64]]]:
+        """Return the keys that tuples bring, and for each its column and the tuples' places."""
+        columns = [self._key_column(batch.signature, key.probing) for key in keys]
+        of_relation = {
+            key.probing.relation: self._components.places(batch, key.probing.relation)
+            for key in keys
+        }
+        places = [of_relation[key.probing.relation] for key in keys]
+        if len(of_relation) == 1:
+            return Probing(words_of(columns), all_valid(columns), places[0]), columns, places
+        # Columns of several relations: one row number does not point into all of them.
+        words: list[npt.NDArray[np.int64]] = []
+        valid: npt.NDArray[np.bool_] | None = None
+        for column, at in zip(columns, places, strict=True):
+            words += [word[at] for word in column.words]
+            if column.valid is not None:
+                valid = column.valid[at] if valid is None else valid & column.valid[at]
+        rows = np.arange(len(batch), dtype=np.int64)
+        return Probing(tuple(words), valid, rows), columns, places
+
+    def _key_column(self, signature: Signature, place: Place) -> KeyColumn:
+        store = self._components.of(signature, place.relation).store
+        types = self._graph.query.relations[place.relation].types
+        return store.key(place.column, types[place.column])
+
+    def _ranges(self, batch: TupleBatch, edges: Sequence[RangeEdge]) -> Range:
+        """Return the words between which a stored row's must lie, for each tuple."""
+        least = np.full(len(batch), LEAST_WORD)
+        greatest = np.full(len(batch), GREATEST_WORD)
+        never = np.zeros(len(batch), np.bool_)
+        for edge in edges:
+            probing, operator, _ = edge.seen_from(self.relation)
+            store = self._components.of(batch.signature, probing.relation).store
+            order = store.order(probing.column)
+            at = self._components.places(batch, probing.relation)
+            words = order.words[at]
+            never |= ~order.valid[at]
+            if operator is ComparisonOperator.LESS:  # the tuple's value is less than the row's
+                never |= words == GREATEST_WORD
+                least = np.maximum(least, np.where(words == GREATEST_WORD, words, words + 1))
+            elif operator is ComparisonOperator.LESS_OR_EQUAL:
+                least = np.maximum(least, words)
+            elif operator is ComparisonOperator.GREATER:
+                never |= words == LEAST_WORD
+                greatest = np.minimum(greatest, np.where(words == LEAST_WORD, words, words - 1))
+            else:
+                greatest = np.minimum(greatest, words)
+        least[never], greatest[never] = GREATEST_WORD, LEAST_WORD
+        return Range(least, greatest)
+
+    @staticmethod
+    def _all_pairs(
+        tuples: int,
+        low: npt.NDArray[np.int64],
+        high: npt.NDArray[np.int64],
+        dead: npt.NDArray[np.bool_] | None,
+    ) -> tuple[Matches, int]:
+        """Pair as many tuples with all rows as make a block of a good size, one at least."""
+        sizes = np.broadcast_to(np.maximum(high - low, 0), (tuples,))
+        probed = int(np.searchsorted(np.cumsum(sizes), FIRST_PAIRS, side="right"))
+        probed = min(max(probed, 1), tuples)
+        sizes = sizes[:probed]
+        positions = np.repeat(np.arange(probed, dtype=np.int64), sizes)
+        starts = np.repeat(np.broadcast_to(low, (tuples,))[:probed], sizes)
+        within = np.arange(len(positions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        places = starts + within
+        if dead is not None:
+            alive = ~dead[places]
+            positions, places = positions[alive], places[alive]
+        return Matches(positions, places), probed
+
+    def _dead_flags(self) -> npt.NDArray[np.bool_] | None:
+        if self._dead is None:
+            return None
+        self._dead.extend(len(self.rows.store) - len(self._dead), value=False)
+        return self._dead.values
+
+
+def _confirmed(
+    found: Matches,
+    columns: Sequence[KeyColumn],
+    places: Sequence[npt.NDArray[np.int64]],
+    stored: Sequence[KeyColumn],
+) -> Matches:
+    """Drop the pairs that only look equal, since a word was a hash."""
+    if not any(column.texts for column in stored) or not len(found.places):
+        return found
+    equal = np.ones(len(found.places), np.bool_)
+    for column, at, other in zip(columns, places, stored, strict=True):
+        column.confirm(other, at, found.positions, found.places, equal)
+    return found if equal.all() else Matches(found.positions[equal], found.places[equal])
+
+
+def _places(marks: Marks, first: int) -> npt.NDArray[np.int64]:
+    """Return row numbers as places from 0 on."""
+    return np.maximum(np.atleast_1d(np.asarray(marks, np.int64)) - first, 0)
+
+
+def _spread_marks(marks: Marks, positions: npt.NDArray[np.int64]) -> Marks:
+    return marks[positions] if isinstance(marks, np.ndarray) else marks

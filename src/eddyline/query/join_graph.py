@@ -1,0 +1,225 @@
+"""The join graph of a query: what its predicates say about which relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression
+from eddyline.query.join_query import JoinQuery
+from eddyline.query.key_types import is_joinable, is_ordered
+
+
+class Place(NamedTuple):
+    """A column of a relation."""
+
+    relation: int
+    column: int
+
+
+class Key(NamedTuple):
+    """One column of a join key: what a tuple brings, and what a stored row must have there."""
+
+    probing: Place
+    stored: int  # column of the relation probed
+    null_safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RangeEdge:
+    """``left operator right`` between columns of two relations; ``predicate`` is its number."""
+
+    predicate: int
+    left: Place
+    operator: ComparisonOperator
+    right: Place
+
+    def seen_from(self, relation: int) -> tuple[Place, ComparisonOperator, int]:
+        """Return the probing column, how it compares, and the column of ``relation``."""
+        if self.right.relation == relation:
+            return self.left, self.operator, self.right.column
+        return self.right, MIRRORED[self.operator], self.left.column
+
+
+MIRRORED = {
+    ComparisonOperator.LESS: ComparisonOperator.GREATER,
+    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
+    ComparisonOperator.GREATER: ComparisonOperator.LESS,
+    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
+}
+
+
+class JoinGraph:
+    """What follows from the predicates of a query for joining its relations.
+
+    Columns that predicates set equal fall into classes: where a.x = b.x and b.x = c.x, a
+    may probe c right away, so that spanning trees which nobody wrote down are routes like
+    any other. An equality that holds because of a class has been checked once both its
+    relations are spanned; all other predicates are checked by a module of their own.
+    """
+
+    def __init__(self, query: JoinQuery) -> None:
+        """Take the predicates of a query apart."""
+        self.query = query
+        equalities = [_equality(query, predicate) for predicate in query.predicates]
+        self.classes = _classes([pair for pair in equalities if pair is not None])
+        self._class_of = {place: c for c, places in enumerate(self.classes) for place in places}
+        # Two columns of one relation in a class: equal in every result, so they can be
+        # compared at once. The written predicates may say so only by way of another relation.
+        implied = tuple(_implied(query, places) for places in self.classes)
+        written = [
+            predicate
+            for predicate, pair in zip(query.predicates, equalities, strict=True)
+            if pair is None
+        ]
+        texts = query.texts if len(query.texts) == len(query.predicates) else ()
+        self.texts = tuple(
+            text for text, pair in zip(texts, equalities, strict=False) if pair is None
+        )
+        self.predicates: tuple[Expression, ...] = (
+            *dict.fromkeys((*written, *(part for parts in implied for part in parts))),
+        )
+        """The predicates that a module checks, implied ones last."""
+        self.masks = tuple(query.relations_in(predicate) for predicate in self.predicates)
+        """The relations that each of them needs; a constant is checked with relation 0."""
+        self.ranges = tuple(
+            edge
+            for number, predicate in enumerate(self.predicates)
+            if (edge := _range(query, number, predicate)) is not None
+        )
+        self._neighbours = self._find_neighbours()
+        self._keys: dict[tuple[int, int], tuple[Key, ...]] = {}
+
+    def keys(self, spanned: int, relation: int) -> tuple[Key, ...]:
+        """Return the join key by which tuples that span ``spanned`` find rows of a relation."""
+        known = self._keys.get((spanned, relation))
+        if known is None:
+            keys = []
+            for places in self.classes:
+                probing = [place for place in places if spanned >> place.relation & 1]
+                if probing:
+                    keys += [
+                        Key(probing[0], place.column)
+                        for place in places
+                        if place.relation == relation
+                    ]
+            known = self._keys[spanned, relation] = tuple(keys)
+        return known
+
+    def best_ranges(self, spanned: int, relation: int) -> tuple[RangeEdge, ...]:
+        """Return the range predicates that one ordered index of a relation can check.
+
+        They all bound the same column of it: the one with the most bounds.
+        """
+        by_column: dict[int, list[RangeEdge]] = {}
+        for edge in self.ranges:
+            for stored, probing in ((edge.left, edge.right), (edge.right, edge.left)):
+                if stored.relation == relation and spanned >> probing.relation & 1:
+                    by_column.setdefault(stored.column, []).append(edge)
+        best: list[RangeEdge] = []
+        for edges in by_column.values():
+            best = edges if len(edges) > len(best) else best
+        return tuple(best)
+
+    def next_relations(self, spanned: int) -> int:
+        """Return the relations that tuples may be joined with next, as a mask.
+
+        Those that an equality or a range leads to; where there is none, those that another
+        predicate then applies to; where there is none either, all that are left: a cross
+        product has no other way.
+        """
+        everything = (1 << len(self.query.relations)) - 1
+        left = everything & ~spanned
+        indexed = 0
+        for relation, neighbours in enumerate(self._neighbours):
+            if spanned >> relation & 1:
+                indexed |= neighbours
+        if indexed & left:
+            return indexed & left
+        compared = 0
+        for mask in self.masks:
+            missing = mask & ~spanned
+            if mask & spanned and missing.bit_count() == 1:
+                compared |= missing
+        if compared:
+            return compared
+        # A predicate over three relations needs two cross products, one of them now.
+        for mask in self.masks:
+            if mask & spanned:
+                compared |= mask & ~spanned
+        return compared or left
+
+    def _find_neighbours(self) -> list[int]:
+        neighbours = [0] * len(self.query.relations)
+        for places in self.classes:
+            members = {place.relation for place in places}
+            for relation in members:
+                neighbours[relation] |= sum(1 << other for other in members - {relation})
+        for edge in self.ranges:
+            neighbours[edge.left.relation] |= 1 << edge.right.relation
+            neighbours[edge.right.relation] |= 1 << edge.left.relation
+        return neighbours
+
+
+def _columns(
+    query: JoinQuery, predicate: Expression, fits: Callable[[pa.DataType], bool]
+) -> tuple[Place, Place] | None:
+    """Return the columns of two relations that a comparison compares, if an index can help."""
+    if not isinstance(predicate, Comparison):
+        return None
+    left, right = predicate.left, predicate.right
+    if not isinstance(left, Argument) or not isinstance(right, Argument):
+        return None
+    first, second = Place(*query.place_of(left.index)), Place(*query.place_of(right.index))
+    if first.relation == second.relation or left.type != right.type or not fits(left.type):
+        return None
+    return first, second
+
+
+def _equality(query: JoinQuery, predicate: Expression) -> tuple[Place, Place] | None:
+    if isinstance(predicate, Comparison) and predicate.operator is ComparisonOperator.EQUAL:
+        return _columns(query, predicate, is_joinable)
+    return None
+
+
+def _range(query: JoinQuery, number: int, predicate: Expression) -> RangeEdge | None:
+    if not isinstance(predicate, Comparison) or predicate.operator not in MIRRORED:
+        return None
+    places = _columns(query, predicate, is_ordered)
+    if places is None:
+        return None
+    return RangeEdge(number, places[0], predicate.operator, places[1])
+
+
+def _classes(equalities: list[tuple[Place, Place]]) -> tuple[tuple[Place, ...], ...]:
+    """Return the columns that are equal to each other, in a fixed order."""
+    leader: dict[Place, Place] = {}
+
+    def find(place: Place) -> Place:
+        while leader.setdefault(place, place) != place:
+            place = leader[place]
+        return place
+
+    for left, right in equalities:
+        first, second = find(left), find(right)
+        leader[max(first, second)] = min(first, second)
+    classes: dict[Place, list[Place]] = {}
+    for place in sorted(leader):
+        classes.setdefault(find(place), []).append(place)
+    return tuple(tuple(places) for places in classes.values())
+
+
+def _implied(query: JoinQuery, places: tuple[Place, ...]) -> tuple[Expression, ...]:
+    """Return the comparisons of columns of one relation that a class implies."""
+    first: dict[int, Place] = {}
+    implied = []
+    for place in places:
+        before = first.setdefault(place.relation, place)
+        if before != place:
+            implied.append(
+                Comparison(ComparisonOperator.EQUAL, query.column(*before), query.column(*place))
+            )
+    return tuple(implied)

@@ -1,0 +1,133 @@
+"""Select-project-join queries, as frozen data."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+
+import pyarrow as pa
+
+from eddyline.query.expressions import Argument, Call, Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """An access method that answers only for given values of the ``bind`` columns.
+
+    Raman, Deshpande and Hellerstein (2003, Section 2.1.3) call it an index access method.
+    """
+
+    bind: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRelation:
+    """One relation in the FROM clause.
+
+    ``types`` are those of its columns. ``same_rows_as`` is the number of an earlier
+    relation that has the very same rows: both then share one store. Without ``scan`` the
+    rows are only to be had by the ``lookups``; a relation with more than one access method
+    must have a ``key``, the columns that tell its rows apart.
+    """
+
+    name: str
+    types: tuple[pa.DataType, ...]
+    same_rows_as: int | None = None
+    scan: bool = True
+    lookups: tuple[Lookup, ...] = ()
+    key: tuple[int, ...] = ()
+
+    @property
+    def only_scanned(self) -> bool:
+        """Whether a scan is the only access method: then BuildFirst may be relaxed."""
+        return self.scan and not self.lookups
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    """Rows of the cross product of ``relations`` for which every predicate is TRUE.
+
+    Columns are numbered through over all relations: ``Argument(index)`` with index
+    ``offset(r) + c`` is column ``c`` of relation ``r``. ``outputs`` are columns or calls.
+    ValueError where the parts do not fit together.
+    """
+
+    relations: tuple[JoinRelation, ...]
+    predicates: tuple[Expression, ...] = ()
+    outputs: tuple[Expression, ...] = ()
+    texts: tuple[str, ...] = field(default=(), compare=False)  # of the predicates, for reports
+
+    def __post_init__(self) -> None:
+        """Check what no type can say."""
+        if not self.relations:
+            raise ValueError("a query needs a relation")
+        for number in range(len(self.relations)):
+            self._check_relation(number)
+        for expression in (*self.predicates, *self.outputs):
+            for node in expression.walk():
+                if isinstance(node, Argument):
+                    self._check_column(node)
+        for output in self.outputs:
+            if not isinstance(output, Argument | Call):
+                raise ValueError(f"{output} is neither a column nor a call")  # noqa: TRY004 - a value of the query
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """The number of each relation's first column, and the number of all columns."""
+        return (0, *accumulate(len(relation.types) for relation in self.relations))
+
+    def place_of(self, column: int) -> tuple[int, int]:
+        """Return the relation of a column and its number there.
+
+        >>> import pyarrow as pa
+        >>> two = JoinRelation("t", (pa.int64(), pa.int64()))
+        >>> JoinQuery((two, two)).place_of(3)
+        (1, 1)
+        """
+        relation = bisect_right(self.offsets, column) - 1
+        return relation, column - self.offsets[relation]
+
+    def column(self, relation: int, column: int) -> Argument:
+        """Return a relation's column as an expression."""
+        return Argument(self.offsets[relation] + column, self.relations[relation].types[column])
+
+    def relations_in(self, expression: Expression) -> int:
+        """Return the relations whose columns an expression needs, as a mask."""
+        mask = 0
+        for node in expression.walk():
+            if isinstance(node, Argument):
+                mask |= 1 << self.place_of(node.index)[0]
+        return mask
+
+    def store_of(self, relation: int) -> int:
+        """Return the first relation with the same rows."""
+        same = self.relations[relation].same_rows_as
+        return relation if same is None else self.store_of(same)
+
+    def _check_relation(self, number: int) -> None:
+        relation = self.relations[number]
+        if not relation.scan and not relation.lookups:
+            raise ValueError(f"{relation.name} can be neither scanned nor looked up")
+        if relation.scan + len(relation.lookups) > 1 and not relation.key:
+            raise ValueError(
+                f"{relation.name} has several access methods and needs a key, by which "
+                f"rows that two of them return are known to be the same"
+            )
+        same = relation.same_rows_as
+        if same is None:
+            return
+        if not 0 <= same < number:
+            raise ValueError(f"{relation.name} shares the rows of no earlier relation")
+        if self.relations[same].types != relation.types:
+            raise ValueError(f"{relation.name} has not the columns of what it shares")
+
+    def _check_column(self, node: Argument) -> None:
+        if not 0 <= node.index < self.offsets[-1]:
+            raise ValueError(f"there is no column {node.index}")
+        relation, column = self.place_of(node.index)
+        if self.relations[relation].types[column] != node.type:
+            raise ValueError(
+                f"column {node.index} is {self.relations[relation].types[column]}, not {node.type}"
+            )

@@ -1,0 +1,52 @@
+"""Which types can be joined on, and how."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def is_joinable(a_type: pa.DataType) -> bool:
+    """Return whether keys of a type have words.
+
+    >>> is_joinable(pa.struct([("a", pa.int32()), ("b", pa.string())]))
+    True
+    >>> is_joinable(pa.list_(pa.int32()))
+    False
+    """
+    if pa.types.is_struct(a_type):
+        return all(is_joinable(field.type) for field in a_type)
+    return bool(
+        is_text_like(a_type)
+        or pa.types.is_boolean(a_type)
+        or pa.types.is_signed_integer(a_type)
+        or pa.types.is_float32(a_type)
+        or pa.types.is_float64(a_type)
+        or pa.types.is_date32(a_type)
+        or pa.types.is_decimal128(a_type)
+        or pa.types.is_timestamp(a_type)
+        or pa.types.is_duration(a_type)
+    )
+
+
+def is_text_like(a_type: pa.DataType) -> bool:
+    """Return whether values of a type are bytes of any number."""
+    text = pa.types.is_string(a_type) or pa.types.is_large_string(a_type)
+    return bool(text or is_binary(a_type))
+
+
+def is_binary(a_type: pa.DataType) -> bool:
+    """Return whether values of a type are bytes that need not be text."""
+    return bool(pa.types.is_binary(a_type) or pa.types.is_large_binary(a_type))
+
+
+def is_ordered(a_type: pa.DataType) -> bool:
+    """Return whether values of a type have words of the same order."""
+    return bool(
+        pa.types.is_signed_integer(a_type)
+        or pa.types.is_float32(a_type)
+        or pa.types.is_float64(a_type)
+        or pa.types.is_date32(a_type)
+        or pa.types.is_timestamp(a_type)
+        or pa.types.is_duration(a_type)
+        or (pa.types.is_decimal128(a_type) and a_type.precision <= 18)  # noqa: PLR2004 - digits of a word
+    )

@@ -1,0 +1,51 @@
+"""Random join queries, run in random ways: the bag of rows is DuckDB's.
+
+``python -m tests.oracle.test_random_joins 100000`` runs as many as one likes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from tests.oracle.random_joins import SHAPES, check
+
+CASES = 2_000
+A_PART = 250
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB on one thread."""
+    with duckdb.connect() as opened:
+        opened.execute("SET threads = 1")
+        yield opened
+
+
+@pytest.mark.parametrize("first", range(0, CASES, A_PART))
+def test_same_rows_as_duckdb(connection: duckdb.DuckDBPyConnection, first: int) -> None:
+    shapes: Counter[str] = Counter()
+    for seed in range(first, first + A_PART):
+        shapes[check(seed, connection).shape] += 1
+    assert set(shapes) == set(SHAPES)
+
+
+def main() -> None:
+    """Run the cases from a first seed on; the first one that differs ends it with its seed."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else CASES
+    with duckdb.connect() as opened:
+        opened.execute("SET threads = 1")
+        for seed in range(first, first + count):
+            check(seed, opened)
+            if (seed - first) % 1000 == 999:
+                sys.stdout.write(f"{seed - first + 1} queries, all equal\n")
+                sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
