@@ -1,0 +1,1 @@
+"""TPC-H: 22 queries over eight tables, as Spark runs them and adapted."""
