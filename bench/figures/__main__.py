@@ -15,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench.figures import (
     cost_of_adaptivity,
+    hash_joins,
+    join_flow,
     toggling_costs,
     tuple_flow,
     varied_cost,
@@ -27,6 +29,8 @@ FIGURES: Mapping[str, Experiment] = {
     "varied-selectivity": varied_selectivity.EXPERIMENT,
     "tuple-flow": tuple_flow.EXPERIMENT,
     "toggling-costs": toggling_costs.EXPERIMENT,
+    "hash-joins": hash_joins.EXPERIMENT,
+    "join-flow": join_flow.EXPERIMENT,
     "cost-of-adaptivity": cost_of_adaptivity.EXPERIMENT,
 }
 
