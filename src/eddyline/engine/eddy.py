@@ -149,6 +149,10 @@ class Eddy:
         """Return the time spent in a module so far."""
         return self._table.of_module(module).seconds
 
+    def renew(self, clock: Clock) -> None:
+        """Go on with another clock."""
+        self._clock = clock
+
     def costs(self) -> LearnedCosts:
         """Return what is known of the costs; the models go on learning."""
         return LearnedCosts(self._costs.models, self._costs.routing_cost)

@@ -59,7 +59,7 @@ class Relation:
         self.calls = tuple(occurrences)
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
-        self._memos = {call: CallMemo() for call in self._remembered}
+        self._memos: dict[Call, CallMemo] = {}  # of calls that were made
         self._made: dict[Call, int] = dict.fromkeys(self.calls, 0)
         self._seconds: dict[Call, float] = dict.fromkeys(self.calls, 0.0)
         self._rows_seen = 0
@@ -81,18 +81,21 @@ class Relation:
 
     def follow(self, rows: int) -> None:
         """Take note that another relation has added rows to the store that both share."""
-        for memo in self._memos.values():
-            memo.grow(rows)
         self._rows_seen += rows
 
     def evict(self) -> None:
         """Forget all rows and what was computed for them."""
         self._store.evict_before(self._rows_seen)
-        self._memos = {call: CallMemo() for call in self._remembered}
+        self._memos.clear()
 
     def scope(self, rows: Rows) -> RowScope:
         """Return the place where expressions find the values of these rows."""
         return RowScope(self, rows)
+
+    def renew(self, functions: Sequence[Function], clock: Clock) -> None:
+        """Go on with other functions, which do the same, and another clock."""
+        self._functions = tuple(functions)
+        self._clock = clock
 
     def is_vectorized(self, expression: Expression) -> bool:
         """Tell whether an expression calls a function that sees whole vectors."""
@@ -124,9 +127,11 @@ class Relation:
 
     def results(self, call: Call, scope: RowScope) -> Vector:
         """Return a call's results for the rows of a scope; each row is computed at most once."""
+        if call not in self._remembered:
+            return self.compute(call, scope)
         memo = self._memos.get(call)
         if memo is None:
-            return self.compute(call, scope)
+            memo = self._memos[call] = CallMemo(self._store)
 
         def compute(positions: npt.NDArray[np.int64] | None) -> Vector:
             return self.compute(call, scope if positions is None else scope.narrow(positions))

@@ -11,8 +11,8 @@ set or dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -285,6 +285,23 @@ class Cast(Expression):
     def children(self) -> tuple[Expression, ...]:
         """The operand."""
         return (self.operand,)
+
+
+def with_arguments(expression: Expression, change: Callable[[Argument], Expression]) -> Expression:
+    """Return an expression with every column replaced by what ``change`` gives for it."""
+    if isinstance(expression, Argument):
+        return change(expression)
+
+    def changed(part: object) -> object:
+        if isinstance(part, Expression):
+            return with_arguments(part, change)
+        if isinstance(part, tuple):
+            return tuple(map(changed, part))
+        return part
+
+    parts = {each.name: getattr(expression, each.name) for each in fields(expression)}
+    new = {name: changed(part) for name, part in parts.items()}
+    return replace(expression, **new)
 
 
 def calls_in(expression: Expression) -> tuple[Call, ...]:

@@ -10,12 +10,13 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import EddylineError
 from eddyline.spark import catalyst
-from eddyline.spark.blocks import Rewriting, rewrite_plan
+from eddyline.spark.blocks import JoinRules, Joins, Rewriting, rewrite_plan
 from eddyline.spark.chains import fused_commands
 from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions, result_type
+from eddyline.spark.joins.rebuild import rebuilt
 from eddyline.spark.registry import registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
 from eddyline.spark.session_settings import session_settings, unsupported_setting
@@ -31,7 +32,12 @@ _left: WeakKeyDictionary[DataFrame, tuple[Left, ...]] = WeakKeyDictionary()
 
 
 def adapt(
-    df: DataFrame, *, policy: str = "adaptive", pin_order: bool = False, seed: int = 0
+    df: DataFrame,
+    *,
+    policy: str = "adaptive",
+    pin_order: bool = False,
+    seed: int = 0,
+    joins: str = "auto",
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
@@ -59,8 +65,12 @@ def adapt(
         return df
     registry = registry_of(classic.sparkSession.sparkContext)
     options = RoutingOptions(name, seed, registry.next_run())
-    rewriting = _rewrite(classic, lambda block: registry.fuse(block, options))
-    if not rewriting.blocks:
+    rules = JoinRules(
+        joins_named(joins),
+        lambda claim, inputs: rebuilt(classic.sparkSession, claim, inputs, options),
+    )
+    rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
+    if not rewriting.changed:
         return df
     adapted = catalyst.dataframe(classic, rewriting.plan)
     _left[adapted] = rewriting.left
@@ -98,13 +108,24 @@ def left_in(df: DataFrame) -> tuple[Left, ...]:
     return _left.get(df, ())
 
 
-def _rewrite(df: ClassicDataFrame, fuse: Fuse) -> Rewriting:
+def joins_named(name: str) -> Joins:
+    """Return the choice of joins of that name; ValueError where there is none."""
+    try:
+        return Joins(name)
+    except ValueError:
+        known = ", ".join(repr(str(choice)) for choice in Joins)
+        raise ValueError(f"joins is one of {known}, not {name!r}") from None
+
+
+def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
     plan = catalyst.optimized_plan(df)
+    if df.isStreaming:  # joins of streams keep state, which is Spark's
+        rules = None
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
     if (setting := unsupported_setting(df.sparkSession)) is not None:
         return _declined(plan, DeclineReason.UNSUPPORTED_SETTING, setting)
-    return rewrite_plan(plan, session_settings(df.sparkSession), fuse)
+    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
 
 
 def _only_described(block: FilterBlock) -> FusedFunction:

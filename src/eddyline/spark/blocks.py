@@ -1,15 +1,17 @@
-"""Finds the filter blocks of a plan and rewrites them, subqueries included.
+"""Finds the blocks of a plan and rewrites them, subqueries included.
 
-The plan is walked from the top. Each maximal chain (see
+The plan is walked from the top. A region of inner joins that is claimed becomes a join
+block over its inputs (see :mod:`eddyline.spark.joins`). Elsewhere each maximal chain (see
 :mod:`eddyline.spark.chains`) is judged and rewritten over its child, which was
 rewritten before it; a chain with a barrier in it can give several blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from enum import StrEnum
+from typing import Final, TypeAlias
 
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import Plan
@@ -17,7 +19,29 @@ from eddyline.spark.chains import Chain, read_chain
 from eddyline.spark.claims import judge, left_to_chance
 from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.filter_block import FilterBlock, SessionSettings
+from eddyline.spark.joins.claim import JoinClaim, NotClaimedError, claim_region
+from eddyline.spark.joins.region import Path, Region, read_region
 from eddyline.spark.rewrite import Fuse, rebuild
+
+
+class Joins(StrEnum):
+    """Which inner joins run in eddies."""
+
+    AUTO = "auto"  # those among which there are predicates over Python functions
+    ALWAYS = "always"  # all that can
+    NEVER = "never"  # none
+
+
+Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
+"""Makes the plan of a claimed region over its inputs, which were rewritten before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRules:
+    """What is to be done with regions of inner joins."""
+
+    joins: Joins
+    rebuild: Rebuild
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +55,21 @@ class Rewriting:
     plan: Plan
     blocks: tuple[FilterBlock, ...]
     left: tuple[Left, ...]
+    changed: bool = False
 
 
-def rewrite_plan(plan: Plan, settings: SessionSettings, fuse: Fuse) -> Rewriting:
-    """Rewrite all blocks of an optimized plan."""
-    walk = _Walk(settings, fuse)
+def rewrite_plan(
+    plan: Plan, settings: SessionSettings, fuse: Fuse, rules: JoinRules | None = None
+) -> Rewriting:
+    """Rewrite all blocks of an optimized plan; without ``rules`` joins are left to Spark."""
+    walk = _Walk(settings, fuse, rules)
     rewritten = walk.rewrite(plan)
-    return Rewriting(rewritten, tuple(dict.fromkeys(walk.blocks)), tuple(dict.fromkeys(walk.left)))
+    return Rewriting(
+        rewritten,
+        tuple(dict.fromkeys(walk.blocks)),
+        tuple(dict.fromkeys(walk.left)),
+        changed=rewritten is not plan,
+    )
 
 
 _TOO_DEEP: Final = Left(
@@ -49,13 +81,21 @@ _TOO_DEEP: Final = Left(
 class _Walk:
     settings: SessionSettings
     fuse: Fuse
+    rules: JoinRules | None
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
 
     def rewrite(self, plan: Plan) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none."""
-        if not catalyst.has_python_function(plan):
+        python = catalyst.has_python_function(plan)
+        always = self.rules is not None and self.rules.joins is Joins.ALWAYS
+        if not python and not (always and catalyst.has_join(plan)):
             return plan
+        joined = self._joined(plan)
+        if joined is not None:
+            return joined
+        if not python:
+            return self._over_rewritten(plan)
         chain = read_chain(plan)
         if not chain.run:
             if chain.breaker is not None:
@@ -65,6 +105,40 @@ class _Walk:
         below = self.rewrite(chain.below)
         rebuilt = self._over(chain, below)
         return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
+
+    def _joined(self, plan: Plan) -> Plan | None:
+        """Rewrite the region of joins at a node; None if there is none that is claimed."""
+        rules = self.rules
+        if rules is None or rules.joins is Joins.NEVER or not catalyst.has_join(plan):
+            return None
+        found = self._claimed(plan, rules)
+        if found is None:
+            return None
+        region, claim = found
+        inputs = [self.rewrite(each) for each in region.inputs]
+        return rules.rebuild(claim, inputs)
+
+    def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
+        """Claim as much of the region at a node as is understood."""
+        boundaries: frozenset[Path] = frozenset()
+        declined: list[Left] = []
+        while (region := read_region(plan, boundaries)).joins:
+            try:
+                claim = claim_region(region, self.settings)
+            except NotClaimedError as error:
+                declined.append(Left(error.text, error.reason, error.detail))
+                if error.path in boundaries:
+                    return None
+                boundaries |= {error.path}
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                return None
+            else:
+                if rules.joins is Joins.AUTO and not claim.calls:
+                    return None
+                self.left.extend(declined)
+                return region, claim
+        return None
 
     def _over_rewritten(self, plan: Plan) -> Plan:
         """Rewrite below a node that is in no chain."""

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaObject, is_instance_of
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -192,6 +192,11 @@ def has_python_function(plan: Plan) -> bool:
     return bool(plan.java.containsPattern(_pattern("PYTHON_UDF")))
 
 
+def has_join(plan: Plan) -> bool:
+    """Whether there is a join anywhere in the plan, subqueries included."""
+    return bool(plan.java.containsPattern(_pattern("JOIN")))
+
+
 def has_subquery(plan: Plan) -> bool:
     """Whether there is a subquery expression anywhere in the plan."""
     return bool(plan.java.containsPattern(_pattern("PLAN_EXPRESSION")))
@@ -288,6 +293,101 @@ def arrow_evaluation(
     """Return an ``ArrowEvalPython`` of one function over ``child``."""
     evaluate = _class(_LOGICAL + "ArrowEvalPython")
     return Plan(evaluate(_seq([function.java]), _seq([result.java]), child.java, kind))
+
+
+# ---------------------------------------------------------------- joins
+
+
+def join_type(plan: Plan) -> str:
+    """Return the type of a ``Join``, as ``INNER`` or ``LEFT OUTER``."""
+    return str(plan.java.joinType().sql())
+
+
+def join_condition(plan: Plan) -> CatalystExpression | None:
+    """Return the condition of a ``Join``, None where there is none."""
+    given = plan.java.condition()
+    return CatalystExpression(given.get()) if given.isDefined() else None
+
+
+def expression_json(expression: CatalystExpression) -> str:
+    """Return an expression in Catalyst's own JSON."""
+    return str(expression.java.toJSON())
+
+
+def size_in_bytes(plan: Plan) -> int:
+    """Return Spark's estimate of a plan's size; huge where Spark knows nothing."""
+    return int(str(plan.java.stats().sizeInBytes()))
+
+
+def bytes_of(text: str) -> int:
+    """Return a size as Spark's settings state it, as ``10MB``, in bytes."""
+    network = _class("org.apache.spark.network.util.JavaUtils")
+    return int(text) if text.lstrip("-").isdigit() else int(network.byteStringAsBytes(text))
+
+
+def outputs(plan: Plan) -> list[CatalystExpression]:
+    """Return the attributes of a plan's output."""
+    return [CatalystExpression(java) for java in _in_python(plan.java.output())]
+
+
+def output_numbers(plan: Plan) -> frozenset[int]:
+    """Return the numbers in the identities of a plan's output, in one call."""
+    separator = f"<{uuid.uuid4()}>"
+    attributes = plan.java.output()
+    if not attributes.size():
+        return frozenset()
+    texts = str(attributes.mkString(separator)).split(separator)
+    return frozenset(int(text.rpartition("#")[2].rstrip("L")) for text in texts)
+
+
+def identity_number(attribute: CatalystExpression) -> int:
+    """Return the number in an attribute's identity."""
+    return int(attribute.java.exprId().id())
+
+
+def named(expression: CatalystExpression, name: str) -> CatalystExpression:
+    """Return an expression under a new name and a new identity."""
+    alias = _class(_EXPRESSIONS + "Alias")
+    identity = _class(_EXPRESSIONS + "NamedExpression").newExprId()
+    return CatalystExpression(alias(expression.java, name, identity, _seq([]), _none(), _seq([])))
+
+
+def in_struct(expression: CatalystExpression) -> CatalystExpression:
+    """Return a struct of one field, never NULL itself: ``a <=> b`` is ``struct(a) = struct(b)``."""
+    literal = _class(_EXPRESSIONS + "Literal").create("v")
+    make = _class(_EXPRESSIONS + "CreateNamedStruct")
+    return CatalystExpression(make(_seq([literal, expression.java])))
+
+
+def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return a ``Project`` of named expressions."""
+    return Plan(_class(_LOGICAL + "Project")(_seq(item.java for item in items), child.java))
+
+
+def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
+    """Return a ``MapInArrow`` of a function over the record batches of ``child``.
+
+    ``schema`` is the struct of its output, as JSON.
+    """
+    struct = _class("org.apache.spark.sql.types.DataType").fromJson(schema)
+    attributes = _class("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(struct)
+    return Plan(
+        _class(_LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, _none())  # noqa: FBT003 - no barrier
+    )
+
+
+def frame(spark: SparkSession, plan: Plan) -> ClassicDataFrame:
+    """Return a DataFrame over a plan."""
+    plan.java.setAnalyzed()
+    datasets = _class("org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(spark._jsparkSession, plan.java), spark)
+
+
+def analyzed_plan(df: DataFrame) -> Plan:
+    """Return the plan of a DataFrame before it is optimized; TypeError for one of Connect."""
+    if not is_classic(df):
+        raise TypeError("only a classic DataFrame has its plan at hand")
+    return Plan(df._jdf.queryExecution().analyzed())
 
 
 # ---------------------------------------------------------------- expressions
@@ -441,6 +541,20 @@ def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
 def function_name(expression: CatalystExpression) -> str:
     """Return the name of a ``PythonUDF``."""
     return str(expression.java.name())
+
+
+def plain_environment(context: SparkContext) -> PickledFunction:
+    """Return a function that does nothing, with the environment that functions have by default."""
+    java = _class("org.apache.spark.api.python.SimplePythonFunction")(
+        bytearray(),
+        context.environment,
+        context._python_includes,
+        context.pythonExec,
+        context.pythonVer,
+        [],
+        context._javaAccumulator,
+    )
+    return PickledFunction(b"", java)
 
 
 def pickled_function(expression: CatalystExpression) -> PickledFunction:

@@ -39,6 +39,11 @@ class Tree:
     parent: Tree | None = None
     position: int = 0
 
+    @classmethod
+    def of(cls, expression: CatalystExpression) -> Tree:
+        """Read an expression from the JVM."""
+        return cls(parse(catalyst.expression_json(expression)), lambda: expression)
+
     @property
     def name(self) -> str:
         """The class of the top node, without its package."""
@@ -180,7 +185,7 @@ def read_chain(top: Plan) -> Chain:
     breaker: FilterLink | None = None
     base = plan = top
     while not unstable:
-        link, deterministic = _read_link(plan)
+        link, deterministic = read_link(plan)
         if link is None:
             break
         below = catalyst.children(plan)[0]
@@ -202,7 +207,7 @@ def read_chain(top: Plan) -> Chain:
     return Chain(top, base, from_evaluation, tuple(run), plan, unstable, breaker)
 
 
-def _read_link(plan: Plan) -> tuple[Link | None, bool]:
+def read_link(plan: Plan) -> tuple[Link | None, bool]:
     """Read a node as a link, None if it is no such node, and whether it is deterministic."""
     name = catalyst.class_name(plan).rpartition(".")[2]
     if name not in {"Filter", "Project", "ArrowEvalPython", "BatchEvalPython"}:

@@ -71,7 +71,7 @@ def judge(chain: Chain, settings: SessionSettings) -> Verdict:
 
 def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[Left, ...]:
     """Return what stays in a filter that asks for random values, over the chain ``lower``."""
-    definitions = Definitions(lower)
+    definitions = Definitions(lower.unstable)
     for link in lower.links:
         definitions.define(link, guarded=False)
     reason, detail = DeclineReason.NON_DETERMINISTIC, "its filter asks for random values"
@@ -82,7 +82,7 @@ def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[Left, ...]:
 class _Judgement:
     def __init__(self, chain: Chain, settings: SessionSettings) -> None:
         self._chain = chain
-        self._definitions = Definitions(chain)
+        self._definitions = Definitions(chain.unstable)
         self._terms = Terms(self._definitions, settings)
         self._claimed: dict[Expression, str] = {}
         self._taken: set[tuple[int, int]] = set()

@@ -8,11 +8,12 @@ the last two, so that any expression of the chain can be put in terms of the bas
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import CatalystExpression
-from eddyline.spark.chains import Chain, EvaluationLink, ExpressionId, FilterLink, Link, Tree
+from eddyline.spark.chains import EvaluationLink, ExpressionId, FilterLink, Link, Tree
 from eddyline.spark.throwing import may_throw
 
 
@@ -31,8 +32,9 @@ class FunctionResult:
 class Definitions:
     """The definitions made by the links of a chain, added from the bottom up."""
 
-    def __init__(self, chain: Chain) -> None:
-        self._unstable = chain.unstable
+    def __init__(self, unstable: Mapping[ExpressionId, Tree]) -> None:
+        """``unstable`` are the functions that are not deterministic, by their results."""
+        self._unstable = unstable
         self._aliases: dict[ExpressionId, Tree] = {}
         self._results: dict[ExpressionId, FunctionResult] = {}
         self._dependent: set[ExpressionId] = set()
@@ -55,6 +57,10 @@ class Definitions:
                     self._aliases[item.identity] = item.children[0]
                     if self.is_dependent(item):
                         self._dependent.add(item.identity)
+
+    def known_alias(self, identity: ExpressionId) -> Tree | None:
+        """Return the expression that an attribute is a name for; None if it is none."""
+        return self._aliases.get(identity)
 
     def alias(self, attribute: Tree) -> Tree:
         """Return the expression that an attribute, which is no result, is a name for."""

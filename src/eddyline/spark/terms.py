@@ -6,6 +6,7 @@ and what is in between is translated by :mod:`eddyline.spark.translation`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -85,9 +86,30 @@ class Terms:
         number, kind = self._function(nest, types, tuple(keywords))
         return Call(number, arguments, kind)
 
+    def is_native(self, tree: Tree) -> bool:
+        """Whether an expression is a column that Spark computes below the block."""
+        return not self._definitions.is_dependent(tree)
+
+    def base_column(self, handle: CatalystExpression) -> Argument:
+        """Return the argument that carries an attribute of the base."""
+        return self._carried(handle)
+
+    def native_column(
+        self,
+        tree: Tree,
+        change: Callable[[CatalystExpression], CatalystExpression],
+        *,
+        guarded: bool,
+    ) -> Argument:
+        """Return the argument that carries a native expression, changed in some way."""
+        handle = change(self._definitions.over_base(tree))
+        if guarded and self._definitions.may_throw(tree):
+            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
+        return self._carried(handle)
+
     def _leaf(self, tree: Tree, *, guarded: bool) -> Expression | None:
         """Return what an expression is to the block; None if its parts are to be asked."""
-        if not self._definitions.is_dependent(tree):
+        if self.is_native(tree):
             return None if tree.name == "Literal" else self._argument([tree], "And", guarded)
         if tree.name == "AttributeReference":
             if (result := self._definitions.results.get(tree.identity)) is not None:
@@ -100,16 +122,19 @@ class Terms:
     def _connected(self, tree: Tree, *, guarded: bool) -> Expression:
         """Translate a nest of AND or of OR; all of its native terms become one argument."""
         terms = list(tree.terms(tree.name))
-        dependent = [term for term in terms if self._definitions.is_dependent(term)]
-        native = [term for term in terms if not self._definitions.is_dependent(term)]
+        dependent = [term for term in terms if not self.is_native(term)]
+        native = [term for term in terms if self.is_native(term)]
         parts: list[Expression] = []
-        if native:
-            parts.append(self._argument(native, tree.name, guarded))
+        parts.extend(self._argument(group, tree.name, guarded) for group in self.groups(native))
         parts.extend(self.expression(term, guarded=guarded) for term in dependent)
         return And(tuple(parts)) if tree.name == "And" else Or(tuple(parts))
 
+    def groups(self, native: list[Tree]) -> list[list[Tree]]:
+        """Return native terms by the base that they are over: here there is only one."""
+        return [native] if native else []
+
     def _function_argument(self, value: Tree, *, guarded: bool) -> Expression:
-        if self._definitions.is_dependent(value):
+        if not self.is_native(value):
             self._checked(value.handle)
             return self.expression(value, guarded=guarded)
         return self._argument([value], "And", guarded)  # literals too: Spark sends columns
@@ -121,6 +146,10 @@ class Terms:
         handle = combine(handles)
         if guarded and any(self._definitions.may_throw(term) for term in terms):
             raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
+        return self._carried(handle)
+
+    def _carried(self, handle: CatalystExpression) -> Argument:
+        """Return the argument that carries the value of an expression over the base."""
         for known, argument in self.contents.arguments:
             if catalyst.same_value(known, handle):
                 return argument

@@ -80,6 +80,8 @@ _NEVER: Final = frozenset(
 # Overflow is an infinity in floating point.
 _SAFE_ON_FLOATS: Final = frozenset({"Abs", "Add", "Multiply", "Subtract", "UnaryMinus"})
 _SAFE_UNLESS_ANSI: Final = _SAFE_ON_FLOATS | {"Divide", "Remainder", "IntegralDivide"}
+# A remainder always fits, and a quotient of whole numbers does but for one by -1.
+_BY_CONSTANT: Final = frozenset({"Remainder", "Pmod", "IntegralDivide"})
 _FLOATS: Final = frozenset({'"double"', '"float"'})
 
 
@@ -95,12 +97,22 @@ def _top_is_safe(tree: Tree) -> bool:
         return catalyst.always_casts(tree.handle) or not _is_ansi(tree)
     if tree.name in _SAFE_ON_FLOATS and catalyst.data_type(tree.handle) in _FLOATS:
         return True
-    if tree.name in _SAFE_UNLESS_ANSI:
-        return not _is_ansi(tree)
+    if tree.name in _SAFE_UNLESS_ANSI | _BY_CONSTANT:
+        by_constant = tree.name in _BY_CONSTANT and _divides_by_a_constant(tree)
+        return by_constant or not _is_ansi(tree)
     if tree.name == "Like":  # a pattern that ends in its escape character raises
         pattern = tree.children[1].node.fields.get("value")
         return isinstance(pattern, str) and catalyst.escape_character(tree.handle) not in pattern
     return False
+
+
+def _divides_by_a_constant(tree: Tree) -> bool:
+    """Whether the divisor is a constant by which every number can be divided."""
+    value = tree.children[1].node.fields.get("value")
+    try:
+        return value is not None and float(str(value)) not in {0.0, -1.0}
+    except ValueError:
+        return False
 
 
 def _is_ansi(tree: Tree) -> bool:

@@ -1,0 +1,1 @@
+"""Join blocks: inner joins, with the filters and projections among them, in eddies."""

@@ -1,0 +1,125 @@
+"""Join blocks of which all inputs but one are small: the rows of that one stay in place."""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.engine.inputs import Arrival
+from eddyline.spark.fused import RoutingOptions
+from eddyline.spark.joins.blobs import decoded, encoded
+from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.task import JoinTask, Prepared, together
+
+SMALL_INPUTS: Final = "small_inputs"
+"""The column that brings all small inputs, in the first row of a partition."""
+
+PUSHED_ROWS: Final = 1 << 15
+"""Rows that are handed to the eddy at a time, where Spark's batches are smaller.
+
+Spark sends 10,000 rows at a time by default. A visit to a SteM costs some 100 µs of its own.
+"""
+
+_prepared: OrderedDict[str, Prepared] = OrderedDict()
+
+PREPARED: Final = 4
+"""Join blocks whose SteMs a worker process keeps, the latest ones."""
+
+
+@dataclass(frozen=True)
+class GatherBlobs:
+    """Puts all blobs of the small inputs into one value, with a token that is new each time."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield one row, also where there are no blobs."""
+        relations: list[int] = []
+        blobs: list[bytes] = []
+        for batch in batches:
+            relations += batch.column("relation").to_pylist()
+            blobs += batch.column("batch").to_pylist()
+        token = uuid.uuid4().hex
+        table = pa.table(
+            {"relation": pa.array(relations, pa.int32()), "batch": pa.array(blobs, pa.binary())}
+        )
+        whole = encoded(table.replace_schema_metadata({"token": token}))
+        yield pa.record_batch([pa.array([whole], pa.binary())], names=[SMALL_INPUTS])
+
+
+@dataclass(frozen=True)
+class InPlaceSide:
+    """What Spark runs over the partitions of the input that is not small."""
+
+    block: JoinBlock
+    driver: int
+    options: RoutingOptions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the joined rows of one partition."""
+        task: JoinTask | None = None
+        waiting: list[pa.RecordBatch] = []
+        rows = 0
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                if task is None:
+                    task = self._begin(batch.column(SMALL_INPUTS)[0].as_buffer())
+                waiting.append(batch)
+                rows += batch.num_rows
+                if rows >= PUSHED_ROWS:
+                    yield from self._pushed(task, waiting, rows)
+                    waiting, rows = [], 0
+            if task is not None and waiting:
+                yield from self._pushed(task, waiting, rows)
+        except BaseException as error:
+            if task is not None:
+                task.end(error)
+            raise
+        if task is not None:
+            task.end(None)
+
+    def _begin(self, small: pa.Buffer) -> JoinTask:
+        with pa.ipc.open_stream(small) as reader:
+            token = (reader.schema.metadata or {})[b"token"].decode()
+            key = f"{token}/{self.block.identity}"
+            prepared = _prepared.get(key)
+            if prepared is None:
+                task = JoinTask(self.block, self.options)
+                self._load(task, reader.read_all())
+                _prepared[key] = task.prepared()
+            else:
+                task = JoinTask(self.block, self.options, prepared)
+        _prepared.move_to_end(key)
+        while len(_prepared) > PREPARED:
+            _prepared.popitem(last=False)
+        return task
+
+    def _load(self, task: JoinTask, blobs: pa.Table) -> None:
+        """Build the complete SteMs of the small inputs."""
+        relations = blobs.column("relation").to_pylist()
+        for relation in range(len(self.block.query.relations)):
+            if relation == self.driver:
+                continue
+            for number, of_blob in enumerate(relations):
+                if of_blob == relation:
+                    batch = decoded(blobs.column("batch")[number].as_buffer())
+                    if batch is not None:
+                        arrival = Arrival(tuple(batch.columns), batch.num_rows)
+                        nothing: Sequence[object] = list(task.eddy.push(relation, arrival))
+                        if nothing:
+                            raise AssertionError("small inputs alone cannot join")
+            list(task.eddy.end(relation))
+
+    def _pushed(
+        self, task: JoinTask, waiting: list[pa.RecordBatch], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        batch = waiting[0]
+        if len(waiting) > 1:
+            batch = next(together(waiting))
+        columns = tuple(batch.columns[:-1])
+        yield from task.results(task.eddy.push(self.driver, Arrival(columns, rows)))

@@ -1,0 +1,232 @@
+"""Rebuilds a region around its join block.
+
+From the bottom up: each input with its native conditions, projected to the columns that it
+brings; the map side; one shuffle of blobs by cell; the reduce side; a projection that gives
+the block's columns the identities of the attributes they stand for; and the region's own
+output over these. Every attribute above keeps its identity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final
+
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.types import BinaryType, DataType, StructField, StructType
+
+from eddyline.query.expressions import Expression
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.spark import catalyst
+from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
+from eddyline.spark.column_types import arrow_type, spark_type
+from eddyline.spark.filter_block import SessionSettings
+from eddyline.spark.fused import RoutingOptions
+from eddyline.spark.joins.blobs import SPARK_SCHEMA
+from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.claim import JoinClaim, in_relations
+from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
+from eddyline.spark.joins.in_place import SMALL_INPUTS, GatherBlobs, InPlaceSide
+from eddyline.spark.joins.map_side import MapSide
+from eddyline.spark.joins.reduce_side import ReduceSide
+from eddyline.spark.session_settings import session_settings
+
+MAP_ARROW: Final = 207
+"""Spark's evaluation type of a function over an iterator of record batches."""
+
+NAME: Final = "eddy over joins"
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input as it enters the block: its plan, and for each argument its column there."""
+
+    plan: Plan
+    handles: tuple[CatalystExpression, ...]
+
+
+def rebuilt(
+    spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan], options: RoutingOptions
+) -> Plan:
+    """Return a claimed region over its inputs."""
+    settings = session_settings(spark)
+    inputs, places = inputs_of(claim, plans)
+    block = join_block(claim, inputs, places, settings)
+    environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
+    driver = _driver(spark, block)
+    if driver is not None:
+        joined = in_place(spark, block, inputs, driver, options, environments)
+    else:
+        cells = 2 * spark.sparkContext.defaultParallelism
+        joined = over_one_shuffle(spark, block, inputs, cells, options, environments)
+    return with_identities(claim, joined)
+
+
+def _driver(spark: SparkSession, block: JoinBlock) -> int | None:
+    """Return the input that is not broadcast where all others are; None where several are not."""
+    said = str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760"))
+    threshold = catalyst.bytes_of(said)
+    largest = max(range(len(block.sizes)), key=lambda r: block.sizes[r])
+    others = sum(size for r, size in enumerate(block.sizes) if r != largest)
+    return largest if others <= threshold and len(block.sizes) > 1 else None
+
+
+def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dict[int, int]]:
+    """Return the inputs, projected, and for each argument of the claim its column's number."""
+    inputs = []
+    places: dict[int, int] = {}
+    offset = 0
+    for number, plan in enumerate(plans):
+        own = [c for c, column in enumerate(claim.columns) if column.input == number]
+        if claim.below[number]:
+            plan = catalyst.filtered(catalyst.conjunction(claim.below[number]), plan)  # noqa: PLW2901 - the same input
+        handles = tuple(claim.columns[c].handle for c in own)
+        items = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(handles)]
+        # Without columns there would be no rows: a cross product needs to count them.
+        items = items or [catalyst.named(catalyst.literal_true(), "c0")]
+        inputs.append(Input(catalyst.projected(items, plan), handles))
+        places.update({c: offset + n for n, c in enumerate(own)})
+        offset += len(items)
+    return inputs, places
+
+
+def join_block(
+    claim: JoinClaim, inputs: Sequence[Input], places: dict[int, int], settings: SessionSettings
+) -> JoinBlock:
+    """Describe a claim as plain data."""
+    zone = settings.time_zone
+    relations = []
+    sizes = []
+    for number, each in enumerate(inputs):
+        types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in each.handles)
+        boolean = arrow_type('"boolean"', zone)
+        relations.append(JoinRelation(f"input {number}", types or (boolean,)))
+        sizes.append(catalyst.size_in_bytes(each.plan))
+
+    def placed(expression: Expression) -> Expression:
+        return in_relations(expression, places)
+
+    query = JoinQuery(
+        tuple(relations),
+        tuple(map(placed, claim.predicates)),
+        tuple(placed(value) for _, value in claim.outputs),
+        claim.texts,
+    )
+    types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
+    if not query.outputs:  # whoever only counts the rows needs a column to count them by
+        first = query.column(0, 0)
+        handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
+        query = replace(query, outputs=(first,))
+        types_out = (catalyst.data_type(handle),)
+    block = JoinBlock("", query, claim.functions, settings, tuple(sizes), claim.texts, types_out)
+    identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
+    return replace(block, identity=identity)
+
+
+def over_one_shuffle(
+    spark: SparkSession,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    cells: int,
+    options: RoutingOptions,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return the block as one hypercube shuffle."""
+    cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
+    numbers = range(len(inputs))
+    blobs = _blobs(spark, block, inputs, numbers, cube, environments)
+    meeting = blobs.repartitionById(cube.cells, F.col("cell"))
+    reduce_side = ReduceSide(block, options)
+    plan = catalyst.analyzed_plan(meeting)
+    return map_in_arrow(plan, reduce_side, output_type(block), environments)
+
+
+def in_place(
+    spark: SparkSession,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    driver: int,
+    options: RoutingOptions,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return the block without a shuffle: the rows of ``driver`` stay where they are.
+
+    All other inputs are small. They are gathered into one binary value by a scalar
+    subquery, which Spark runs when the query runs, and the first row of each partition
+    carries it along.
+    """
+    others = [number for number in range(len(inputs)) if number != driver]
+    blobs = _blobs(spark, block, inputs, others, Hypercube((), ()), environments)
+    together = catalyst.analyzed_plan(blobs.repartition(1))
+    schema = StructType([StructField(SMALL_INPUTS, BinaryType())])
+    gathered = catalyst.frame(spark, map_in_arrow(together, GatherBlobs(), schema, environments))
+    first = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1)) == 0
+    rows = catalyst.frame(spark, inputs[driver].plan).withColumn(
+        SMALL_INPUTS, F.when(first, gathered.scalar())
+    )
+    side = InPlaceSide(block, driver, options)
+    plan = catalyst.analyzed_plan(rows)
+    return map_in_arrow(plan, side, output_type(block), environments)
+
+
+def _blobs(
+    spark: SparkSession,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    numbers: Sequence[int],
+    cube: Hypercube,
+    environments: Sequence[PickledFunction],
+) -> DataFrame:
+    """Return the rows of some inputs as blobs by cell."""
+    graph = JoinGraph(block.query)
+    frames: list[DataFrame] = []
+    for relation in numbers:
+        places = (place for places in graph.classes for place in places)
+        keys = sorted({place.column for place in places if place.relation == relation})
+        side = MapSide(relation, tuple(keys), cube)
+        schema = StructType.fromDDL(SPARK_SCHEMA)
+        plan = map_in_arrow(inputs[relation].plan, side, schema, environments)
+        frames.append(catalyst.frame(spark, plan))
+    return reduce(DataFrame.union, frames)
+
+
+def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
+    """Return the region's output over the block's."""
+    columns = catalyst.outputs(joined)
+    attributes = [attribute for attribute, _ in claim.outputs]
+    items = [
+        catalyst.attribute_like(attribute, column)
+        for attribute, column in zip(attributes, columns, strict=False)
+    ]
+    return catalyst.projected(claim.items, catalyst.projected(items, joined))
+
+
+def output_type(block: JoinBlock) -> StructType:
+    """Return the Spark type of the block's rows."""
+    fields = [StructField(f"c{n}", spark_type(text)) for n, text in enumerate(block.output_types)]
+    return StructType(fields)
+
+
+def map_in_arrow(
+    plan: Plan,
+    function: Callable[..., object],
+    result: DataType,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return a function over the record batches of a plan."""
+    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
+    command: bytes = serializer.dumps((function, result))  # type: ignore[no-untyped-call]
+    call = catalyst.python_call(
+        name=NAME,
+        command=command,
+        like=environments,
+        return_type=result.json(),
+        arguments=catalyst.outputs(plan),
+        kind=MAP_ARROW,
+    )
+    return catalyst.mapped_in_arrow(call, result.json(), plan)
