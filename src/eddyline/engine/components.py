@@ -12,7 +12,8 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array, spread
 from eddyline.engine.relation import Relation, RowScope
 from eddyline.engine.signature import Signature
 from eddyline.engine.vector import Vector
-from eddyline.query.expressions import Call
+from eddyline.query.expressions import Call, Expression
+from eddyline.query.join_graph import Place
 from eddyline.query.join_query import JoinQuery
 
 
@@ -39,6 +40,19 @@ class Components:
         rows = required_rows(batch, relation)
         first = self.of(batch.signature, relation).store.first
         return as_array(rows) - first if first else as_array(rows)
+
+    def column(self, batch: TupleBatch, place: Place) -> pa.Array:
+        """Return the values that tuples have in a column."""
+        holder = self.of(batch.signature, place.relation)
+        return holder.column(place.column, required_rows(batch, place.relation))
+
+    def forget_collective_failures(self, expression: Expression, batch: TupleBatch) -> None:
+        """Let tuples be tried again whose calls failed only together with others."""
+        relations = self.query.relations_in(expression)
+        for relation, rows in enumerate(batch.rows):
+            if rows is not None and relations >> relation & 1:
+                holder = self.of(batch.signature, relation)
+                holder.forget_collective_failures(expression, rows)
 
     def scope(self, batch: TupleBatch) -> TupleScope:
         """Return the place where expressions find the values of tuples."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.evaluation import evaluate
 from eddyline.engine.inputs import Arrival, Goal, Input, ReadingOrder
 from eddyline.engine.join_routes import JoinRoutes
-from eddyline.engine.modules.join_selection import JoinSelection
+from eddyline.engine.modules.join_selection import Held, JoinSelection
+from eddyline.engine.modules.lookup import LookupAccess, LookupStatistics, Source
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteM, SteMStatistics
 from eddyline.engine.policies.policy import Policy
@@ -26,8 +28,8 @@ from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.timestamps import Ticks
-from eddyline.engine.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression
+from eddyline.engine.vector import Function, Scope, Vector
+from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import terms_of
@@ -37,6 +39,11 @@ STEM_VISIT_COST = 30e-6
 
 ROW_VISIT_COST = 15e-6
 """The same for a predicate."""
+
+LOOKUP_VISIT_COST = 1e-3
+"""The same for a lookup, whose source may be far away."""
+
+NO_LOOKUPS: Mapping[tuple[int, int], Source] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,12 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class JoinStatistics:
-    """What a join eddy did so far; ``read`` are the rows read of each relation."""
+    """What a join eddy did so far; ``read`` are the rows of each relation, looked up or read."""
 
     read: tuple[int, ...]
     rows_out: int
     stems: tuple[SteMStatistics, ...]
+    lookups: tuple[LookupStatistics, ...]
     predicates: tuple[SelectionStatistics, ...]
     calls: tuple[CallStatistics, ...]
     eddy: EddyStatistics
@@ -64,7 +72,7 @@ class StalledError(RuntimeError):
 
 
 class JoinEddy:
-    """Runs a select-project-join query by routing tuples through selections and SteMs.
+    """Runs a select-project-join query by routing tuples among selections, SteMs and lookups.
 
     The answer is the bag of rows of the cross product for which every predicate is TRUE;
     where none is FALSE or NULL for such a row but some failed, an error of the failed ones
@@ -80,6 +88,7 @@ class JoinEddy:
         clock: Clock,
         generator: np.random.Generator,
         *,
+        lookups: Mapping[tuple[int, int], Source] = NO_LOOKUPS,
         goal: Goal = Goal.THROUGHPUT,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
@@ -87,6 +96,8 @@ class JoinEddy:
     ) -> None:
         """Make the eddy with empty SteMs; calls in ``query`` name ``functions`` by position.
 
+        ``lookups`` are what the lookups of the query ask, by number of relation and of the
+        lookup among the relation's; ValueError where one is missing or too many.
         ``learned`` is what another eddy over the same query knew at its end.
         """
         self.query = query
@@ -94,7 +105,14 @@ class JoinEddy:
         self.reading = ReadingOrder(goal)
         count = len(query.relations)
         self._numbers = range(count)
-        uses = (*self.graph.predicates, *query.outputs)
+        # A row that is joined with many is asked for by each of them: named twice, what it
+        # is asked for is remembered. What a selection asks of one relation it remembers itself.
+        by_tuple = [
+            predicate
+            for predicate, mask in zip(self.graph.predicates, self.graph.masks, strict=True)
+            if mask & (mask - 1)
+        ]
+        uses = (*self.graph.predicates, *query.outputs, *query.outputs, *by_tuple)
         self._shared = {query.store_of(r) for r in self._numbers if query.store_of(r) != r}
         built: list[Relation] = []
         passing: list[Relation] = []
@@ -139,14 +157,19 @@ class JoinEddy:
             )
             for number, expression in enumerate(self.graph.predicates)
         )
+        self._lookups = tuple(self._made_lookups(lookups))
         self._eddy = Eddy(
-            (*self._selections, *self.stems),
+            (*self._selections, *self.stems, *self._lookups),
             make_policy() if learned is None else learned[0],
             clock,
             generator,
             routes=self.routes,
             quantum=quantum,
-            visit_costs=[ROW_VISIT_COST] * len(self._selections) + [STEM_VISIT_COST] * count,
+            visit_costs=[
+                *([ROW_VISIT_COST] * len(self._selections)),
+                *([STEM_VISIT_COST] * count),
+                *([LOOKUP_VISIT_COST] * len(self._lookups)),
+            ],
             learned=None if learned is None else learned[1],
             instrument=instrument,
         )
@@ -159,6 +182,15 @@ class JoinEddy:
         """The eddy that routes."""
         return self._eddy
 
+    def renew(self, functions: Sequence[Function], clock: Clock) -> None:
+        """Go on with other functions, which do the same, and another clock.
+
+        For a SteM that outlives the task in which it was built.
+        """
+        for relation in (*self._components.built, *self._components.passing):
+            relation.renew(functions, clock)
+        self._eddy.renew(clock)
+
     def learned(self) -> tuple[Policy, LearnedCosts]:
         """Return what this eddy knows, for the next one to start with."""
         return self._eddy.policy, self._eddy.costs()
@@ -169,10 +201,12 @@ class JoinEddy:
         """Read the inputs, one a relation, to their end and yield joined rows as they arise.
 
         ``wait`` is called where no input has anything to give; without it StalledError is
-        raised then. A relation that shares another's rows has no input of its own: what
-        stands in its place is not read.
+        raised then. A relation that shares another's rows has no input of its own, and one
+        that is only looked up has none: what stands in its place is not read.
         """
-        own = [r for r in self._numbers if self.query.store_of(r) == r]
+        own = [
+            r for r in self._numbers if self.query.store_of(r) == r and self.query.relations[r].scan
+        ]
         sources = [inputs[r] for r in own]
         read = [0] * len(own)
         for number, r in enumerate(own):
@@ -217,7 +251,7 @@ class JoinEddy:
             if streamed and self._nothing_to_probe(batch):
                 self.stems[alias].pruned += len(batch)
                 continue
-            yield from self._joined(self._eddy.run(batch))
+            yield from self._routed(batch)
 
     def end(self, relation: int) -> Iterator[Joined]:
         """Take the end of transmission of a relation's scan; yield what waited for it."""
@@ -227,7 +261,7 @@ class JoinEddy:
             stem = self.stems[alias]
             stem.end()
             for batch in stem.unpark():
-                yield from self._joined(self._eddy.run(batch))
+                yield from self._routed(batch)
 
     def statistics(self) -> JoinStatistics:
         """Return what was done so far."""
@@ -243,9 +277,13 @@ class JoinEddy:
                     found.seconds + (before.seconds if before else 0.0),
                 )
         return JoinStatistics(
-            tuple(self._read),
+            tuple(self._rows_of(r) for r in self._numbers),
             self._rows_out,
             tuple(stem.statistics() for stem in self.stems),
+            tuple(
+                lookup.statistics(self._eddy.seconds_in(self.routes.first_lookup + number))
+                for number, lookup in enumerate(self._lookups)
+            ),
             tuple(
                 selection.statistics(self._eddy.seconds_in(number))
                 for number, selection in enumerate(self._selections)
@@ -257,33 +295,64 @@ class JoinEddy:
     def _possible(self, call: Call) -> int:
         """Return the rows of a call's relation; of several relations the most of any."""
         mask = self.query.relations_in(call) or 1
-        return max(self._read[r] for r in self._numbers if mask >> r & 1)
+        return max(self._rows_of(r) for r in self._numbers if mask >> r & 1)
+
+    def _rows_of(self, relation: int) -> int:
+        """Return the rows of a relation that came by any access method."""
+        return self._read[relation] + sum(
+            lookup.rows
+            for lookup, (looked_up, _) in zip(self._lookups, self.routes.lookups, strict=True)
+            if looked_up == relation
+        )
+
+    def _made_lookups(self, sources: Mapping[tuple[int, int], Source]) -> Iterator[LookupAccess]:
+        places = [
+            (r, number)
+            for r, relation in enumerate(self.query.relations)
+            for number in range(len(relation.lookups))
+        ]
+        if set(places) != set(sources):
+            raise ValueError(
+                f"lookups {sorted(places)} of the query need a source each; there are sources "
+                f"for {sorted(sources)}"
+            )
+        for position, (r, number) in enumerate(places, self.routes.first_lookup):
+            source = sources[r, number]
+            yield LookupAccess(position, source, self.routes, self._components, self.stems[r])
 
     def _text(self, predicate: int) -> str:
-        texts = self.graph.texts
-        return texts[predicate] if predicate < len(texts) else f"predicate {predicate}"
+        return self.graph.texts[predicate] or f"predicate {predicate}"
 
     def _is_early(self, expression: Expression, mask: int) -> bool:
         """Tell whether a predicate is checked before rows are built.
 
         Cheap ones are: what they reject need not be stored. One that calls a function may
         wait until its row is wanted; then it is asked once, and a row that it rejects is
-        killed in its SteM. Rows that several relations share are built as they come.
+        killed in its SteM. One that may fail must wait: an error is held by the number of
+        its row, and a row gets another one when it is built. Rows that several relations
+        share are built as they come.
         """
         relation = mask.bit_length() - 1
         return (
             mask == 1 << relation
             and self.query.store_of(relation) not in self._shared
             and self.query.relations[relation].only_scanned
-            and not any(isinstance(node, Call) for node in expression.walk())
+            and not any(map(_may_fail, expression.walk()))
         )
 
     def _may_stream(self, relation: int) -> bool:
-        """Tell whether rows need no SteM, as every row that they may meet is there already."""
+        """Tell whether rows need no SteM, as every row that they may meet is there already.
+
+        Or is looked up for them: then they wait for it, and need not be found.
+        """
         return (
             not self.routes.must_build_first(relation)
             and self.query.store_of(relation) not in self._shared
-            and all(stem.complete for r, stem in enumerate(self.stems) if r != relation)
+            and all(
+                stem.complete or not stem.description.scan
+                for r, stem in enumerate(self.stems)
+                if r != relation
+            )
         )
 
     def _waits_for_more(self, relation: int) -> bool:
@@ -291,7 +360,7 @@ class JoinEddy:
         return any(
             batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
             for stem in self.stems
-            for batch in stem.parked
+            for batch in stem.waiting()
         )
 
     def _nothing_to_probe(self, batch: TupleBatch) -> bool:
@@ -299,17 +368,25 @@ class JoinEddy:
 
         "The Eddy need only route to a SteM probe tuples with timestamp greater than this
         minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
+        Not so where a lookup can bring them sooner.
         """
         spanned, built, _, _ = batch.signature
         for r, stem in enumerate(self.stems):
-            if spanned >> r & 1 or not self.query.relations[r].scan:
+            if spanned >> r & 1:
                 continue
-            if (stem.complete or built == spanned) and not stem.older_than(batch).any():
+            later = built == spanned and not stem.answers and stem.description.scan
+            if (stem.complete or later) and not stem.older_than(batch).any():
                 return True
         return False
 
     def _kill(self, relation: int, places: npt.NDArray[np.int64]) -> None:
         self.stems[relation].kill(places)
+
+    def _routed(self, batch: TupleBatch) -> Iterator[Joined]:
+        finished = self._eddy.run(batch)
+        for r in {looked_up for looked_up, _ in self.routes.lookups}:
+            self._components.passing[r].evict()  # built by now, every one
+        yield from self._joined(finished)
 
     def _joined(self, finished: list[TupleBatch]) -> Iterator[Joined]:
         """Turn finished tuples into rows; errors that they hold count now."""
@@ -320,23 +397,23 @@ class JoinEddy:
             if not len(settled):
                 continue
             scope = self._components.scope(settled)
-            outputs = tuple(self._output(output, scope) for output in self.query.outputs)
+            outputs = tuple(self._output(output, settled, scope) for output in self.query.outputs)
             self._rows_out += len(settled)
             yield Joined(outputs, len(settled))
 
     def _settled(self, batch: TupleBatch) -> TupleBatch:
         """Raise the first error that a tuple holds; return the tuples that pass after all."""
-        held: dict[int, list[tuple[JoinSelection, Exception]]] = {}
+        held: dict[int, list[tuple[JoinSelection, Held]]] = {}
         for selection in self._selections:
-            for position, error in selection.held(batch):
-                held.setdefault(position, []).append((selection, error))
+            for position, found in selection.held(batch):
+                held.setdefault(position, []).append((selection, found))
         rejected = []
         for position in sorted(held):
             one = batch.at(np.array([position]), batch.signature)
             errors: list[Exception] = []
-            for selection, error in held[position]:
+            for selection, found in held[position]:
                 verdict = (
-                    selection.passes_alone(one) if isinstance(error, CollectiveFailure) else error
+                    selection.passes_alone(one) if isinstance(found, CollectiveFailure) else found
                 )
                 if verdict is False:
                     rejected.append(position)
@@ -352,9 +429,18 @@ class JoinEddy:
         mask[rejected] = False
         return batch.keep(mask, batch.signature)
 
-    def _output(self, output: Expression, scope: object) -> pa.Array:
-        vector: Vector = evaluate(output, scope)  # type: ignore[arg-type]
+    def _output(self, output: Expression, batch: TupleBatch, scope: Scope) -> pa.Array:
+        """Return an output's values for tuples that are wanted; its errors count at once."""
+        vector: Vector = evaluate(output, scope)
+        if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
+            # Rows that nobody wants may have failed them.
+            self._components.forget_collective_failures(output, batch)
+            vector = evaluate(output, self._components.scope(batch))
         if vector.errors:
             error = vector.errors[min(vector.errors)]
             raise error.error if isinstance(error, CollectiveFailure) else error
         return vector.values
+
+
+def _may_fail(node: Expression) -> bool:
+    return isinstance(node, Call) or (isinstance(node, Arithmetic | Cast) and node.ansi)

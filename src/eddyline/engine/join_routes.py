@@ -19,6 +19,8 @@ class JoinRoutes(Routes):
 
     Modules are numbered: first the predicates of the graph, then one SteM a relation, then
     the lookups. A tuple that spans only a SteM's relation builds into it, any other probes it.
+    BoundedRepetition: each step sets a Done bit or adds a component, except that a prior
+    prober goes back to one SteM, once at each end of transmission that it waits for.
     """
 
     joins = True
@@ -40,6 +42,7 @@ class JoinRoutes(Routes):
         self._streamed = 0  # relations whose new tuples are not built
         self._steps: dict[tuple[Signature, int], Signature] = {}
         self._remaining: dict[Signature, tuple[int, ...]] = {}
+        self._lookups_for: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def stem(self, relation: int) -> int:
         """Return the module that is a relation's SteM."""
@@ -67,6 +70,17 @@ class JoinRoutes(Routes):
         rows of the largest relation can be spared the SteM (Section 3.5).
         """
         return not self.graph.query.relations[relation].only_scanned
+
+    def lookups_for(self, spanned: int, relation: int) -> tuple[int, ...]:
+        """Return the lookups of a relation that tuples bring all values for, by number."""
+        known = self._lookups_for.get((spanned, relation))
+        if known is None:
+            known = self._lookups_for[spanned, relation] = tuple(
+                number
+                for number, (looked_up, lookup) in enumerate(self.lookups)
+                if looked_up == relation and self.graph.binds(spanned, relation, lookup)
+            )
+        return known
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""
@@ -100,9 +114,6 @@ class JoinRoutes(Routes):
 
     def _candidates(self, signature: Signature) -> Iterable[int]:
         spanned, done = signature.spanned, signature.done
-        if signature.probed:
-            yield from self._probe_completion(signature)
-            return
         builds = self._builds(signature)
         relation = spanned.bit_length() - 1
         if builds and self.must_build_first(relation):
@@ -121,6 +132,9 @@ class JoinRoutes(Routes):
             if not waiting:
                 yield self.stem(relation)
             return
+        if signature.probed:
+            yield from self._probe_completion(signature)
+            return
         following = self.graph.next_relations(spanned)
         while following:
             relation = (following & -following).bit_length() - 1
@@ -133,25 +147,24 @@ class JoinRoutes(Routes):
         return not signature.built and spanned & (spanned - 1) == 0 and not spanned & self._streamed
 
     def _probe_completion(self, signature: Signature) -> Iterable[int]:
-        """ProbeCompletion: a prior prober goes to its probe completion table and nowhere else."""
+        """ProbeCompletion: of all SteMs a prior prober goes to its probe completion table's only.
+
+        To no SteM at all before it was probed into an access method of that table.
+        """
         relation = signature.probed.bit_length() - 1
-        if self.graph.query.relations[relation].scan:
+        asked = signature.done >> self.first_lookup  # was probed into one of the lookups
+        if asked or self.graph.query.relations[relation].scan:
             yield self.stem(relation)
-        for number, (looked_up, lookup) in enumerate(self.lookups):
-            if looked_up == relation and self._binds(signature.spanned, relation, lookup.bind):
+        if not asked:
+            for number in self.lookups_for(signature.spanned, relation):
                 yield self.first_lookup + number
 
-    def _binds(self, spanned: int, relation: int, bind: tuple[int, ...]) -> bool:
-        bound = {key.stored for key in self.graph.keys(spanned, relation)}
-        return bound.issuperset(bind)
-
     def _after(self, signature: Signature, module: int) -> Signature:
-        if module < self.first_stem:
+        if module < self.first_stem or module >= self.first_lookup:
             return signature.after(module)
-        if module >= self.first_lookup:
-            return signature
         mask = 1 << (module - self.first_stem)
         spanned, built, done, _ = signature
+        done &= (1 << self.first_stem) - 1  # a lookup's bit is of this probe only
         if spanned & mask:
             return Signature(spanned, mask, done, 0)
         # What a probe's index has checked needs no visit of its own.

@@ -8,9 +8,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from eddyline.errors import EddylineError
 from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression
-from eddyline.query.join_query import JoinQuery
+from eddyline.query.join_query import JoinQuery, Lookup
 from eddyline.query.key_types import is_joinable, is_ordered
+
+
+class NotExecutableError(EddylineError, ValueError):
+    """Some relation can be reached by no order of access methods: nobody can bind its lookups."""
 
 
 class Place(NamedTuple):
@@ -62,7 +67,7 @@ class JoinGraph:
     """
 
     def __init__(self, query: JoinQuery) -> None:
-        """Take the predicates of a query apart."""
+        """Take the predicates of a query apart; NotExecutableError where it cannot be run."""
         self.query = query
         equalities = [_equality(query, predicate) for predicate in query.predicates]
         self.classes = _classes([pair for pair in equalities if pair is not None])
@@ -75,14 +80,13 @@ class JoinGraph:
             for predicate, pair in zip(query.predicates, equalities, strict=True)
             if pair is None
         ]
-        texts = query.texts if len(query.texts) == len(query.predicates) else ()
-        self.texts = tuple(
-            text for text, pair in zip(texts, equalities, strict=False) if pair is None
-        )
         self.predicates: tuple[Expression, ...] = (
             *dict.fromkeys((*written, *(part for parts in implied for part in parts))),
         )
         """The predicates that a module checks, implied ones last."""
+        texts = dict(zip(query.predicates, query.texts, strict=False))
+        self.texts = tuple(texts.get(part, "") for part in self.predicates)
+        """What users call them; an empty text where that is not known."""
         self.masks = tuple(query.relations_in(predicate) for predicate in self.predicates)
         """The relations that each of them needs; a constant is checked with relation 0."""
         self.ranges = tuple(
@@ -92,6 +96,7 @@ class JoinGraph:
         )
         self._neighbours = self._find_neighbours()
         self._keys: dict[tuple[int, int], tuple[Key, ...]] = {}
+        self._require_executable()
 
     def keys(self, spanned: int, relation: int) -> tuple[Key, ...]:
         """Return the join key by which tuples that span ``spanned`` find rows of a relation."""
@@ -124,15 +129,33 @@ class JoinGraph:
             best = edges if len(edges) > len(best) else best
         return tuple(best)
 
+    def binds(self, spanned: int, relation: int, lookup: Lookup) -> bool:
+        """Tell whether tuples that span ``spanned`` bring all values that a lookup needs."""
+        return {key.stored for key in self.keys(spanned, relation)}.issuperset(lookup.bind)
+
+    def reachable(self, spanned: int) -> int:
+        """Return the further relations that tuples find an access method of, as a mask.
+
+        That is a scan, or a lookup that they bind. A tuple must not probe the SteM of any
+        other: it would come back as a prior prober, and nothing could complete its probe.
+        """
+        found = 0
+        for relation, description in enumerate(self.query.relations):
+            if not spanned >> relation & 1 and (
+                description.scan
+                or any(self.binds(spanned, relation, lookup) for lookup in description.lookups)
+            ):
+                found |= 1 << relation
+        return found
+
     def next_relations(self, spanned: int) -> int:
         """Return the relations that tuples may be joined with next, as a mask.
 
-        Those that an equality or a range leads to; where there is none, those that another
-        predicate then applies to; where there is none either, all that are left: a cross
-        product has no other way.
+        Of those that are reachable the ones that an equality or a range leads to; where
+        there is none, those that another predicate then applies to; where there is none
+        either, all that are left: a cross product has no other way.
         """
-        everything = (1 << len(self.query.relations)) - 1
-        left = everything & ~spanned
+        left = self.reachable(spanned)
         indexed = 0
         for relation, neighbours in enumerate(self._neighbours):
             if spanned >> relation & 1:
@@ -144,13 +167,30 @@ class JoinGraph:
             missing = mask & ~spanned
             if mask & spanned and missing.bit_count() == 1:
                 compared |= missing
-        if compared:
-            return compared
+        if compared & left:
+            return compared & left
         # A predicate over three relations needs two cross products, one of them now.
         for mask in self.masks:
             if mask & spanned:
                 compared |= mask & ~spanned
-        return compared or left
+        return (compared & left) or left
+
+    def _require_executable(self) -> None:
+        """Check that each relation can be reached from those that are scanned.
+
+        Then any tuple can go on: of the relations in the order in which they are reached
+        here, the first that it does not span is one that it finds an access method of.
+        """
+        relations = self.query.relations
+        spanned = sum(1 << r for r, description in enumerate(relations) if description.scan)
+        while further := self.reachable(spanned) if spanned else 0:
+            spanned |= further
+        lost = [d.name for r, d in enumerate(relations) if not spanned >> r & 1]
+        if lost:
+            raise NotExecutableError(
+                f"{', '.join(lost)}: no scan, and no other relation that can be reached "
+                f"gives values for all columns of a lookup; add an equality with one, or a scan"
+            )
 
     def _find_neighbours(self) -> list[int]:
         neighbours = [0] * len(self.query.relations)

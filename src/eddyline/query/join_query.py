@@ -10,6 +10,7 @@ from itertools import accumulate
 import pyarrow as pa
 
 from eddyline.query.expressions import Argument, Call, Expression
+from eddyline.query.key_types import is_joinable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,10 @@ class JoinRelation:
 
     ``types`` are those of its columns. ``same_rows_as`` is the number of an earlier
     relation that has the very same rows: both then share one store. Without ``scan`` the
-    rows are only to be had by the ``lookups``; a relation with more than one access method
-    must have a ``key``, the columns that tell its rows apart.
+    rows are only to be had by the ``lookups``; ``mirrors`` are further scans that give all
+    the rows again, in competition with the first (Raman, Deshpande and Hellerstein, 2003,
+    Section 3.2). A relation with more than one access method must have a ``key``, the
+    columns that tell its rows apart; NULL counts as a value there.
     """
 
     name: str
@@ -38,11 +41,17 @@ class JoinRelation:
     scan: bool = True
     lookups: tuple[Lookup, ...] = ()
     key: tuple[int, ...] = ()
+    mirrors: int = 0
+
+    @property
+    def access_methods(self) -> int:
+        """The number of ways to the rows; with several, a row may come more than once."""
+        return self.scan + self.mirrors + len(self.lookups)
 
     @property
     def only_scanned(self) -> bool:
-        """Whether a scan is the only access method: then BuildFirst may be relaxed."""
-        return self.scan and not self.lookups
+        """Whether one scan is the only access method: then BuildFirst may be relaxed."""
+        return self.scan and self.access_methods == 1
 
 
 @dataclass(frozen=True)
@@ -110,18 +119,38 @@ class JoinQuery:
         relation = self.relations[number]
         if not relation.scan and not relation.lookups:
             raise ValueError(f"{relation.name} can be neither scanned nor looked up")
-        if relation.scan + len(relation.lookups) > 1 and not relation.key:
+        if relation.mirrors and not relation.scan:
+            raise ValueError(f"{relation.name} has mirrors of a scan that it has not")
+        if relation.access_methods > 1 and not relation.key:
             raise ValueError(
                 f"{relation.name} has several access methods and needs a key, by which "
                 f"rows that two of them return are known to be the same"
             )
+        for lookup in relation.lookups:
+            if not lookup.bind:
+                raise ValueError(f"a lookup of {relation.name} binds no column: that is a scan")
+            self._check_key_columns(relation, lookup.bind)
+        self._check_key_columns(relation, relation.key)
         same = relation.same_rows_as
         if same is None:
             return
         if not 0 <= same < number:
             raise ValueError(f"{relation.name} shares the rows of no earlier relation")
+        if not relation.only_scanned or not self.relations[same].only_scanned:
+            raise ValueError(f"{relation.name} shares rows, which must then come by one scan")
         if self.relations[same].types != relation.types:
             raise ValueError(f"{relation.name} has not the columns of what it shares")
+
+    @staticmethod
+    def _check_key_columns(relation: JoinRelation, columns: tuple[int, ...]) -> None:
+        for column in columns:
+            if not 0 <= column < len(relation.types):
+                raise ValueError(f"{relation.name} has no column {column}")
+            if not is_joinable(relation.types[column]):
+                raise ValueError(
+                    f"column {column} of {relation.name} is {relation.types[column]}, "
+                    f"which no key is made of"
+                )
 
     def _check_column(self, node: Argument) -> None:
         if not 0 <= node.index < self.offsets[-1]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+MOST_FIELDS = 63
+"""Fields of a struct in a key: one word says which of them are NULL."""
+
 
 def is_joinable(a_type: pa.DataType) -> bool:
     """Return whether keys of a type have words.
@@ -14,7 +17,8 @@ def is_joinable(a_type: pa.DataType) -> bool:
     False
     """
     if pa.types.is_struct(a_type):
-        return all(is_joinable(field.type) for field in a_type)
+        fields = a_type.num_fields
+        return fields <= MOST_FIELDS and all(is_joinable(field.type) for field in a_type)
     return bool(
         is_text_like(a_type)
         or pa.types.is_boolean(a_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +15,21 @@ from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.relation import Relation
 from eddyline.engine.routes import Routes
-from eddyline.engine.storage.growing import GrowingArray
+from eddyline.engine.storage.beside_store import BesideStore
 from eddyline.query.expressions import Call
 from eddyline.query.terms import Term, expression_of
+
+_Key = TypeVar("_Key")
 
 UNKNOWN, TRUE, NOT_TRUE, FAILED = range(4)
 """What is known of a predicate for one row."""
 
 Kill = Callable[[int, npt.NDArray[np.int64]], None]
 """Takes a relation and places of rows in its SteM that a selection has rejected."""
+
+Held: TypeAlias = "Exception | Literal[False]"
+"""What is held of a tuple that has passed a predicate which failed for it: the error; or
+False where the failure was only a vector's and the predicate, asked again, rejects the tuple."""
 
 
 class RowVerdicts:
@@ -34,19 +41,16 @@ class RowVerdicts:
     def __init__(self, relation: Relation) -> None:
         """Start with nothing known of the rows of ``relation``."""
         self._relation = relation
-        self._verdicts = GrowingArray(np.uint8)
+        self._verdicts = BesideStore(relation.store, np.uint8, UNKNOWN)
         self._first = 0
-        self.errors: dict[int, Exception] = {}  # by row number
+        self.held: dict[int, Held] = {}  # by row number
 
     def all(self) -> npt.NDArray[np.uint8]:
         """Return the verdicts of all rows that are here, to be read and written."""
-        store = self._relation.store
-        if store.first > self._first:
-            dropped = min(store.first - self._first, len(self._verdicts))
-            self._verdicts.drop_first(dropped)
-            self.errors = {row: e for row, e in self.errors.items() if row >= store.first}
-            self._first = store.first
-        self._verdicts.extend(len(store) - len(self._verdicts), UNKNOWN)
+        first = self._relation.store.first
+        if first > self._first:
+            self.held = {row: held for row, held in self.held.items() if row >= first}
+            self._first = first
         return self._verdicts.values
 
 
@@ -87,7 +91,7 @@ class JoinSelection:
         self._single = single
         self._built = None if single is None else RowVerdicts(components.built[single])
         self._passing = None if single is None else RowVerdicts(components.passing[single])
-        self._tuple_errors: dict[tuple[tuple[bool, int], ...], Exception] = {}
+        self._held: dict[tuple[tuple[bool, int], ...], Held] = {}
 
     @property
     def name(self) -> str:
@@ -115,18 +119,18 @@ class JoinSelection:
         kept = batch.keep(goes_on, signature)
         return (kept,) if len(kept) else ()
 
-    def held(self, batch: TupleBatch) -> Iterator[tuple[int, Exception]]:
-        """Yield position and error of the tuples for which the predicate failed."""
+    def held(self, batch: TupleBatch) -> Iterator[tuple[int, Held]]:
+        """Yield position and what is held of the tuples for which the predicate failed."""
         if self._single is not None:
             verdicts = self._verdicts(batch)
-            if verdicts is not None and verdicts.errors:
+            if verdicts is not None and verdicts.held:
                 for position, row in enumerate(as_array(required_rows(batch, self._single))):
-                    if int(row) in verdicts.errors:
-                        yield position, verdicts.errors[int(row)]
-        if self._tuple_errors:
+                    if int(row) in verdicts.held:
+                        yield position, verdicts.held[int(row)]
+        if self._held:
             for position, key in enumerate(self._keys(batch)):
-                if key in self._tuple_errors:
-                    yield position, self._tuple_errors[key]
+                if key in self._held:
+                    yield position, self._held[key]
 
     def passes_alone(self, batch: TupleBatch) -> bool | Exception:
         """Evaluate the predicate for one tuple by itself; return whether it passes, or its error.
@@ -134,28 +138,22 @@ class JoinSelection:
         For a tuple that failed only as part of a vector.
         """
         expression = expression_of(self._term)
-        for relation in self._over:
-            rows = required_rows(batch, relation)
-            holder = self._components.of(batch.signature, relation)
-            holder.forget_collective_failures(expression, rows)
+        self._components.forget_collective_failures(expression, batch)
         true, errors = decide(self._term, self._components.scope(batch))
         error = errors.get(0)
         if isinstance(error, CollectiveFailure):
             error = error.error
+        verdict = bool(true[0]) if error is None else error
         verdicts = self._verdicts(batch) if self._single is not None else None
         if verdicts is not None and self._single is not None:
-            row = int(required_rows(batch, self._single)[0])
-            verdicts.errors.pop(row, None)
             place = self._components.places(batch, self._single)
-            verdicts.all()[place] = FAILED if error else TRUE if true[0] else NOT_TRUE
-            if error:
-                verdicts.errors[row] = error
+            verdicts.all()[place] = (
+                NOT_TRUE if verdict is False else TRUE if verdict is True else FAILED
+            )
+            _settle(verdicts.held, int(required_rows(batch, self._single)[0]), verdict)
         else:
-            key = next(self._keys(batch))
-            self._tuple_errors.pop(key, None)
-            if error:
-                self._tuple_errors[key] = error
-        return error or bool(true[0])
+            _settle(self._held, next(self._keys(batch)), verdict)
+        return verdict
 
     def _verdicts(self, batch: TupleBatch) -> RowVerdicts | None:
         return self._built if batch.signature.built & self.relations else self._passing
@@ -197,7 +195,7 @@ class JoinSelection:
             self.totals.errors += len(errors)
             failed = np.fromiter(errors, np.int64, len(errors))
             known[places[failed]] = FAILED
-            verdicts.errors.update({int(rows[at]): error for at, error in errors.items()})
+            verdicts.held.update({int(rows[at]): error for at, error in errors.items()})
         if batch.signature.built & self.relations:
             rejected = places[known[places] == NOT_TRUE]
             if len(rejected):
@@ -217,7 +215,7 @@ class JoinSelection:
     def _hold(self, batch: TupleBatch, errors: Mapping[int, Exception]) -> None:
         for position, key in enumerate(self._keys(batch)):
             if position in errors:
-                self._tuple_errors[key] = errors[position]
+                self._held[key] = errors[position]
 
     def _keys(self, batch: TupleBatch) -> Iterator[tuple[tuple[bool, int], ...]]:
         """Yield what identifies the part of each tuple that the predicate looks at."""
@@ -231,3 +229,14 @@ class JoinSelection:
     def _count(self, tuples: int, passed: int) -> None:
         self.totals.rows_in += tuples
         self.totals.passed += passed
+
+
+def _settle(held: dict[_Key, Held], key: _Key, verdict: bool | Exception) -> None:  # noqa: FBT001 - a verdict
+    """Write down how a failure has turned out, for tuples that have passed with it.
+
+    Others with the same row may stand at the end already: a rejection must be known there.
+    """
+    if verdict is True:
+        held.pop(key, None)
+    else:
+        held[key] = verdict

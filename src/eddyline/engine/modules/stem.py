@@ -10,14 +10,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from eddyline.engine.batch import Marks, TupleBatch, as_array, spread
+from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
 from eddyline.engine.components import Components, required_rows
 from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.modules.transmissions import Answers, Transmissions
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.engine.storage.growing import GrowingArray
-from eddyline.engine.storage.hash_index import HashIndex, Matches, Probing, all_valid, words_of
+from eddyline.engine.storage.beside_store import BesideStore
+from eddyline.engine.storage.hash_index import (
+    HashIndex,
+    Matches,
+    Probing,
+    all_valid,
+    confirmed,
+    words_of,
+)
+from eddyline.engine.storage.key_set import KeySet
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
 from eddyline.engine.timestamps import HighWaterMarks, Ticks
@@ -97,10 +107,20 @@ class SteM:
         self._shared = shared
         self._nothing_to_probe = nothing_to_probe
         self._marks = HighWaterMarks()
-        self._dead: GrowingArray | None = None
+        self._dead: BesideStore | None = None
         self.complete = False
-        self._ends: set[tuple[tuple[int, ...], tuple[object, ...]]] = set()
-        self.parked: list[TupleBatch] = []
+        types = self.description.types
+        key = self.description.key if self.description.access_methods > 1 else ()
+        self._distinct = KeySet([types[column] for column in key]) if key else None
+        self._transmissions = Transmissions()
+        self.answers = {
+            number: Answers([types[column] for column in lookup.bind], self._transmissions)
+            for number, (looked_up, lookup) in enumerate(routes.lookups)
+            if looked_up == relation
+        }
+        """What each of its lookups was asked for, by number among all lookups."""
+        self.parked: list[TupleBatch] = []  # until the end of the scan
+        self._waiting: dict[int, list[TupleBatch]] = {}  # until the end of a transmission
         self.builds = self.duplicates = self.probes = self.matches = 0
         self.bounced = self.pruned = self.killed = 0
 
@@ -147,24 +167,14 @@ class SteM:
         """Take the end of transmission of a scan: from now on it holds every match there is."""
         self.complete = True
 
-    def end_of(self, columns: tuple[int, ...], values: tuple[object, ...]) -> None:
-        """Take the end of transmission of one lookup: all rows with these values are built."""
-        self._ends.add((columns, values))
-
     def evict_before(self, row: int) -> None:
         """Forget the rows whose number is below ``row``; they match nothing any more."""
-        store = self.rows.store
-        count = min(row, store.stop) - store.first
-        if count > 0:
-            store.evict_before(row)
-            if self._dead is not None:
-                self._dead.drop_first(count)
+        self.rows.store.evict_before(row)
 
     def kill(self, places: npt.NDArray[np.int64]) -> None:
         """Let stored rows match nothing any more, since a selection has rejected them."""
         if self._dead is None:
-            self._dead = GrowingArray(np.bool_)
-        self._dead.extend(len(self.rows.store) - len(self._dead), value=False)
+            self._dead = BesideStore(self.rows.store, np.bool_, default=False)
         self._dead.values[places] = True
         self.killed += len(places)
 
@@ -177,20 +187,34 @@ class SteM:
         """
         return self._marks.below(batch.timestamps)
 
-    def bounces_back(self, batch: TupleBatch) -> bool:
-        """SteM BounceBack, for probing tuples.
+    def bounces_back(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
+        """SteM BounceBack, for probing tuples: which of them come back.
 
-        They come back unless all matches are here, or unless the missing ones will come by
-        a scan and find the tuple in the SteMs of its own relations.
+        They do unless all their matches are here, or unless the missing ones will come by
+        a scan and find the tuple in the SteMs of its own relations. In that case they still
+        come back the first time if a lookup may bring the missing ones sooner (Section
+        4.1): whether to use it or to leave it to the scan is routing.
         """
-        if self.complete:
-            return False
-        signature = batch.signature
-        return not (self.description.scan and signature.built == signature.spanned)
+        spanned, built, _, probed = batch.signature
+        may_leave = self.description.scan and built == spanned
+        if may_leave and (probed or not self._routes.lookups_for(spanned, self.relation)):
+            return np.zeros(len(batch), np.bool_)
+        return ~self.has_all_matches(batch)
 
-    def has_all_matches(self, columns: tuple[int, ...], values: tuple[object, ...]) -> bool:
-        """Tell whether the ends of transmission say so, for a probe that binds ``columns``."""
-        return self.complete or (columns, values) in self._ends
+    def has_all_matches(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
+        """Return for which tuples the ends of transmission say that all matches are here."""
+        found = np.full(len(batch), self.complete)
+        if not self.complete:
+            for number in self._routes.lookups_for(batch.signature.spanned, self.relation):
+                found |= self.answers[number].complete(self.bindings(batch, number))
+        return found
+
+    def bindings(self, batch: TupleBatch, lookup: int) -> list[pa.Array]:
+        """Return the values that tuples have for the bind columns of a lookup."""
+        keys = self._graph.keys(batch.signature.spanned, self.relation)
+        probing = {key.stored: key.probing for key in keys}
+        _, description = self._routes.lookups[lookup]
+        return [self._components.column(batch, probing[column]) for column in description.bind]
 
     def may_match(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match among all rows: certain but for text keys."""
@@ -200,19 +224,20 @@ class SteM:
 
     def _build(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         rows = required_rows(batch, self.relation)
+        released = []
         if self._shared:
             if not isinstance(rows, range) or rows.start != self._marks.rows:
                 raise ValueError(f"rows of {self.name} are shared and must be built in their order")
             numbers = rows
         else:
-            if self.description.key:
-                rows = self._without_duplicates(batch)
-            if not len(rows):
-                return ()
             source = self._components.passing[self.relation]
+            came, rows = rows, self._without_duplicates(source, rows)
             count = len(self.description.types)
             columns = [source.column(column, rows) for column in range(count)]
             numbers = self.rows.append(columns, len(rows))
+            released = self._released_by(came)
+        if not len(numbers):
+            return released
         self.builds += len(numbers)
         tick = self._ticks.next()
         self._marks.built(tick, numbers.stop)
@@ -222,37 +247,24 @@ class SteM:
         built = TupleBatch(signature, tuple(components), tick)
         if self._nothing_to_probe is not None and self._nothing_to_probe(built):
             self.pruned += len(built)
-            return ()
-        return (built,)
+            return released
+        return [built, *released]
 
-    def _without_duplicates(self, batch: TupleBatch) -> npt.NDArray[np.int64]:
+    def _without_duplicates(self, source: Relation, rows: Rows) -> Rows:
         """SteM BounceBack, for build tuples: one that is here already is absorbed.
 
-        Returns the rows whose key is new.
+        Only another access method can have brought it. Returns the rows whose key is new.
         """
-        rows = as_array(required_rows(batch, self.relation))
-        source = self._components.passing[self.relation]
-        types = self.description.types
-        columns = self.description.key
-        keys = [source.store.key(column, types[column]) for column in columns]
-        places = rows - source.store.first
-        # Among themselves: a list of Python values, since a batch from a lookup is small.
-        values = [source.column(column, rows).to_pylist() for column in columns]
-        seen: set[tuple[object, ...]] = set()
-        fresh = np.ones(len(rows), np.bool_)
-        for position, key in enumerate(zip(*values, strict=True)):
-            if key in seen:
-                fresh[position] = False
-            seen.add(key)
-        index = self.rows.store.hash_index(columns, [types[column] for column in columns])
-        probing = Probing(words_of(keys), all_valid(keys), places)
-        here = np.array([len(self.rows.store)])
-        found, _ = index.probe(probing, np.array([0]), here, None, MOST_MATCHES + len(rows))
-        stored = [self.rows.store.key(column, types[column]) for column in columns]
-        found = _confirmed(found, keys, [places] * len(keys), stored)
-        fresh[found.positions] = False
-        self.duplicates += int(np.count_nonzero(~fresh))
-        return rows[fresh]
+        if self._distinct is None:
+            return rows
+        fresh = self._distinct.add([source.column(column, rows) for column in self.description.key])
+        self.duplicates += len(rows) - len(fresh)
+        return pick(rows, fresh)
+
+    def _released_by(self, rows: Rows) -> list[TupleBatch]:
+        """Return the tuples that waited for a transmission which ends now that rows are built."""
+        ended = self._transmissions.built(rows)
+        return [batch for number in ended for batch in self._waiting.pop(number, ())]
 
     def _probe(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         signature = batch.signature
@@ -278,23 +290,48 @@ class SteM:
                     _spread_marks(batch.timestamps, matches.positions),
                 )
             )
-        if self.bounces_back(batch):
-            self._bounce(batch)
+        back = self.bounces_back(batch)
+        if back.any():
+            results += self._bounce(batch.keep(back, signature))
         if rest is not None:
             results.append(rest)
         return results
 
-    def _bounce(self, batch: TupleBatch) -> None:
-        """Keep tuples as prior probers until there is more to find for them.
+    def _bounce(self, batch: TupleBatch) -> list[TupleBatch]:
+        """Turn tuples into prior probers; return them, or keep them until the scan has ended.
 
-        ProbeCompletion: they must not probe another SteM, so there is nothing else for them.
+        They are kept where there is nothing else for them: no lookup, or none that was chosen.
         """
         self.bounced += len(batch)
-        signature = batch.signature._replace(probed=1 << self.relation)
-        self.parked.append(TupleBatch(signature, batch.rows, batch.timestamps, self._marks.rows))
+        before = batch.signature
+        signature = before._replace(probed=1 << self.relation)
+        prior = TupleBatch(signature, batch.rows, batch.timestamps, self._marks.rows)
+        if not before.probed and self._routes.lookups_for(before.spanned, self.relation):
+            return [prior]
+        self.parked.append(prior)
+        return []
+
+    def release_when_complete(self, batch: TupleBatch, lookup: int) -> list[TupleBatch]:
+        """Take prior probers that were probed into a lookup; return those with all matches here.
+
+        The others come out once the answers to them are built.
+        """
+        complete = self.has_all_matches(batch)
+        positions = np.flatnonzero(~complete)
+        if len(positions):
+            waiting = batch.at(positions, batch.signature)
+            numbers = self.answers[lookup].transmission(self.bindings(waiting, lookup))
+            for number in np.unique(numbers).tolist():
+                part = waiting.keep(numbers == number, batch.signature)
+                self._waiting.setdefault(number, []).append(part)
+        return [batch.keep(complete, batch.signature)] if complete.any() else []
+
+    def waiting(self) -> list[TupleBatch]:
+        """Return the prior probers that are kept here."""
+        return [*self.parked, *(batch for kept in self._waiting.values() for batch in kept)]
 
     def unpark(self) -> list[TupleBatch]:
-        """Return the prior probers, to be routed again."""
+        """Return the prior probers that waited for the end of the scan, to be routed again."""
         parked, self.parked = self.parked, []
         return parked
 
@@ -308,7 +345,7 @@ class SteM:
             probing, columns, places = self._probing_columns(batch, keys)
             index = self._hash_index(keys)
             found, probed = index.probe(probing, low, high, dead, MOST_MATCHES)
-            return _confirmed(found, columns, places, self._stored_keys(keys)), probed
+            return confirmed(found, columns, places, self._stored_keys(keys)), probed
         edges = self._graph.best_ranges(spanned, self.relation)
         if edges:
             column = edges[0].seen_from(self.relation)[2]
@@ -400,25 +437,7 @@ class SteM:
         return Matches(positions, places), probed
 
     def _dead_flags(self) -> npt.NDArray[np.bool_] | None:
-        if self._dead is None:
-            return None
-        self._dead.extend(len(self.rows.store) - len(self._dead), value=False)
-        return self._dead.values
-
-
-def _confirmed(
-    found: Matches,
-    columns: Sequence[KeyColumn],
-    places: Sequence[npt.NDArray[np.int64]],
-    stored: Sequence[KeyColumn],
-) -> Matches:
-    """Drop the pairs that only look equal, since a word was a hash."""
-    if not any(column.texts for column in stored) or not len(found.places):
-        return found
-    equal = np.ones(len(found.places), np.bool_)
-    for column, at, other in zip(columns, places, stored, strict=True):
-        column.confirm(other, at, found.positions, found.places, equal)
-    return found if equal.all() else Matches(found.positions[equal], found.places[equal])
+        return None if self._dead is None else self._dead.values
 
 
 def _places(marks: Marks, first: int) -> npt.NDArray[np.int64]:

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.errors import CollectiveFailure
-from eddyline.engine.storage.growing import GrowingArray
+from eddyline.engine.storage.beside_store import BesideStore
+from eddyline.engine.storage.row_store import RowStore
 from eddyline.engine.vector import NO_ERRORS, Vector
 
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
@@ -19,16 +20,12 @@ Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 class CallMemo:
     """Results of one call for the rows of a store, in the order in which they were computed."""
 
-    def __init__(self) -> None:
-        """Start with no rows."""
-        self._where = GrowingArray(np.int64)  # place -> place among the results, -1: none
+    def __init__(self, store: RowStore) -> None:
+        """Start with no row computed."""
+        self._where = BesideStore(store, np.int64, -1)  # place among the results, -1: none
         self._chunks: list[pa.Array] = []
         self._computed = 0
         self._errors: dict[int, Exception] = {}
-
-    def grow(self, rows: int) -> None:
-        """Make room for further rows, none of them computed."""
-        self._where.extend(rows, -1)
 
     @property
     def _position(self) -> npt.NDArray[np.int64]:

@@ -128,7 +128,7 @@ class HashIndex:
         there are ``most`` matches no further tuple is probed, but the one at hand is
         finished. Where a word is only a hash the matches are to be confirmed.
         """
-        if self._heads is None:
+        if self._heads is None or not len(probing):
             return self._probe_list(probing, low, high, dead), len(probing)
         words, valid, rows = probing
         stored = words_of(self._columns)
@@ -252,6 +252,25 @@ def all_valid(columns: Sequence[KeyColumn]) -> npt.NDArray[np.bool_] | None:
     for further in flags[1:]:
         whole = whole & further
     return whole
+
+
+def confirmed(
+    found: Matches,
+    columns: Sequence[KeyColumn],
+    places: Sequence[npt.NDArray[np.int64]],
+    stored: Sequence[KeyColumn],
+) -> Matches:
+    """Drop the pairs that only look equal, since a word was a hash.
+
+    ``columns`` are those of the probing tuples, with each tuple's place in them; ``stored``
+    those of the index.
+    """
+    if not any(column.texts for column in stored) or not len(found.places):
+        return found
+    equal = np.ones(len(found.places), np.bool_)
+    for column, at, other in zip(columns, places, stored, strict=True):
+        column.confirm(other, at, found.positions, found.places, equal)
+    return found if equal.all() else Matches(found.positions[equal], found.places[equal])
 
 
 def _joined(parts: list[Matches]) -> Matches:

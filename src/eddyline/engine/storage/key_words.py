@@ -96,7 +96,7 @@ class KeyColumn:
     ) -> None:
         """Clear ``equal`` for pairs whose words agree and whose texts do not.
 
-        A pair is a place ``places[positions]`` of this column and a place ``matches`` of ``stored``.
+        A pair is a place ``places[positions]`` of this column and one of ``matches`` in ``stored``.
         """
         for word, text in self.texts.items():
             other = stored.texts[word]
@@ -186,8 +186,7 @@ def _text_fields(values: pa.Array) -> dict[int, pa.Array]:
     if pa.types.is_struct(a_type):
         found: dict[int, pa.Array] = {}
         word = 1
-        for index in range(a_type.num_fields):
-            child = values.field(index)
+        for child in values.flatten():  # NULL where the struct is, whatever the field says
             for inner, text in _text_fields(child).items():
                 found[word + inner] = text
             word += _count(child.type)
@@ -224,8 +223,7 @@ def _float_words(values: pa.Array) -> npt.NDArray[np.int64]:
 def _struct_words(values: pa.Array) -> list[npt.NDArray[np.int64]]:
     nulls = np.zeros(len(values), np.int64)
     words: list[npt.NDArray[np.int64]] = [nulls]
-    for index in range(values.type.num_fields):
-        child = values.field(index)
+    for index, child in enumerate(values.flatten()):
         own = _words(child)
         if child.null_count:
             missing = ~validity(child)

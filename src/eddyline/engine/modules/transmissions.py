@@ -1,0 +1,106 @@
+"""Ends of transmission: which probes of an access method have all their matches in a SteM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import Rows, as_array
+from eddyline.engine.storage.growing import GrowingArray, validity
+from eddyline.engine.storage.key_set import KeySet
+
+
+class Transmissions:
+    """Answers on their way into the SteM of a relation, each a range of rows that come in.
+
+    An end of transmission may overtake its rows, since the eddy is free to leave these for
+    later. "To solve this, we tag the EOT tuple with the number of probe matches, which
+    allows a SteM to verify if all matches have been built into it" (Raman, Deshpande and
+    Hellerstein, 2003, footnote 3): it counts once the last of them is built or absorbed.
+    """
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._ended = GrowingArray(np.bool_)
+        self._open: dict[int, range] = {}  # in the order of their rows
+        self._left: dict[int, int] = {}
+
+    @property
+    def ended(self) -> npt.NDArray[np.bool_]:
+        """Which transmissions have ended, by number."""
+        return self._ended.values
+
+    def begin(self, rows: range) -> int:
+        """Note that these rows are one answer, later than those before; return its number."""
+        number = len(self._ended)
+        self._ended.extend(1, not rows)
+        if rows:
+            self._open[number] = rows
+            self._left[number] = len(rows)
+        return number
+
+    def built(self, rows: Rows) -> list[int]:
+        """Take note that rows were built or absorbed; return the transmissions that end by it."""
+        if not self._open:
+            return []
+        numbers = as_array(rows)
+        starts = np.array([answer.start for answer in self._open.values()])
+        stops = np.array([answer.stop for answer in self._open.values()])
+        at = np.searchsorted(starts, numbers, side="right") - 1
+        at = at[(at >= 0) & (numbers < stops[at])]
+        counts = np.bincount(at, minlength=len(starts)).tolist()
+        ended = []
+        for number, count in zip(list(self._open), counts, strict=True):
+            self._left[number] -= count
+            if not self._left[number]:
+                ended.append(number)
+                del self._open[number], self._left[number]
+        self._ended.values[ended] = True
+        return ended
+
+
+class Answers:
+    """What one lookup was asked for, and which of the answers are in the SteM in full."""
+
+    def __init__(self, types: Sequence[pa.DataType], transmissions: Transmissions) -> None:
+        """Start with nothing asked; ``types`` are those of the bind columns."""
+        self._asked = KeySet(types)
+        self._transmissions = transmissions
+        self._transmission = GrowingArray(np.int64)  # of each binding asked for
+
+    def __len__(self) -> int:
+        """Return the number of distinct bindings asked for."""
+        return len(self._asked)
+
+    def ask(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+        """Return the positions of bindings that nobody has asked for; now they are asked for.
+
+        They become one transmission, which :meth:`begin` must be told of next.
+        """
+        return self._asked.add(bindings)
+
+    def begin(self, rows: range) -> None:
+        """Note the rows of the answer to what was last asked."""
+        number = self._transmissions.begin(rows)
+        self._transmission.extend(len(self._asked) - len(self._transmission), number)
+
+    def transmission(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+        """Return the transmission that answers each binding; -1 for one not asked for."""
+        numbers = self._asked.find(bindings)
+        known = numbers >= 0
+        numbers[known] = self._transmission.values[numbers[known]]
+        return numbers
+
+    def complete(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
+        """Return for which bindings the SteM has every row: NULL, in any column, has none."""
+        numbers = self.transmission(bindings)
+        known = numbers >= 0
+        complete = known.copy()
+        complete[known] = self._transmissions.ended[numbers[known]]
+        for column in bindings:
+            if column.null_count:
+                complete |= ~validity(column)
+        return complete
