@@ -149,9 +149,10 @@ class Eddy:
         """Return the time spent in a module so far."""
         return self._table.of_module(module).seconds
 
-    def renew(self, clock: Clock) -> None:
-        """Go on with another clock."""
+    def renew(self, clock: Clock, instrument: Instrument | None) -> None:
+        """Go on with another clock and another instrument."""
         self._clock = clock
+        self._instrument = instrument
 
     def costs(self) -> LearnedCosts:
         """Return what is known of the costs; the models go on learning."""

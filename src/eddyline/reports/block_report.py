@@ -34,7 +34,8 @@ class BlockReport:
 
     ``title`` names its functions, ``policy`` and ``seed`` how it
     is routed (the seed is None where none was set), ``predicates`` the text of
-    every conjunct as written. ``record`` is None until an action has run.
+    every conjunct as written, and after them, for a join block, the joins. ``record`` is
+    None until an action has run. ``layout`` says how the inputs of a join block meet.
     """
 
     title: str
@@ -42,6 +43,7 @@ class BlockReport:
     seed: int | None
     predicates: tuple[str, ...]
     record: TaskRecord | None = None
+    layout: str = ""
 
     def numbered(self) -> tuple[NumberedPredicate, ...]:
         """Every recorded predicate, each OR before its disjuncts; empty without a record."""

@@ -20,9 +20,11 @@ from eddyline.reports.records import (
     OTHER_ORDERS,
     Change,
     FunctionRecord,
+    JoinRecord,
     Order,
     OrderSlice,
     PredicateRecord,
+    SteMRecord,
     TaskRecord,
 )
 
@@ -35,6 +37,9 @@ MAX_ORDERS_A_SLICE = 16
 
 # Whoever needs more than this many changes reads the picture, not the list.
 MAX_CHANGES = 100
+
+# Tasks whose rows are kept apart, the largest ones; with more the median is too high.
+MAX_CELLS = 10_000
 
 # The narrowest grid, about a millisecond: shorter stretches hold no whole batch.
 FINEST_SLICE_SECONDS = 2.0**-10
@@ -66,6 +71,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             changes_dropped=left.changes_dropped + right.changes_dropped,
             slice_seconds=max(left.slice_seconds, right.slice_seconds),
             worker=left.worker if left.worker == right.worker else None,
+            join=_merged_joins(left.join, right.join),
         )
     )
 
@@ -115,6 +121,32 @@ def _merged_predicates(
             nested=_merged_predicates(one.nested, two.nested),
         )
         for one, two in zip(left, right, strict=True)
+    )
+
+
+def _merged_joins(left: JoinRecord | None, right: JoinRecord | None) -> JoinRecord | None:
+    if left is None or right is None:
+        return left or right
+    cells = sorted((*left.cells, *right.cells), reverse=True)
+    return JoinRecord(
+        stems=tuple(
+            SteMRecord(
+                relation=one.relation,
+                rows=max(one.rows, two.rows),
+                bytes=max(one.bytes, two.bytes),
+                builds=one.builds + two.builds,
+                probes=one.probes + two.probes,
+                matches=one.matches + two.matches,
+                bounced=one.bounced + two.bounced,
+                killed=one.killed + two.killed,
+                seconds=one.seconds + two.seconds,
+            )
+            for one, two in zip(left.stems, right.stems, strict=True)
+        ),
+        read=tuple(one + two for one, two in zip(left.read, right.read, strict=True)),
+        cells=tuple(cells[:MAX_CELLS]),
+        spilled_bytes=left.spilled_bytes + right.spilled_bytes,
+        spilled_files=left.spilled_files + right.spilled_files,
     )
 
 

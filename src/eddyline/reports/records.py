@@ -108,6 +108,56 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SteMRecord:
+    """What one State Module did, in all tasks together.
+
+    ``rows`` and ``bytes`` are those of the task that held the most; a SteM of a broadcast
+    input is held once a worker process and counted in the task that made it. ``builds``,
+    ``probes``, ``matches``, ``bounced`` and ``killed`` are tuples in all, ``seconds`` the time
+    in it.
+    """
+
+    relation: str
+    rows: int = 0
+    bytes: int = 0
+    builds: int = 0
+    probes: int = 0
+    matches: int = 0
+    bounced: int = 0
+    killed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def fanout(self) -> float | None:
+        """Matches for a probing tuple; None if none has probed."""
+        return self.matches / self.probes if self.probes else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRecord:
+    """What the tasks of a join block did beside the predicates.
+
+    ``stems`` stand in the order of the inputs, ``read`` are the rows read of each. ``cells``
+    has the rows that came to each task, largest first: they tell the skew.
+    ``spilled_bytes`` were written to disk, in ``spilled_files`` files.
+    """
+
+    stems: tuple[SteMRecord, ...]
+    read: tuple[int, ...] = ()
+    cells: tuple[int, ...] = ()
+    spilled_bytes: int = 0
+    spilled_files: int = 0
+
+    @property
+    def skew(self) -> float | None:
+        """Rows of the largest task over those of the median one; None for a single task."""
+        if len(self.cells) <= 1:
+            return None
+        median = sorted(self.cells)[len(self.cells) // 2]
+        return self.cells[0] / median if median else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRecord:
     """What one task of one block did, or many tasks together after merging.
 
@@ -120,6 +170,8 @@ class TaskRecord:
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
     ``worker`` names the process that ran the task, None where there were several.
+    ``join`` is there for join blocks: their orders count on after the predicates with the
+    SteMs, in the order of the inputs.
     """
 
     block: str
@@ -137,6 +189,7 @@ class TaskRecord:
     changes_dropped: int = 0
     slice_seconds: float = 0.0
     worker: str | None = None
+    join: JoinRecord | None = None
 
     @property
     def calls(self) -> int:

@@ -16,10 +16,14 @@ from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions, result_type
-from eddyline.spark.joins.rebuild import rebuilt
-from eddyline.spark.registry import registry_of
+from eddyline.spark.joins.rebuild import Workshop, rebuilt
+from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
-from eddyline.spark.session_settings import session_settings, unsupported_setting
+from eddyline.spark.session_settings import (
+    session_settings,
+    task_memory,
+    unsupported_setting,
+)
 
 
 class ConnectNotSupportedError(EddylineError, NotImplementedError):
@@ -38,6 +42,7 @@ def adapt(
     pin_order: bool = False,
     seed: int = 0,
     joins: str = "auto",
+    memory: int | str | None = None,
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
@@ -64,11 +69,15 @@ def adapt(
     if pin_order:
         return df
     registry = registry_of(classic.sparkSession.sparkContext)
-    options = RoutingOptions(name, seed, registry.next_run())
-    rules = JoinRules(
-        joins_named(joins),
-        lambda claim, inputs: rebuilt(classic.sparkSession, claim, inputs, options),
+    budget = task_memory(classic.sparkSession, memory)
+    options = RoutingOptions(name, seed, registry.next_run(), budget)
+    workshop = Workshop(
+        classic.sparkSession,
+        options,
+        registry.records,
+        lambda block, command: registry.remember(command, block, options),
     )
+    rules = JoinRules(joins_named(joins), lambda claim, inputs: rebuilt(workshop, claim, inputs))
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
     if not rewriting.changed:
         return df
@@ -94,8 +103,8 @@ def explain(df: DataFrame) -> Explanation:
     return explanation
 
 
-def adapted_blocks(df: DataFrame) -> tuple[tuple[FilterBlock, RoutingOptions], ...]:
-    """Return the distinct filter blocks that run in a DataFrame, however it was derived."""
+def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
+    """Return the distinct blocks that run in a DataFrame, however it was derived."""
     classic = _classic(df)
     registry = registry_of(classic.sparkSession.sparkContext)
     commands = fused_commands(catalyst.optimized_plan(classic))

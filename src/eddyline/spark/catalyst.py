@@ -230,7 +230,10 @@ def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
 
 def evaluated_functions(plan: Plan) -> list[CatalystExpression]:
     """Return the ``PythonUDF``s that the top node evaluates with Arrow."""
-    if not class_name(plan).endswith(".ArrowEvalPython"):
+    name = class_name(plan).rpartition(".")[2]
+    if name == "MapInArrow":
+        return [CatalystExpression(plan.java.functionExpr())]
+    if name != "ArrowEvalPython":
         return []
     return [CatalystExpression(java) for java in _in_python(plan.java.udfs())]
 
@@ -323,6 +326,24 @@ def bytes_of(text: str) -> int:
     """Return a size as Spark's settings state it, as ``10MB``, in bytes."""
     network = _class("org.apache.spark.network.util.JavaUtils")
     return int(text) if text.lstrip("-").isdigit() else int(network.byteStringAsBytes(text))
+
+
+def table_name(plan: Plan) -> str | None:
+    """Return the name of the only table that a plan reads; None where it has no name."""
+    leaves = plan.java.collectLeaves()
+    if leaves.size() != 1:
+        return None
+    leaf = leaves.apply(0)
+    if _is(leaf, "org.apache.spark.sql.execution.datasources.LogicalRelation"):
+        table = leaf.catalogTable()
+        if table.isDefined():
+            return str(table.get().identifier().table())
+        relation = leaf.relation()
+        if _is(relation, "org.apache.spark.sql.execution.datasources.HadoopFsRelation"):
+            paths = relation.location().rootPaths()
+            if paths.size() == 1:
+                return str(paths.apply(0).getName()).partition(".")[0]
+    return None
 
 
 def outputs(plan: Plan) -> list[CatalystExpression]:

@@ -5,19 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eddyline.spark.decline import Left
-from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.registry import Block
 
 
 @dataclass(frozen=True, slots=True)
 class BlockExplanation:
-    """One filter block: its predicates, and the functions whose values it hands on."""
+    """One block: its predicates, the functions whose values it hands on, what it joins."""
 
     identity: str
     predicates: tuple[str, ...]
     outputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    layout: str = ""
 
     def __str__(self) -> str:
         """Return the block as a few lines of text."""
+        if self.inputs:
+            lines = [f"Block {self.identity}: joins {', '.join(self.inputs)}; {self.layout};"]
+            lines.append("  probes their SteMs and checks, in any order, as it pays,")
+            lines.extend(f"  {predicate}" for predicate in self.predicates)
+            return "\n".join(lines)
         lines = [f"Block {self.identity}: in any order, as it pays,"]
         lines.extend(f"  {predicate}" for predicate in self.predicates)
         if self.outputs:
@@ -51,8 +59,11 @@ class Explanation:
         return "\n".join(sections) or "No predicate depends on a Python function."
 
 
-def explained(block: FilterBlock) -> BlockExplanation:
+def explained(block: Block) -> BlockExplanation:
     """Return what users want to know about a block."""
+    if isinstance(block, JoinBlock):
+        names = tuple(relation.name for relation in block.query.relations)
+        return BlockExplanation(block.identity, block.query.texts, (), names, block.layout)
     names = tuple(block.functions[call.function].name for call in block.outputs)
     return BlockExplanation(block.identity, block.texts, names)
 

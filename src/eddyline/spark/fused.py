@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -36,18 +36,20 @@ from eddyline.engine.policies.adaptive import Change as PolicyChange
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.relation import CallStatistics
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.reports.merging import compacted, merge_by_block
 from eddyline.reports.records import (
     Change,
     FunctionRecord,
+    Order,
     OrderSlice,
     PredicateRecord,
     TaskRecord,
 )
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import spark_type
-from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.filter_block import FilterBlock, UserFunction
 from eddyline.wall_clock import WallClock, WorkClock
 
 Records: TypeAlias = dict[str, TaskRecord]
@@ -66,6 +68,10 @@ KEEP = "keep"
 """Field of the fused function's result that says whether the row passes."""
 
 
+DEFAULT_MEMORY = 512 * 1024 * 1024
+"""Bytes that a task of a join block may use where nobody says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoutingOptions:
     """How a block is routed."""
@@ -73,11 +79,12 @@ class RoutingOptions:
     policy: str = "adaptive"
     seed: int = 0
     run: int = 0  # tells the records of one `adapt` from those of another
+    memory: int = DEFAULT_MEMORY  # bytes that a task of a join block may use
 
 
-def record_key(block: FilterBlock, options: RoutingOptions) -> str:
+def record_key(identity: str, options: RoutingOptions) -> str:
     """Return the key under which the tasks of a block report."""
-    return f"{options.run}/{block.identity}"
+    return f"{options.run}/{identity}"
 
 
 class RecordsParam(AccumulatorParam[Records]):
@@ -152,7 +159,7 @@ class FusedFilter:
         else:
             task.close()
         finally:
-            self._records.add({record_key(self._block, self._options): task.record()})
+            self._records.add({record_key(self._block.identity, self._options): task.record()})
 
 
 class _Task:
@@ -175,7 +182,7 @@ class _Task:
             for field in result_type(block)
         ]
         self._functions = [make_function(f, block.settings) for f in block.functions]
-        self._orders = _Orders()
+        self._orders = Orders()
         self._slices: list[OrderSlice] = []
         self._key = (block.identity, options.policy)
         context = TaskContext.get()
@@ -239,26 +246,12 @@ class _Task:
             routing_seconds=statistics.eddy.routing_seconds,
             decisions=statistics.eddy.decisions,
             predicates=_predicates(statistics),
-            functions=self._calls(statistics),
+            functions=function_records(self._block.functions, statistics.calls),
             orders=tuple(self._slices),
             changes=tuple(self._changes_noticed),
             worker=str(os.getpid()),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
-
-    def _calls(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
-        records = []
-        for number, function in enumerate(self._block.functions):
-            of_function = [call for call in statistics.calls if call.call.function == number]
-            records.append(
-                FunctionRecord(
-                    name=function.name,
-                    calls=sum(call.calls for call in of_function),
-                    calls_possible=sum(call.possible for call in of_function),
-                    seconds=sum(call.seconds for call in of_function),
-                )
-            )
-        return tuple(records)
 
     def _changes(self) -> Sequence[PolicyChange]:
         policy = self._eddy.eddy.policy
@@ -283,11 +276,31 @@ class _Task:
                 )
 
 
-class _Orders:
+def function_records(
+    functions: Sequence[UserFunction], calls: Sequence[CallStatistics]
+) -> tuple[FunctionRecord, ...]:
+    """Return how often each function was called, for the report."""
+    records = []
+    for number, function in enumerate(functions):
+        of_function = [call for call in calls if call.call.function == number]
+        records.append(
+            FunctionRecord(
+                name=function.name,
+                calls=sum(call.calls for call in of_function),
+                calls_possible=sum(call.possible for call in of_function),
+                seconds=sum(call.seconds for call in of_function),
+            )
+        )
+    return tuple(records)
+
+
+class Orders:
     """Counts the tuples that entered the eddy by the order meant for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, enters: Callable[[Signature], bool] = ENTERING.__eq__) -> None:
+        """``enters`` tells the signatures of tuples that begin their way."""
         self.policy: Policy | None = None
+        self._enters = enters
         self._shares: Counter[tuple[int, ...]] = Counter()
 
     def visited(
@@ -298,26 +311,33 @@ class _Orders:
         tuples_out: int,  # noqa: ARG002 - only entries are counted
         seconds: float,  # noqa: ARG002 - likewise
     ) -> None:
-        if signature is ENTERING and self.policy is not None:
-            order = self.policy.order(ENTERING)
+        """Count the tuples of a visit, if they begin with it."""
+        if self.policy is not None and self._enters(signature):
+            order = self.policy.order(signature)
             if order[0] != module:  # exploration: this module first, then as planned
                 order = (module, *(other for other in order if other != module))
             self._shares[order] += tuples_in
 
     def slice(self, start: float, end: float, rows: int) -> OrderSlice:
+        """Return what was counted since the last time."""
+        return OrderSlice(start, end, rows, self.taken())
+
+    def taken(self) -> tuple[tuple[Order, int], ...]:
+        """Return the tuples of each order since the last time."""
         shares = tuple(self._shares.items())
         self._shares.clear()
-        return OrderSlice(start, end, rows, shares)
+        return shares
 
 
 def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:
     return tuple(
-        _predicate(predicate, dropped)
+        predicate_record(predicate, dropped)
         for predicate, dropped in zip(statistics.predicates, statistics.errors_dropped, strict=True)
     )
 
 
-def _predicate(predicate: SelectionStatistics, dropped: int) -> PredicateRecord:
+def predicate_record(predicate: SelectionStatistics, dropped: int = 0) -> PredicateRecord:
+    """Return what happened at a predicate, for the report."""
     return PredicateRecord(
         text=predicate.text,
         rows_in=predicate.rows_in,
@@ -327,7 +347,7 @@ def _predicate(predicate: SelectionStatistics, dropped: int) -> PredicateRecord:
         errors_held=predicate.errors,
         errors_dropped=dropped,
         seconds=predicate.seconds,
-        nested=tuple(_predicate(part, 0) for part in predicate.nested),
+        nested=tuple(predicate_record(part) for part in predicate.nested),
     )
 
 

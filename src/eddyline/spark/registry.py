@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark import Accumulator, SparkContext
@@ -25,6 +25,7 @@ from eddyline.spark.fused import (
     fused_command,
     result_type,
 )
+from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.rewrite import FusedFunction
 
 # Blocks remembered at a time: each holds its user functions' pickles, mostly some
@@ -35,13 +36,17 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
+Block: TypeAlias = FilterBlock | JoinBlock
+"""What runs in an eddy."""
+
+
 class Registry:
     """The fused functions of one Spark context."""
 
     def __init__(self, context: SparkContext) -> None:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
         self._functions: OrderedDict[tuple[str, RoutingOptions], FusedFunction] = OrderedDict()
-        self._made: OrderedDict[bytes, tuple[FilterBlock, RoutingOptions]] = OrderedDict()
+        self._made: OrderedDict[bytes, tuple[Block, RoutingOptions]] = OrderedDict()
         self._runs = itertools.count(1)
 
     def next_run(self) -> int:
@@ -56,10 +61,14 @@ class Registry:
             command = fused_command(block, options, self.records)
             function = FusedFunction(command, result_type(block).json())
         _remember(self._functions, key, function)
-        _remember(self._made, _digest(function.command), (block, options))
+        self.remember(function.command, block, options)
         return function
 
-    def made(self, command: bytes) -> tuple[FilterBlock, RoutingOptions] | None:
+    def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
+        """Take note of what a function was made of."""
+        _remember(self._made, _digest(command), (block, options))
+
+    def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""
         return self._made.get(_digest(command))
 

@@ -8,6 +8,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
 from eddyline.spark.fused import record_key
+from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.registry import registry_of
 
 
@@ -25,15 +26,13 @@ def report(df: DataFrame) -> RoutingReport:
     records = registry.records.value
     blocks = []
     for block, options in adapted:
-        names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-        blocks.append(
-            BlockReport(
-                names,
-                options.policy,
-                options.seed,
-                block.texts,
-                records.get(record_key(block, options)),
-            )
-        )
+        record = records.get(record_key(block.identity, options))
+        if isinstance(block, JoinBlock):
+            names = " join ".join(relation.name for relation in block.query.relations)
+            steps, layout = block.steps, block.layout
+        else:
+            names = ", ".join(dict.fromkeys(function.name for function in block.functions))
+            steps, layout = block.texts, ""
+        blocks.append(BlockReport(names, options.policy, options.seed, steps, record, layout))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left)

@@ -21,8 +21,6 @@ SCHEMA: Final = pa.schema([
     ("batch", pa.binary()),
 ])  # fmt: skip
 
-SPARK_SCHEMA: Final = "cell int, relation int, done bigint, rows bigint, batch binary"
-
 
 @dataclass
 class Sorter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.spark.filter_block import SessionSettings, UserFunction
 
@@ -12,8 +13,9 @@ from eddyline.spark.filter_block import SessionSettings, UserFunction
 class JoinBlock:
     """The claimed joins and predicates of a region.
 
-    ``sizes`` are Spark's estimates of each input in bytes. ``texts`` shows each predicate
-    as the user would recognize it, ``output_types`` are Spark's, as JSON.
+    ``sizes`` are Spark's estimates of each input in bytes, ``output_types`` are Spark's, as
+    JSON, ``column_names`` what each input's columns are, as text, and ``layout`` says how the
+    inputs meet.
     """
 
     identity: str
@@ -21,5 +23,16 @@ class JoinBlock:
     functions: tuple[UserFunction, ...]
     settings: SessionSettings
     sizes: tuple[int, ...]
-    texts: tuple[str, ...]
     output_types: tuple[str, ...]
+    column_names: tuple[tuple[str, ...], ...]
+    layout: str = ""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What an order consists of, as people know it: the predicates, then the SteMs."""
+        graph = JoinGraph(self.query)
+        texts = [
+            graph.texts[n] if n < len(graph.texts) else f"predicate {n + 1}"
+            for n in range(len(graph.predicates))
+        ]
+        return (*texts, *(f"join {relation.name}" for relation in self.query.relations))

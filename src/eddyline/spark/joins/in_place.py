@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 
 from eddyline.engine.inputs import Arrival
-from eddyline.spark.fused import RoutingOptions
+from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import decoded, encoded
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.task import JoinTask, Prepared, together
@@ -54,34 +55,30 @@ class GatherBlobs:
 class InPlaceSide:
     """What Spark runs over the partitions of the input that is not small."""
 
-    block: JoinBlock
     driver: int
+    block: JoinBlock
     options: RoutingOptions
+    records: Accumulator[Records]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the joined rows of one partition."""
         task: JoinTask | None = None
-        waiting: list[pa.RecordBatch] = []
-        rows = 0
         try:
-            for batch in batches:
-                if not batch.num_rows:
-                    continue
+            for batch in gathered(batches, PUSHED_ROWS):
                 if task is None:
                     task = self._begin(batch.column(SMALL_INPUTS)[0].as_buffer())
-                waiting.append(batch)
-                rows += batch.num_rows
-                if rows >= PUSHED_ROWS:
-                    yield from self._pushed(task, waiting, rows)
-                    waiting, rows = [], 0
-            if task is not None and waiting:
-                yield from self._pushed(task, waiting, rows)
+                arrival = Arrival(tuple(batch.columns[:-1]), batch.num_rows)
+                yield from task.results(task.eddy.push(self.driver, arrival))
         except BaseException as error:
             if task is not None:
                 task.end(error)
             raise
-        if task is not None:
-            task.end(None)
+        else:
+            if task is not None:
+                task.end(None)
+        finally:
+            if task is not None:
+                self.records.add({record_key(self.block.identity, self.options): task.record()})
 
     def _begin(self, small: pa.Buffer) -> JoinTask:
         with pa.ipc.open_stream(small) as reader:
@@ -115,11 +112,16 @@ class InPlaceSide:
                             raise AssertionError("small inputs alone cannot join")
             list(task.eddy.end(relation))
 
-    def _pushed(
-        self, task: JoinTask, waiting: list[pa.RecordBatch], rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        batch = waiting[0]
-        if len(waiting) > 1:
-            batch = next(together(waiting))
-        columns = tuple(batch.columns[:-1])
-        yield from task.results(task.eddy.push(self.driver, Arrival(columns, rows)))
+
+def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches of ``rows`` rows or more, but for the last; none without rows."""
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            held += batch.num_rows
+        if held >= rows:
+            yield from together(waiting)
+            waiting, held = [], 0
+    yield from together(waiting)

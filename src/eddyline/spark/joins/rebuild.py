@@ -11,23 +11,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import Final
+from functools import partial, reduce
+from typing import Final, TypeAlias
 
+from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.types import BinaryType, DataType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
+from eddyline.spark.chains import FUSED_NAME
 from eddyline.spark.column_types import arrow_type, spark_type
 from eddyline.spark.filter_block import SessionSettings
-from eddyline.spark.fused import RoutingOptions
-from eddyline.spark.joins.blobs import SPARK_SCHEMA
+from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.claim import JoinClaim, in_relations
 from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
@@ -39,7 +40,18 @@ from eddyline.spark.session_settings import session_settings
 MAP_ARROW: Final = 207
 """Spark's evaluation type of a function over an iterator of record batches."""
 
-NAME: Final = "eddy over joins"
+_BLOBS: Final = StructType(
+    [
+        StructField("cell", IntegerType()),
+        StructField("relation", IntegerType()),
+        StructField("done", LongType()),
+        StructField("rows", LongType()),
+        StructField("batch", BinaryType()),
+    ]
+)
+
+STEP: Final = "rows for an eddy"
+"""Name of the functions that only bring rows to where they meet."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +62,33 @@ class Input:
     handles: tuple[CatalystExpression, ...]
 
 
-def rebuilt(
-    spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan], options: RoutingOptions
-) -> Plan:
+Registered: TypeAlias = "Callable[[JoinBlock, bytes], None]"
+"""Takes note of a block and of the function that runs it."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What blocks of one call of ``adapt`` are made with."""
+
+    spark: SparkSession
+    options: RoutingOptions
+    records: Accumulator[Records]
+    register: Registered
+
+
+def rebuilt(workshop: Workshop, claim: JoinClaim, plans: Sequence[Plan]) -> Plan:
     """Return a claimed region over its inputs."""
+    spark = workshop.spark
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
-    block = join_block(claim, inputs, places, settings)
+    block = join_block(claim, plans, inputs, places, settings)
     environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
     driver = _driver(spark, block)
     if driver is not None:
-        joined = in_place(spark, block, inputs, driver, options, environments)
+        joined = in_place(workshop, block, inputs, driver, environments)
     else:
         cells = 2 * spark.sparkContext.defaultParallelism
-        joined = over_one_shuffle(spark, block, inputs, cells, options, environments)
+        joined = over_one_shuffle(workshop, block, inputs, cells, environments)
     return with_identities(claim, joined)
 
 
@@ -96,16 +121,23 @@ def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dic
 
 
 def join_block(
-    claim: JoinClaim, inputs: Sequence[Input], places: dict[int, int], settings: SessionSettings
+    claim: JoinClaim,
+    plans: Sequence[Plan],
+    inputs: Sequence[Input],
+    places: dict[int, int],
+    settings: SessionSettings,
 ) -> JoinBlock:
     """Describe a claim as plain data."""
     zone = settings.time_zone
     relations = []
+    names = []
     sizes = []
     for number, each in enumerate(inputs):
         types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in each.handles)
         boolean = arrow_type('"boolean"', zone)
-        relations.append(JoinRelation(f"input {number}", types or (boolean,)))
+        names.append(tuple(catalyst.pretty(handle) for handle in each.handles) or ("-",))
+        name = catalyst.table_name(plans[number]) or f"input {number + 1}"
+        relations.append(JoinRelation(name, types or (boolean,)))
         sizes.append(catalyst.size_in_bytes(each.plan))
 
     def placed(expression: Expression) -> Expression:
@@ -123,35 +155,32 @@ def join_block(
         handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
         query = replace(query, outputs=(first,))
         types_out = (catalyst.data_type(handle),)
-    block = JoinBlock("", query, claim.functions, settings, tuple(sizes), claim.texts, types_out)
+    block = JoinBlock("", query, claim.functions, settings, tuple(sizes), types_out, tuple(names))
     identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
     return replace(block, identity=identity)
 
 
 def over_one_shuffle(
-    spark: SparkSession,
+    workshop: Workshop,
     block: JoinBlock,
     inputs: Sequence[Input],
     cells: int,
-    options: RoutingOptions,
     environments: Sequence[PickledFunction],
 ) -> Plan:
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
     numbers = range(len(inputs))
-    blobs = _blobs(spark, block, inputs, numbers, cube, environments)
-    meeting = blobs.repartitionById(cube.cells, F.col("cell"))
-    reduce_side = ReduceSide(block, options)
-    plan = catalyst.analyzed_plan(meeting)
-    return map_in_arrow(plan, reduce_side, output_type(block), environments)
+    blobs = _blobs(workshop.spark, block, inputs, numbers, cube, environments)
+    meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
+    layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
+    return _last(workshop, replace(block, layout=layout), meeting, environments, ReduceSide)
 
 
 def in_place(
-    spark: SparkSession,
+    workshop: Workshop,
     block: JoinBlock,
     inputs: Sequence[Input],
     driver: int,
-    options: RoutingOptions,
     environments: Sequence[PickledFunction],
 ) -> Plan:
     """Return the block without a shuffle: the rows of ``driver`` stay where they are.
@@ -161,17 +190,52 @@ def in_place(
     carries it along.
     """
     others = [number for number in range(len(inputs)) if number != driver]
-    blobs = _blobs(spark, block, inputs, others, Hypercube((), ()), environments)
+    blobs = _blobs(workshop.spark, block, inputs, others, Hypercube((), ()), environments)
     together = catalyst.analyzed_plan(blobs.repartition(1))
     schema = StructType([StructField(SMALL_INPUTS, BinaryType())])
-    gathered = catalyst.frame(spark, map_in_arrow(together, GatherBlobs(), schema, environments))
+    gathered = catalyst.frame(
+        workshop.spark, map_in_arrow(together, GatherBlobs(), schema, environments)
+    )
     first = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1)) == 0
-    rows = catalyst.frame(spark, inputs[driver].plan).withColumn(
+    rows = catalyst.frame(workshop.spark, inputs[driver].plan).withColumn(
         SMALL_INPUTS, F.when(first, gathered.scalar())
     )
-    side = InPlaceSide(block, driver, options)
+    name = block.query.relations[driver].name
+    layout = f"no shuffle: {name} stays in place, all other inputs are broadcast"
+    side = partial(InPlaceSide, driver)
     plan = catalyst.analyzed_plan(rows)
-    return map_in_arrow(plan, side, output_type(block), environments)
+    return _last(workshop, replace(block, layout=layout), plan, environments, side)
+
+
+def _last(
+    workshop: Workshop,
+    block: JoinBlock,
+    plan: Plan,
+    environments: Sequence[PickledFunction],
+    side: Callable[[JoinBlock, RoutingOptions, Accumulator[Records]], object],
+) -> Plan:
+    """Return the step that joins, and let it be found again."""
+    function = side(block, workshop.options, workshop.records)
+    command = _pickled(function, output_type(block))
+    workshop.register(block, command)
+    names = ", ".join(relation.name for relation in block.query.relations)
+    return _map_in_arrow(plan, f"{FUSED_NAME}{names})", command, output_type(block), environments)
+
+
+def _described(block: JoinBlock, cube: Hypercube) -> str:
+    """Return the shares of a grid in words."""
+    parts = []
+    for axis, share in zip(cube.axes, cube.shares, strict=True):
+        if axis.own is not None:
+            parts.append(f"{share} by the rows of {block.query.relations[axis.own].name}")
+        else:
+            names = (
+                f"{block.query.relations[r].name}.{block.column_names[r][column]}"
+                for r, column in enumerate(axis.columns)
+                if column is not None
+            )
+            parts.append(f"{share} by {' = '.join(names)}")
+    return " x ".join(parts) or "all rows in one"
 
 
 def _blobs(
@@ -189,7 +253,7 @@ def _blobs(
         places = (place for places in graph.classes for place in places)
         keys = sorted({place.column for place in places if place.relation == relation})
         side = MapSide(relation, tuple(keys), cube)
-        schema = StructType.fromDDL(SPARK_SCHEMA)
+        schema = _BLOBS
         plan = map_in_arrow(inputs[relation].plan, side, schema, environments)
         frames.append(catalyst.frame(spark, plan))
     return reduce(DataFrame.union, frames)
@@ -214,15 +278,29 @@ def output_type(block: JoinBlock) -> StructType:
 
 def map_in_arrow(
     plan: Plan,
-    function: Callable[..., object],
-    result: DataType,
+    function: object,
+    result: StructType,
     environments: Sequence[PickledFunction],
 ) -> Plan:
     """Return a function over the record batches of a plan."""
+    return _map_in_arrow(plan, STEP, _pickled(function, result), result, environments)
+
+
+def _pickled(function: object, result: StructType) -> bytes:
     serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
     command: bytes = serializer.dumps((function, result))  # type: ignore[no-untyped-call]
+    return command
+
+
+def _map_in_arrow(
+    plan: Plan,
+    name: str,
+    command: bytes,
+    result: StructType,
+    environments: Sequence[PickledFunction],
+) -> Plan:
     call = catalyst.python_call(
-        name=NAME,
+        name=name,
         command=command,
         like=environments,
         return_type=result.json(),

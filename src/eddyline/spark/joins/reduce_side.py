@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 
-from eddyline.engine.inputs import Arrival, HeldInput
-from eddyline.spark.fused import RoutingOptions
+from eddyline.engine.inputs import Input
+from eddyline.query.join_graph import JoinGraph
+from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import decoded
 from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.spill import Spill, spill_folder
 from eddyline.spark.joins.task import JoinTask
 
 
@@ -20,24 +23,32 @@ class ReduceSide:
 
     block: JoinBlock
     options: RoutingOptions
+    records: Accumulator[Records]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the joined rows of one cell."""
-        arrivals: list[list[Arrival]] = [[] for _ in self.block.query.relations]
-        for batch in batches:
-            relations = batch.column("relation").to_pylist()
-            for relation, blob in zip(relations, batch.column("batch"), strict=True):
-                rows = decoded(blob.as_buffer())
-                if rows is not None:
-                    arrivals[relation].append(Arrival(tuple(rows.columns), rows.num_rows))
-        if not all(arrivals):
-            return
-        inputs = [HeldInput(of_relation) for of_relation in arrivals]
-        del arrivals
+        spill = Spill(JoinGraph(self.block.query), self.options.memory, spill_folder())
+        try:
+            for batch in batches:
+                relations = batch.column("relation").to_pylist()
+                for relation, blob in zip(relations, batch.column("batch"), strict=True):
+                    rows = decoded(blob.as_buffer())
+                    if rows is not None:
+                        spill.add(relation, rows)
+            for inputs in spill.parts():
+                yield from self._joined(inputs, spill)
+        finally:
+            spill.close()
+
+    def _joined(self, inputs: Sequence[Input], spill: Spill) -> Iterator[pa.RecordBatch]:
         task = JoinTask(self.block, self.options)
         try:
             yield from task.results(task.eddy.run(inputs))
         except BaseException as error:
             task.end(error)
             raise
-        task.end(None)
+        else:
+            task.end(None)
+        finally:
+            record = task.record(spill.take_totals())
+            self.records.add({record_key(self.block.identity, self.options): record})
