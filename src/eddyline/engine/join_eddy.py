@@ -182,14 +182,16 @@ class JoinEddy:
         """The eddy that routes."""
         return self._eddy
 
-    def renew(self, functions: Sequence[Function], clock: Clock) -> None:
-        """Go on with other functions, which do the same, and another clock.
+    def renew(
+        self, functions: Sequence[Function], clock: Clock, instrument: Instrument | None = None
+    ) -> None:
+        """Go on with other functions, which do the same, another clock and instrument.
 
         For a SteM that outlives the task in which it was built.
         """
         for relation in (*self._components.built, *self._components.passing):
             relation.renew(functions, clock)
-        self._eddy.renew(clock)
+        self._eddy.renew(clock, instrument)
 
     def learned(self) -> tuple[Policy, LearnedCosts]:
         """Return what this eddy knows, for the next one to start with."""
