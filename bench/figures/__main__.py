@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench.figures import (
+    cost_of_adaptive_joins,
     cost_of_adaptivity,
     hash_joins,
     join_flow,
@@ -32,6 +33,7 @@ FIGURES: Mapping[str, Experiment] = {
     "hash-joins": hash_joins.EXPERIMENT,
     "join-flow": join_flow.EXPERIMENT,
     "cost-of-adaptivity": cost_of_adaptivity.EXPERIMENT,
+    "cost-of-adaptive-joins": cost_of_adaptive_joins.EXPERIMENT,
 }
 
 

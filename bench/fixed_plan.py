@@ -1,0 +1,61 @@
+"""A static plan of symmetric hash joins: the engine's SteMs in a loop, and no eddy.
+
+What an eddy costs is measured against it, so it is given everything that the eddy has: the
+same SteMs with the same kernels, the same batches of rows, outputs made in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.clock import Clock
+from eddyline.engine.components import Components
+from eddyline.engine.evaluation import evaluate
+from eddyline.engine.inputs import Arrival
+from eddyline.engine.join_eddy import Joined
+from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.modules.stem import SteM
+from eddyline.engine.relation import Relation
+from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import Ticks
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery
+
+
+class FixedPlan:
+    """Joins scanned relations by equalities alone, each probing the others in a fixed order."""
+
+    def __init__(self, query: JoinQuery, orders: Sequence[Sequence[int]], clock: Clock) -> None:
+        """Take for every relation the relations that its rows probe, first to last."""
+        numbers = range(len(query.relations))
+        self._query = query
+        self._orders = orders
+        self._passing = [Relation((), query.outputs, clock) for _ in numbers]
+        built = [Relation((), query.outputs, clock) for _ in numbers]
+        self._components = Components(query, built, self._passing)
+        routes = JoinRoutes(JoinGraph(query))
+        ticks = Ticks()
+        self._stems = [SteM(r, routes, self._components, ticks) for r in numbers]
+
+    def run(self, pieces: Sequence[Sequence[Arrival]]) -> Iterator[Joined]:
+        """Read all relations at one rate, a piece of each in turn, and yield joined rows."""
+        for arrivals in zip_longest(*pieces):
+            for relation, arrival in enumerate(arrivals):
+                if arrival is not None:
+                    yield from self._push(relation, arrival)
+
+    def _push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._stems)
+        rows[relation] = self._passing[relation].load(arrival.columns, arrival.rows)
+        tuples = self._stems[relation].process(TupleBatch(Signature(1 << relation), tuple(rows)))
+        for other in self._orders[relation]:
+            tuples = [joined for batch in tuples for joined in self._stems[other].process(batch)]
+        for batch in tuples:
+            scope = self._components.scope(batch)
+            outputs = tuple(evaluate(output, scope).values for output in self._query.outputs)
+            yield Joined(outputs, len(batch))
