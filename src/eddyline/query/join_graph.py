@@ -9,9 +9,16 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from eddyline.errors import EddylineError
-from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression
+from eddyline.query.expressions import (
+    Argument,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    calls_in,
+    with_arguments,
+)
 from eddyline.query.join_query import JoinQuery, Lookup
-from eddyline.query.key_types import is_joinable, is_ordered
+from eddyline.query.key_types import is_joinable, is_one_value, is_ordered
 
 
 class NotExecutableError(EddylineError, ValueError):
@@ -80,9 +87,12 @@ class JoinGraph:
             for predicate, pair in zip(query.predicates, equalities, strict=True)
             if pair is None
         ]
-        self.predicates: tuple[Expression, ...] = (
-            *dict.fromkeys((*written, *(part for parts in implied for part in parts))),
-        )
+        # A predicate written once more over columns that are equal to those of another, as
+        # Spark's optimizer infers them, asks nothing new: its function would be called twice.
+        said: dict[Expression, Expression] = {}
+        for predicate in (*written, *(part for parts in implied for part in parts)):
+            said.setdefault(self._in_first_columns(predicate), predicate)
+        self.predicates: tuple[Expression, ...] = tuple(dict.fromkeys(said.values()))
         """The predicates that a module checks, implied ones last."""
         texts = dict(zip(query.predicates, query.texts, strict=False))
         self.texts = tuple(texts.get(part, "") for part in self.predicates)
@@ -191,6 +201,27 @@ class JoinGraph:
                 f"{', '.join(lost)}: no scan, and no other relation that can be reached "
                 f"gives values for all columns of a lookup; add an equality with one, or a scan"
             )
+
+    def _in_first_columns(self, predicate: Expression) -> Expression:
+        """Return a predicate with each column replaced by the first that is the same value.
+
+        Equal numbers of floating point need not be: a function may tell -0.0 from 0.0. Columns
+        of one relation stay apart, since what is equal there is a predicate of its own. A
+        predicate that calls no function stays as it is: it is cheap, and on every relation
+        that it is written for it drops rows early.
+        """
+        if not calls_in(predicate):
+            return predicate
+
+        def first(column: Argument) -> Argument:
+            place = Place(*self.query.place_of(column.index))
+            number = self._class_of.get(place)
+            if number is None or not is_one_value(column.type):
+                return column
+            leader = self.classes[number][0]
+            return column if leader.relation == place.relation else self.query.column(*leader)
+
+        return with_arguments(predicate, first)
 
     def _find_neighbours(self) -> list[int]:
         neighbours = [0] * len(self.query.relations)

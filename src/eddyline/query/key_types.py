@@ -54,3 +54,12 @@ def is_ordered(a_type: pa.DataType) -> bool:
         or pa.types.is_duration(a_type)
         or (pa.types.is_decimal128(a_type) and a_type.precision <= 18)  # noqa: PLR2004 - digits of a word
     )
+
+
+def is_one_value(a_type: pa.DataType) -> bool:
+    """Return whether equal values of a type are one value: not so for -0.0 and 0.0.
+
+    >>> is_one_value(pa.string()), is_one_value(pa.float64())
+    (True, False)
+    """
+    return not pa.types.is_nested(a_type) and not pa.types.is_floating(a_type)
