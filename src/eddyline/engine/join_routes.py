@@ -142,9 +142,13 @@ class JoinRoutes(Routes):
             yield self.stem(relation)
 
     def _builds(self, signature: Signature) -> bool:
-        """Tell whether tuples are singletons that are still to be built."""
-        spanned = signature.spanned
-        return not signature.built and spanned & (spanned - 1) == 0 and not spanned & self._streamed
+        """Tell whether tuples are singletons that are still to be built.
+
+        A prior prober is not, also where its relation is no longer streamed: built now, it
+        would find again what it has found.
+        """
+        spanned, built, _, probed = signature
+        return not (built or probed or spanned & (spanned - 1) or spanned & self._streamed)
 
     def _probe_completion(self, signature: Signature) -> Iterable[int]:
         """ProbeCompletion: of all SteMs a prior prober goes to its probe completion table's only.
