@@ -124,9 +124,10 @@ class HashIndex:
     ) -> tuple[Matches, int]:
         """Return the matches of tuples by their words, and how many tuples were probed.
 
-        A stored row counts at places from ``low`` to below ``high``, unless ``dead``. Once
-        there are ``most`` matches no further tuple is probed, but the one at hand is
-        finished. Where a word is only a hash the matches are to be confirmed.
+        A stored row counts at places from ``low`` to below ``high``, unless ``dead``. Matches
+        are found some ten thousand at a time; once there are ``most`` no further tuple is
+        probed, but the one at hand is finished. Where a word is only a hash the matches are
+        to be confirmed.
         """
         if self._heads is None or not len(probing):
             return self._probe_list(probing, low, high, dead), len(probing)

@@ -1,0 +1,141 @@
+"""Words of keys: equal keys give equal words, and what only looks equal is found out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eddyline.engine.storage.key_words import KeyColumn, UnsupportedKeyError
+from eddyline.errors import EddylineError
+from eddyline.query.key_types import MOST_FIELDS, is_joinable, is_ordered
+from tests.keys import (
+    ORDERED,
+    TYPES,
+    VALUES,
+    colliding,
+    columns_of,
+    same,
+    sliced,
+    with_rubbish,
+)
+
+
+def key_column(a_type: pa.DataType, *parts: pa.Array) -> KeyColumn:
+    column = KeyColumn(a_type)
+    for part in parts:
+        column.append(part)
+    return column
+
+
+def equal_words(
+    left: KeyColumn, right: KeyColumn, places: tuple[int, int], *, confirmed: bool = True
+) -> bool:
+    """Tell whether two places have a key each, with equal words, and equal texts behind them."""
+    pairs = ((left, places[0]), (right, places[1]))
+    if any(column.valid is not None and not column.valid[place] for column, place in pairs):
+        return False
+    if [word[places[0]] for word in left.words] != [word[places[1]] for word in right.words]:
+        return False
+    equal = np.ones(1, np.bool_)
+    if confirmed:
+        at = np.array([places[0]])
+        left.confirm(right, at, np.array([0]), np.array([places[1]]), equal)
+    return bool(equal[0])
+
+
+@given(data=st.data())
+def test_words_are_equal_where_keys_are(data: st.DataObject) -> None:
+    a_type = data.draw(TYPES)
+    left, right = data.draw(columns_of(a_type, 12)), data.draw(columns_of(a_type, 12))
+    cut = data.draw(st.integers(0, len(left)))
+    one = key_column(a_type, sliced(left[:cut], a_type, cut % 3), with_rubbish(left[cut:], a_type))
+    other = key_column(a_type, with_rubbish(right, a_type))
+    dropped = data.draw(st.integers(0, len(left)))
+    one.drop_first(dropped)
+    one.append(sliced(right, a_type, 1))
+    left = left[dropped:] + right
+    for i, value in enumerate(left):
+        for j, compared in enumerate(right):
+            assert equal_words(one, other, (i, j)) == same(value, compared), (value, compared)
+            # Where words are hashes, they may agree by chance; here nobody is so unlucky.
+            assert equal_words(one, other, (i, j), confirmed=False) == same(value, compared)
+
+
+def test_only_texts_need_confirmation() -> None:
+    for a_type in VALUES:
+        has_texts = "string" in str(a_type) or "binary" in str(a_type)
+        assert bool(KeyColumn(a_type).texts) == has_texts
+
+
+@pytest.mark.parametrize("a_type", [pa.binary(), pa.struct([("n", pa.int8()), ("b", pa.binary())])])
+def test_texts_of_one_hash_are_told_apart(a_type: pa.DataType) -> None:
+    texts: list[Any] = [*colliding(4), b"another"]
+    if pa.types.is_struct(a_type):
+        texts = [{"n": 1, "b": text} for text in texts]
+    column = key_column(a_type, pa.array(texts, a_type))
+    hashes = column.words[-1]
+    assert len(set(hashes[:4].tolist())) == 1
+    assert hashes[4] != hashes[0]
+    for i in range(4):
+        for j in range(4):
+            assert equal_words(column, column, (i, j)) == (i == j)
+
+
+def test_null_is_no_key_but_a_null_field_is() -> None:
+    a_type = pa.struct([("i", pa.int32()), ("s", pa.string())])
+    values = [None, {"i": None, "s": None}, {"i": 0, "s": ""}, {"i": None, "s": ""}]
+    column = key_column(a_type, with_rubbish(values, a_type), with_rubbish(values, a_type))
+    assert column.valid is not None
+    assert column.valid.tolist() == [False, True, True, True] * 2
+    for i in range(8):
+        for j in range(8):
+            assert equal_words(column, column, (i, j)) == (i % 4 == j % 4 != 0)
+
+
+def test_a_column_without_nulls_keeps_no_flags() -> None:
+    whole = pa.array([1, 2])
+    assert key_column(pa.int64(), whole).valid is None
+    column = key_column(pa.int64(), whole, pa.array([None], pa.int64()))
+    assert column.valid is not None
+    assert column.valid.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("a_type", [pa.list_(pa.int32()), pa.uint8(), pa.decimal256(50, 2)])
+def test_a_type_without_words_is_refused(a_type: pa.DataType) -> None:
+    assert not is_joinable(a_type)
+    assert not is_joinable(pa.struct([("inside", a_type)]))
+    with pytest.raises(UnsupportedKeyError, match="cannot join on values of type") as refused:
+        KeyColumn(a_type)
+    assert isinstance(refused.value, EddylineError)
+    assert isinstance(refused.value, TypeError)
+
+
+def test_one_word_tells_which_fields_are_null() -> None:
+    def struct(fields: int) -> pa.DataType:
+        return pa.struct([(str(n), pa.bool_()) for n in range(fields)])
+
+    widest = struct(MOST_FIELDS)
+    names = [field.name for field in widest]
+    rows = [dict.fromkeys(names, False) | ({name: None} if name else {}) for name in ["", *names]]
+    column = key_column(widest, pa.array(rows, widest))
+    assert len(set(zip(*(word.tolist() for word in column.words), strict=True))) == len(rows)
+    assert not is_joinable(struct(MOST_FIELDS + 1))
+
+
+def test_what_is_ordered_can_be_joined_on() -> None:
+    assert all(is_joinable(a_type) for a_type in VALUES)
+    assert [a_type for a_type in VALUES if is_ordered(a_type)] == list(ORDERED)
+
+
+def test_words_of_nothing() -> None:
+    for a_type in VALUES:
+        column = key_column(a_type, pa.array([], a_type))
+        lengths: list[npt.NDArray[np.int64]] = list(column.words)
+        assert not any(map(len, lengths))
+        assert column.nbytes >= 0
