@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import inspect
 import json
 import platform
 import statistics
@@ -12,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -48,14 +46,8 @@ def start(cores: int = CORES) -> SparkSession:
 
 
 def adapted(frame: DataFrame, joins: str) -> DataFrame:
-    """Return a DataFrame as Eddyline adapts it: ``joins`` is "auto", "always" or "never".
-
-    The one place that hands ``joins`` over. Where ``adapt`` has no such parameter,
-    joins stay Spark's whatever is asked for.
-    """
-    known = "joins" in inspect.signature(eddyline.adapt).parameters
-    options: dict[str, Any] = {"joins": joins} if known else {}
-    return eddyline.adapt(frame, **options)
+    """Return a DataFrame as Eddyline adapts it: ``joins`` is "auto", "always" or "never"."""
+    return eddyline.adapt(frame, joins=joins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +190,7 @@ class Report:
         return shown
 
 
-def run(  # noqa: PLR0913 - all by name
+def run(
     queries: Iterable[Query],
     *,
     title: str,

@@ -1,0 +1,1 @@
+"""Queries on which an order that is fixed beforehand hurts."""

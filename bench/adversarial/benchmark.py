@@ -1,0 +1,87 @@
+"""Queries on which a fixed order of joins or predicates hurts, against plain Spark."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench.adversarial.arrival import LateInput, TricklingInput
+from bench.adversarial.case import Case
+from bench.adversarial.orders import (
+    BadFromOrder,
+    ChainWithExpandingMiddle,
+    MisleadingFileSize,
+    SkewedKeys,
+    StarWithSelectiveDimension,
+    Triangle,
+)
+from bench.adversarial.placement import (
+    BestPlaceChanges,
+    CorrelatedPredicates,
+    PredicateAfterJoins,
+    PredicateBeforeJoins,
+    PredicateBetweenJoins,
+    PredicateOverTwoTables,
+    SelectivitiesSwap,
+)
+from bench.against_plain import CORES, Query, argument_parser, run, start
+
+CASES: tuple[type[Case], ...] = (
+    BadFromOrder,
+    ChainWithExpandingMiddle,
+    StarWithSelectiveDimension,
+    Triangle,
+    SkewedKeys,
+    MisleadingFileSize,
+    PredicateBeforeJoins,
+    PredicateBetweenJoins,
+    PredicateAfterJoins,
+    BestPlaceChanges,
+    PredicateOverTwoTables,
+    CorrelatedPredicates,
+    SelectivitiesSwap,
+    LateInput,
+    TricklingInput,
+)
+
+
+def queries(
+    spark: SparkSession, cases: Sequence[type[Case]], folder: Path, size: float
+) -> Iterator[Query]:
+    """Return the cases one by one, each when its tables have been written below ``folder``."""
+    for kind in cases:
+        case = kind(size)
+        case.create(spark, folder / kind.__name__)
+        yield Query(case.name(), functools.partial(case.query, spark), note=case.why())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the cases that the command line asks for."""
+    parser = argument_parser("adversarial", __doc__)
+    parser.add_argument(
+        "--size",
+        type=float,
+        default=1.0,
+        help="of the tables; 1, the default, keeps plain Spark busy for 2 to 10 seconds",
+    )
+    parser.add_argument("--only", help="only cases whose name contains this")
+    options = parser.parse_args(arguments)
+    cases = [kind for kind in CASES if options.only is None or options.only in kind.name()]
+    if not cases:
+        parser.error(f"no case has {options.only!r} in its name")
+    with tempfile.TemporaryDirectory(prefix="eddyline-adversarial-") as folder:
+        spark = start()
+        run(
+            queries(spark, cases, Path(folder), options.size),
+            title="Adversarial queries",
+            count=len(cases),
+            options=options,
+            setting={"cores": CORES, "size": options.size},
+            path=options.out / "adversarial.json",
+        )
+        spark.stop()
+    return 0

@@ -1,0 +1,223 @@
+"""Cases in which the order of the joins hurts."""
+
+# ruff: noqa: PLR2004 - what a predicate compares with says how much it passes
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+
+from bench.adversarial.case import Case, Columns, Integers
+from bench.adversarial.costly import costly
+
+
+class BadFromOrder(Case):
+    """The FROM clause starts with a pair that expands tenfold; the selective table stands last.
+
+    That one keeps one row in 200 and could have come first, but without statistics Spark
+    joins in the order in which it reads.
+    """
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return clicks and visits by users, and the pages of the clicks."""
+        many = self.rows(2_000_000)
+        users, pages = many // 10, many // 40
+        return {
+            "clicks": {
+                "user_id": draw.integers(users, size=many),
+                "page_id": draw.integers(pages, size=many),
+                "seconds": draw.integers(600, size=many),
+            },
+            "visits": {
+                "user_id": draw.integers(users, size=many),
+                "length": draw.integers(100, size=many),
+            },
+            "pages": {"page_id": np.arange(pages), "topic": draw.integers(200, size=pages)},
+        }
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return the visits beside the clicks on pages about one topic."""
+        return spark.sql("""
+            SELECT length, count(*) AS pairs, sum(seconds) AS seconds
+            FROM clicks
+            JOIN visits ON clicks.user_id = visits.user_id
+            JOIN pages ON clicks.page_id = pages.page_id
+            WHERE topic = 7
+            GROUP BY length
+        """)
+
+
+class ChainWithExpandingMiddle(Case):
+    """A chain a-b-c-d is written from its middle, which expands forty times.
+
+    Both ends are selective, the one by a Python predicate: whoever starts at an end
+    never expands.
+    """
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return senders - outgoing - incoming - receivers."""
+        middle = self.rows(400_000)
+        ends, places = middle // 4, max(middle // 40, 1)
+        return {
+            "outgoing": {
+                "sender": draw.integers(ends, size=middle),
+                "place": draw.integers(places, size=middle),
+                "weight": draw.integers(50, size=middle),
+            },
+            "incoming": {
+                "place": draw.integers(places, size=middle),
+                "receiver": draw.integers(ends, size=middle),
+            },
+            "senders": {"sender": np.arange(ends), "name": draw.integers(1000, size=ends)},
+            "receivers": {"receiver": np.arange(ends), "kind": draw.integers(50, size=ends)},
+        }
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return how senders of some names reach receivers of some kind."""
+        spark.udf.register("is_known", costly(lambda name: name < 20, microseconds=5), "boolean")
+        return spark.sql("""
+            SELECT kind, count(*) AS ways, sum(weight) AS weight
+            FROM outgoing
+            JOIN incoming ON outgoing.place = incoming.place
+            JOIN senders ON outgoing.sender = senders.sender
+            JOIN receivers ON incoming.receiver = receivers.receiver
+            WHERE is_known(name) AND kind < 2
+            GROUP BY kind
+        """)
+
+
+class StarWithSelectiveDimension(Case):
+    """Of three dimensions too large to broadcast the last keeps one row in 200, by Python.
+
+    Nobody can know that beforehand, so the facts are shuffled for the other two first.
+    """
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return sales with three keys, and customers, products and shops."""
+        facts = self.rows(1_500_000)
+        dimension = facts // 4
+        keys = {
+            f"{name}_id": draw.integers(dimension, size=facts)
+            for name in ("customer", "product", "shop")
+        }
+        wide: dict[str, Columns] = {}
+        for name in ("customer", "product", "shop"):
+            # Noise that does not compress: above Spark's 10 MB for a broadcast.
+            noise = {f"{name}_{i}": draw.integers(2**62, size=dimension) for i in range(4)}
+            wide[f"{name}s"] = {f"{name}_id": np.arange(dimension), **noise}
+        return {"sales": {**keys, "amount": draw.integers(1000, size=facts)}, **wide}
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return the sales of some shops with what is known about them."""
+        chosen = costly(lambda noise: noise % 200 == 0, microseconds=3)
+        spark.udf.register("is_chosen", chosen, "boolean")
+        return spark.sql("""
+            SELECT sales.customer_id, amount, customer_0, customer_1, customer_2, customer_3,
+                   product_0, product_1, product_2, product_3, shop_1, shop_2, shop_3
+            FROM sales
+            JOIN customers ON sales.customer_id = customers.customer_id
+            JOIN products ON sales.product_id = products.product_id
+            JOIN shops ON sales.shop_id = shops.shop_id
+            WHERE is_chosen(shop_0)
+        """)
+
+
+class Triangle(Case):
+    """A cyclic join in which every pair of tables explodes but few triangles close.
+
+    All rows touch a hub, so no order of two-way joins is good, and the last of them
+    finds next to nothing.
+    """
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return three relations of edges, whose pairs grow with ``size`` and not their rows."""
+        spokes = self.rows(7_000, squared=True)
+
+        def edges(source: str, target: str) -> Columns:
+            # From a hub to everywhere, itself included, and from everywhere to the hub.
+            spoke, hub = np.arange(1, spokes + 1), np.zeros(spokes, np.int64)
+            shuffled = draw.permutation(2 * spokes + 1)
+            return {
+                source: np.concatenate([hub, spoke, [0]])[shuffled],
+                target: np.concatenate([spoke, hub, [0]])[shuffled],
+            }
+
+        return {"knows": edges("a", "b"), "likes": edges("b", "c"), "trusts": edges("c", "a")}
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return the triangles."""
+        return spark.sql("""
+            SELECT knows.a, likes.b, trusts.c
+            FROM knows
+            JOIN likes ON knows.b = likes.b
+            JOIN trusts ON likes.c = trusts.c AND trusts.a = knows.a
+        """)
+
+
+class SkewedKeys(Case):
+    """Both sides have keys by Zipf's law (1.2), so a handful of keys makes nearly all pairs.
+
+    The table whose predicate rejects just these keys stands last.
+    """
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return posts and replies by authors, whose pairs grow with ``size``."""
+        many = self.rows(32_000, squared=True)
+        authors = 10_000
+
+        def zipf() -> Integers:
+            weights = np.arange(1, authors + 1) ** -1.2
+            return draw.choice(authors, size=many, p=weights / weights.sum())
+
+        return {
+            "posts": {"author": zipf(), "length": draw.integers(1000, size=many)},
+            "replies": {"author": zipf(), "score": draw.integers(10, size=many)},
+            "authors": {"author": np.arange(authors), "rank": np.arange(authors)},
+        }
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return the replies to posts of all but the most eager authors."""
+        spark.udf.register("is_human", costly(lambda rank: rank >= 30, microseconds=20), "boolean")
+        return spark.sql("""
+            SELECT score, count(*) AS pairs, sum(length) AS length
+            FROM posts
+            JOIN replies ON posts.author = replies.author
+            JOIN authors ON posts.author = authors.author
+            WHERE is_human(rank)
+            GROUP BY score
+        """)
+
+
+class MisleadingFileSize(Case):
+    """Five million rows compress to some kilobytes, so Spark takes them for a small table.
+
+    It broadcasts them, though one in a thousand is asked for.
+    """
+
+    compressed = frozenset({"measurements"})
+
+    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
+        """Return measurements at every second, and events at some of them."""
+        seconds = self.rows(5_000_000)
+        many = self.rows(1_000_000)
+        devices = max(many // 100, 1)
+        return {
+            "measurements": {"second": np.arange(seconds), "value": np.arange(seconds) * 3},
+            "events": {
+                "second": draw.integers(seconds, size=many),
+                "device": draw.integers(devices, size=many),
+            },
+            "devices": {"device": np.arange(devices), "age": draw.integers(200, size=devices)},
+        }
+
+    def query(self, spark: SparkSession) -> DataFrame:
+        """Return what was measured at the events of the newest devices."""
+        return spark.sql("""
+            SELECT events.device, value
+            FROM measurements
+            JOIN events ON measurements.second = events.second
+            JOIN devices ON events.device = devices.device
+            WHERE age = 0
+        """)

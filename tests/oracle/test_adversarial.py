@@ -1,0 +1,28 @@
+"""The adversarial queries, small: the rows of plain Spark, whatever is done with their joins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bench.adversarial.benchmark import CASES, queries
+from bench.adversarial.case import Case
+from bench.against_plain import JOINS, adapted
+from bench.answers import check_same_rows
+
+SIZE = 0.02
+"""Of the benchmark's tables: each query has rows left, and takes Spark about half a second."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_same_rows_as_plain_spark(spark: SparkSession, tmp_path: Path, case: type[Case]) -> None:
+    (query,) = queries(spark, [case], tmp_path, SIZE)
+    expected = query.ask().toArrow()
+    assert len(expected) > 0
+    for joins in JOINS:
+        frame = query.ask()
+        changed = adapted(frame, joins)
+        if changed is not frame:
+            check_same_rows(expected, changed.toArrow())
