@@ -1,0 +1,1 @@
+"""The join engine by itself against DuckDB and Polars on one thread."""
