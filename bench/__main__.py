@@ -1,17 +1,39 @@
-"""``python -m bench``: measure the Python predicates of Spark queries."""
+"""``python -m bench``: measure the Python predicates of Spark queries.
+
+``python -m bench tpch``, ``adversarial`` and ``flights`` measure joins instead;
+each has a ``--help`` of its own.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import bench.adversarial.benchmark
+import bench.flights
+import bench.tpch.benchmark
 import eddyline
 from bench.predicates.benchmark import CORES, run
 from bench.predicates.workload import workloads
 
+OF_JOINS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "tpch": bench.tpch.benchmark.main,
+    "adversarial": bench.adversarial.benchmark.main,
+    "flights": bench.flights.main,
+}
+
 
 def main() -> int:
-    """Run the benchmark and print which targets are met."""
+    """Run the benchmark that the first word names, else that of predicates."""
+    if sys.argv[1:] and sys.argv[1] in OF_JOINS:
+        return OF_JOINS[sys.argv[1]](sys.argv[2:])
+    return measure_predicates()
+
+
+def measure_predicates() -> int:
+    """Run the benchmark of predicates and print which targets are met."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
     parser.add_argument(
