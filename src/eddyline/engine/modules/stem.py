@@ -89,12 +89,15 @@ class SteM:
         *,
         shared: bool = False,
         nothing_to_probe: Callable[[TupleBatch], bool] | None = None,
+        passed_before: Callable[[int, range, int], None] | None = None,
     ) -> None:
         """Make the SteM of a relation, empty.
 
         ``shared``: its rows are in its store before they are built, in the order in which
         they will be (a self-join, where another relation has the same ones).
-        ``nothing_to_probe`` tells of a freshly built batch that no probe of it can match.
+        ``nothing_to_probe`` tells of a freshly built batch that no probe of it can match;
+        ``passed_before`` is told the places of rows that are built and the predicates, as a
+        mask, that they have passed.
         """
         graph = routes.graph
         self.relation = relation
@@ -106,6 +109,7 @@ class SteM:
         self._ticks = ticks
         self._shared = shared
         self._nothing_to_probe = nothing_to_probe
+        self._passed_before = passed_before
         self._marks = HighWaterMarks()
         self._dead: BesideStore | None = None
         self.complete = False
@@ -238,6 +242,10 @@ class SteM:
             released = self._released_by(came)
         if not len(numbers):
             return released
+        if self._passed_before is not None and batch.signature.done:
+            first = self.rows.store.first
+            places = range(numbers.start - first, numbers.stop - first)
+            self._passed_before(self.relation, places, batch.signature.done)
         self.builds += len(numbers)
         tick = self._ticks.next()
         self._marks.built(tick, numbers.stop)
