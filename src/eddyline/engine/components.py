@@ -114,9 +114,9 @@ class TupleScope:
             return holder.compute(call, self)
         rows = self._rows_of(relation)
         if isinstance(rows, range):
-            return holder.results(call, _ColumnScope(holder, rows, query.offsets[relation]))
+            return holder.results(call, ColumnScope(holder, rows, query.offsets[relation]))
         distinct, back = np.unique(rows, return_inverse=True)
-        vector = holder.results(call, _ColumnScope(holder, distinct, query.offsets[relation]))
+        vector = holder.results(call, ColumnScope(holder, distinct, query.offsets[relation]))
         errors = (
             {at: vector.errors[d] for at, d in enumerate(back.tolist()) if d in vector.errors}
             if vector.errors
@@ -125,7 +125,7 @@ class TupleScope:
         return Vector(vector.values.take(pa.array(back)), errors)
 
 
-class _ColumnScope(RowScope):
+class ColumnScope(RowScope):
     """Rows of one relation, whose columns are numbered as those of the whole query."""
 
     __slots__ = ("_offset",)
@@ -135,10 +135,12 @@ class _ColumnScope(RowScope):
         self._offset = offset
 
     def argument(self, index: int) -> pa.Array:
+        """Return the values of a column of the query, which is one of this relation's."""
         return super().argument(index - self._offset)
 
     def narrow(self, positions: npt.NDArray[np.int64]) -> RowScope:
-        return _ColumnScope(self._relation, spread(self.rows, positions), self._offset)
+        """Return the scope of the rows at ``positions``."""
+        return ColumnScope(self._relation, spread(self.rows, positions), self._offset)
 
 
 def required_rows(batch: TupleBatch, relation: int) -> Rows:

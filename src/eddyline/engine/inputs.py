@@ -13,10 +13,14 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Rows that have come in: one array a column, each of length ``rows``."""
+    """Rows that have come in: one array a column, each of length ``rows``.
+
+    ``done`` is the mask of the predicates that they have passed before they came.
+    """
 
     columns: tuple[pa.Array, ...]
     rows: int
+    done: int = 0
 
 
 class Input(Protocol):

@@ -24,6 +24,7 @@ from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteM, SteMStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
+from eddyline.engine.reduction import Reduction
 from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
@@ -142,6 +143,7 @@ class JoinEddy:
                 ticks,
                 shared=query.store_of(r) in self._shared,
                 nothing_to_probe=self._nothing_to_probe,
+                passed_before=self._passed_before,
             )
             for r in self._numbers
         )
@@ -173,6 +175,7 @@ class JoinEddy:
             learned=None if learned is None else learned[1],
             instrument=instrument,
         )
+        self._reduction = Reduction(self.graph, self.stems)
         self._read = [0] * count
         self._rows_out = 0
         self._everything = (1 << count) - 1
@@ -249,10 +252,14 @@ class JoinEddy:
             self.routes.stream(alias, streamed=streamed)
             rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._numbers)
             rows[alias] = numbers
-            batch = TupleBatch(Signature(1 << alias), tuple(rows))
+            batch = TupleBatch(Signature(1 << alias, done=arrival.done), tuple(rows))
             if streamed and self._nothing_to_probe(batch):
                 self.stems[alias].pruned += len(batch)
                 continue
+            if not streamed and self._may_be_reduced(alias):
+                reduced = self._reduction.reduced(batch, alias)
+                self.stems[alias].pruned += len(batch) - len(reduced)
+                batch = reduced
             yield from self._routed(batch)
 
     def end(self, relation: int) -> Iterator[Joined]:
@@ -357,6 +364,13 @@ class JoinEddy:
             )
         )
 
+    def _may_be_reduced(self, relation: int) -> bool:
+        """Tell whether rows that have no match may stay out of the SteM."""
+        return (
+            not self.routes.must_build_first(relation)
+            and self.query.store_of(relation) not in self._shared
+        )
+
     def _waits_for_more(self, relation: int) -> bool:
         """Tell whether prior probers hold rows of a relation that were not built."""
         return any(
@@ -380,6 +394,12 @@ class JoinEddy:
             if (stem.complete or later) and not stem.older_than(batch).any():
                 return True
         return False
+
+    def _passed_before(self, relation: int, places: range, done: int) -> None:
+        """Take over, for rows that are built now, what they have passed before they came."""
+        for number, selection in enumerate(self._selections):
+            if done >> number & 1 and selection.relations == 1 << relation:
+                selection.accept_built(places)
 
     def _kill(self, relation: int, places: npt.NDArray[np.int64]) -> None:
         self.stems[relation].kill(places)

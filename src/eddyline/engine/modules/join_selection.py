@@ -119,6 +119,11 @@ class JoinSelection:
         kept = batch.keep(goes_on, signature)
         return (kept,) if len(kept) else ()
 
+    def accept_built(self, places: range) -> None:
+        """Take it that the rows at these places of the SteM have passed: they did elsewhere."""
+        if self._built is not None:
+            self._built.all()[places.start : places.stop] = TRUE
+
     def held(self, batch: TupleBatch) -> Iterator[tuple[int, Held]]:
         """Yield position and what is held of the tuples for which the predicate failed."""
         if self._single is not None:

@@ -24,10 +24,11 @@ SCHEMA: Final = pa.schema([
 
 @dataclass
 class Sorter:
-    """Gathers the rows of one input by cell and turns them into blobs."""
+    """Gathers rows of one input and one signature by cell and turns them into blobs."""
 
     relation: int
     cells: int
+    done: int = 0  # predicates that the rows have passed, as a mask
     _held: list[list[pa.RecordBatch]] = field(init=False)
     _rows: list[int] = field(init=False)
 
@@ -36,9 +37,7 @@ class Sorter:
         self._held = [[] for _ in range(self.cells)]
         self._rows = [0] * self.cells
 
-    def add(
-        self, batch: pa.RecordBatch, cells: npt.NDArray[np.int64], done: int
-    ) -> Iterator[pa.RecordBatch]:
+    def add(self, batch: pa.RecordBatch, cells: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         """Take rows, each for one or more cells (shape (rows, copies)); yield full blobs."""
         rows, copies = cells.shape
         flat = cells.reshape(-1)
@@ -52,19 +51,19 @@ class Sorter:
                 self._held[cell].append(whole.slice(start, stop - start))
                 self._rows[cell] += stop - start
                 if self._rows[cell] >= BLOB_ROWS:
-                    yield self._blob(cell, done)
+                    yield self._blob(cell)
 
-    def rest(self, done: int) -> Iterator[pa.RecordBatch]:
+    def rest(self) -> Iterator[pa.RecordBatch]:
         """Yield what is left."""
         for cell in range(self.cells):
             if self._rows[cell]:
-                yield self._blob(cell, done)
+                yield self._blob(cell)
 
-    def _blob(self, cell: int, done: int) -> pa.RecordBatch:
+    def _blob(self, cell: int) -> pa.RecordBatch:
         table = pa.Table.from_batches(self._held[cell])
         rows = self._rows[cell]
         self._held[cell], self._rows[cell] = [], 0
-        columns = [[cell], [self.relation], [done], [rows], [encoded(table)]]
+        columns = [[cell], [self.relation], [self.done], [rows], [encoded(table)]]
         arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
         return pa.record_batch(arrays, schema=SCHEMA)
 

@@ -39,13 +39,19 @@ class GatherBlobs:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield one row, also where there are no blobs."""
         relations: list[int] = []
+        done: list[int] = []
         blobs: list[bytes] = []
         for batch in batches:
             relations += batch.column("relation").to_pylist()
+            done += batch.column("done").to_pylist()
             blobs += batch.column("batch").to_pylist()
         token = uuid.uuid4().hex
         table = pa.table(
-            {"relation": pa.array(relations, pa.int32()), "batch": pa.array(blobs, pa.binary())}
+            {
+                "relation": pa.array(relations, pa.int32()),
+                "done": pa.array(done, pa.int64()),
+                "batch": pa.array(blobs, pa.binary()),
+            }
         )
         whole = encoded(table.replace_schema_metadata({"token": token}))
         yield pa.record_batch([pa.array([whole], pa.binary())], names=[SMALL_INPUTS])
@@ -99,6 +105,7 @@ class InPlaceSide:
     def _load(self, task: JoinTask, blobs: pa.Table) -> None:
         """Build the complete SteMs of the small inputs."""
         relations = blobs.column("relation").to_pylist()
+        done = blobs.column("done").to_pylist()
         for relation in range(len(self.block.query.relations)):
             if relation == self.driver:
                 continue
@@ -106,7 +113,7 @@ class InPlaceSide:
                 if of_blob == relation:
                     batch = decoded(blobs.column("batch")[number].as_buffer())
                     if batch is not None:
-                        arrival = Arrival(tuple(batch.columns), batch.num_rows)
+                        arrival = Arrival(tuple(batch.columns), batch.num_rows, done[number])
                         nothing: Sequence[object] = list(task.eddy.push(relation, arrival))
                         if nothing:
                             raise AssertionError("small inputs alone cannot join")

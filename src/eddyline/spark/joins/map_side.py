@@ -9,9 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.accumulators import Accumulator
 
 from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import Sorter
+from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.early import EarlySelection
 from eddyline.spark.joins.hypercube import Hypercube
 
 
@@ -19,28 +23,47 @@ from eddyline.spark.joins.hypercube import Hypercube
 class MapSide:
     """What Spark runs over the partitions of input number ``relation``."""
 
+    block: JoinBlock
     relation: int
     keys: tuple[int, ...]  # columns that an equality needs: where one is NULL nothing joins
     cube: Hypercube
+    copied: bool  # whether a row may go to several places
+    options: RoutingOptions
+    records: Accumulator[Records]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield blobs for the rows of one partition."""
         context = TaskContext.get()
         # A different start for each partition, so that dealing is even over all of them.
         seen = context.partitionId() if context is not None else 0
-        sorter = Sorter(self.relation, self.cube.cells)
-        for arrived in batches:
-            batch = self._joinable(arrived)
-            if not batch.num_rows:
-                continue
-            words = [
-                None if column is None else key_words(batch.column(column))
-                for column in (axis.columns[self.relation] for axis in self.cube.axes)
-            ]
-            cells = self.cube.cells_of(self.relation, words, batch.num_rows, seen)
-            seen += batch.num_rows
-            yield from sorter.add(batch, cells, 0)
-        yield from sorter.rest(0)
+        sorters: dict[int, Sorter] = {}  # by the predicates that rows have passed
+        early = EarlySelection(self.block, self.relation, copied=self.copied)
+        try:
+            for arrived in batches:
+                for checked in early.check(self._joinable(arrived)):
+                    batch = checked.batch
+                    if not batch.num_rows:
+                        continue
+                    sorter = sorters.get(checked.done)
+                    if sorter is None:
+                        sorter = Sorter(self.relation, self.cube.cells, checked.done)
+                        sorters[checked.done] = sorter
+                    yield from sorter.add(batch, self._cells(batch, seen))
+                    seen += batch.num_rows
+            for sorter in sorters.values():
+                yield from sorter.rest()
+        finally:
+            record = early.record()
+            if record is not None:
+                self.records.add({record_key(self.block.identity, self.options): record})
+            early.close()
+
+    def _cells(self, batch: pa.RecordBatch, seen: int) -> npt.NDArray[np.int64]:
+        words = [
+            None if column is None else key_words(batch.column(column))
+            for column in (axis.columns[self.relation] for axis in self.cube.axes)
+        ]
+        return self.cube.cells_of(self.relation, words, batch.num_rows, seen)
 
     def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Drop the rows with a NULL where a key must be."""

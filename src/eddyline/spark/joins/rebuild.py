@@ -170,7 +170,7 @@ def over_one_shuffle(
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
     numbers = range(len(inputs))
-    blobs = _blobs(workshop.spark, block, inputs, numbers, cube, environments)
+    blobs = _blobs(workshop, block, inputs, numbers, cube, environments)
     meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
     layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
     return _last(workshop, replace(block, layout=layout), meeting, environments, ReduceSide)
@@ -190,7 +190,7 @@ def in_place(
     carries it along.
     """
     others = [number for number in range(len(inputs)) if number != driver]
-    blobs = _blobs(workshop.spark, block, inputs, others, Hypercube((), ()), environments)
+    blobs = _blobs(workshop, block, inputs, others, Hypercube((), ()), environments)
     together = catalyst.analyzed_plan(blobs.repartition(1))
     schema = StructType([StructField(SMALL_INPUTS, BinaryType())])
     gathered = catalyst.frame(
@@ -239,7 +239,7 @@ def _described(block: JoinBlock, cube: Hypercube) -> str:
 
 
 def _blobs(
-    spark: SparkSession,
+    workshop: Workshop,
     block: JoinBlock,
     inputs: Sequence[Input],
     numbers: Sequence[int],
@@ -252,10 +252,13 @@ def _blobs(
     for relation in numbers:
         places = (place for places in graph.classes for place in places)
         keys = sorted({place.column for place in places if place.relation == relation})
-        side = MapSide(relation, tuple(keys), cube)
+        copied = not cube.axes or cube.copies(relation) > 1
+        side = MapSide(
+            block, relation, tuple(keys), cube, copied, workshop.options, workshop.records
+        )
         schema = _BLOBS
         plan = map_in_arrow(inputs[relation].plan, side, schema, environments)
-        frames.append(catalyst.frame(spark, plan))
+        frames.append(catalyst.frame(workshop.spark, plan))
     return reduce(DataFrame.union, frames)
 
 

@@ -31,10 +31,12 @@ class ReduceSide:
         try:
             for batch in batches:
                 relations = batch.column("relation").to_pylist()
-                for relation, blob in zip(relations, batch.column("batch"), strict=True):
+                done = batch.column("done").to_pylist()
+                blobs = batch.column("batch")
+                for relation, passed, blob in zip(relations, done, blobs, strict=True):
                     rows = decoded(blob.as_buffer())
                     if rows is not None:
-                        spill.add(relation, rows)
+                        spill.add(relation, rows, passed)
             for inputs in spill.parts():
                 yield from self._joined(inputs, spill)
         finally:

@@ -45,6 +45,10 @@ HELPED: Final = 0.5
 """Part of a cell that its largest sub-cell may have; where it has more, hashing did not help."""
 
 
+DONE: Final = "done"
+"""Column of the files with the predicates that the rows of a batch have passed, all the same."""
+
+
 class SpillError(EddylineError, OSError):
     """Rows could not be written to disk, or not be read again."""
 
@@ -88,7 +92,8 @@ class SpilledInput:
         except (OSError, pa.ArrowInvalid) as error:
             raise SpillError(f"rows that were spilled cannot be read again: {error}") from error
         self._rows -= batch.num_rows
-        return Arrival(tuple(batch.columns), batch.num_rows)
+        *columns, done = batch.columns
+        return Arrival(tuple(columns), batch.num_rows, done[0].as_py())
 
 
 @dataclass
@@ -123,7 +128,7 @@ class Spill:
     totals: SpillTotals = field(default_factory=SpillTotals)
     depth: int = 0
     by_rows: bool = False  # hashing did not help: deal the largest input out row by row
-    _held: list[list[pa.RecordBatch]] = field(init=False)
+    _held: list[list[tuple[pa.RecordBatch, int]]] = field(init=False)
     _bytes: list[int] = field(init=False)
     _cube: Hypercube | None = field(init=False, default=None)
     _cells: list[_SubCell] = field(init=False, default_factory=list)
@@ -136,13 +141,16 @@ class Spill:
         self._bytes = [0] * inputs
         self._dealt = [0] * inputs
 
-    def add(self, relation: int, batch: pa.RecordBatch) -> None:
-        """Take rows of an input; SpillError where the disk does not take them."""
+    def add(self, relation: int, batch: pa.RecordBatch, done: int = 0) -> None:
+        """Take rows of an input that have passed the predicates ``done``.
+
+        SpillError where the disk does not take them.
+        """
         self._bytes[relation] += batch.nbytes
         if self._cube is not None:
-            self._write(relation, batch)
+            self._write(relation, batch, done)
             return
-        self._held[relation].append(batch)
+        self._held[relation].append((batch, done))
         if sum(self._bytes) > WORKING_SHARE * self.memory and self.depth < DEEPEST:
             self._begin_to_spill()
 
@@ -164,7 +172,7 @@ class Spill:
         if self._cube is None:
             if all(self._held):
                 yield [
-                    HeldInput(Arrival(tuple(b.columns), b.num_rows) for b in batches)
+                    HeldInput(Arrival(tuple(b.columns), b.num_rows, done) for b, done in batches)
                     for batches in self._held
                 ]
             return
@@ -211,15 +219,15 @@ class Spill:
             while (arrival := source.poll()) is not None:
                 batch = pa.record_batch(list(arrival.columns), names=names)
                 self._bytes[relation] += batch.nbytes
-                self._write(relation, batch)
+                self._write(relation, batch, arrival.done)
 
     def _begin_to_spill(self) -> None:
         self._cube = self._plan(self._bytes)
         self._cells = [_SubCell.empty(len(self._held)) for _ in range(self._cube.cells)]
         held, self._held = self._held, [[] for _ in self._held]
         for relation, batches in enumerate(held):
-            for batch in batches:
-                self._write(relation, batch)
+            for batch, done in batches:
+                self._write(relation, batch, done)
 
     def _plan(self, sizes: Sequence[int]) -> Hypercube:
         if self.by_rows:
@@ -230,7 +238,7 @@ class Spill:
             return Hypercube(axes, (2, SUB_CELLS // 2))
         return plan_hypercube(self.graph, [max(size, 1) for size in sizes], SUB_CELLS)
 
-    def _write(self, relation: int, batch: pa.RecordBatch) -> None:
+    def _write(self, relation: int, batch: pa.RecordBatch, done: int) -> None:
         cube = self._cube
         if cube is None:
             raise AssertionError("nothing is spilled yet")
@@ -249,7 +257,9 @@ class Spill:
         for number in range(cube.cells):
             rows = np.flatnonzero((cells == number).any(axis=1))
             if len(rows):
-                part = batch.take(pa.array(rows))
+                part = batch.take(pa.array(rows)).append_column(
+                    DONE, pa.array(np.full(len(rows), done))
+                )
                 self._guarded(lambda part=part, number=number: self._append(number, relation, part))  # type: ignore[misc]
 
     def _append(self, number: int, relation: int, part: pa.RecordBatch) -> None:
