@@ -6,8 +6,10 @@ own join eddy and, for comparison, over binary joins as the paper has them.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +23,7 @@ from eddyline.engine.eddy import Eddy
 from eddyline.engine.inputs import Arrival, Goal, HeldInput, ReadingOrder
 from eddyline.engine.join_eddy import JoinEddy
 from eddyline.engine.modules.module import Module
+from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
@@ -173,7 +176,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Tuples of S that the eddy sent to be joined with ``first`` before the other one."""
+    """Tuples of S that met ``first`` before the other one.
+
+    The eddy sent them there, or asked there whether they are worth building.
+    """
 
     time: float
     first: int  # R or T
@@ -182,11 +188,12 @@ class Passage:
 
 @dataclass(slots=True)
 class Passages:
-    """Sees where S tuples that are joined with nothing yet go first."""
+    """Sees where S tuples that are joined with nothing yet go first, and counts pairs."""
 
     clock: VirtualClock
     joins_with: Mapping[int, int]  # module -> R or T
     seen: list[Passage] = field(default_factory=list)
+    pairs: int = 0
 
     def visited(
         self,
@@ -196,18 +203,28 @@ class Passages:
         tuples_out: int,  # noqa: ARG002 - the protocol's arguments
         seconds: float,  # noqa: ARG002
     ) -> None:
-        """Note a visit of S tuples to a join."""
+        """Note a visit of S tuples to a join, or one of pairs to the other."""
         if signature.spanned == 1 << S and module in self.joins_with:
-            self.seen.append(Passage(self.clock.now(), self.joins_with[module], tuples_in))
+            self.note(self.joins_with[module], tuples_in)
+        elif signature.spanned in (1 << R | 1 << S, 1 << S | 1 << T):
+            self.pairs += tuples_in
+
+    def note(self, first: int, tuples: int) -> None:
+        """Note that S tuples have met R or T first."""
+        self.seen.append(Passage(self.clock.now(), first, tuples))
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRun:
-    """What came of a run: virtual seconds, results in the course of time, ways of S tuples."""
+    """What came of a run: virtual seconds, results in the course of time, ways of S tuples.
+
+    ``pairs`` counts the intermediate results, RS and ST.
+    """
 
     seconds: float
     results: tuple[tuple[float, int], ...]  # time, rows so far
     passages: tuple[Passage, ...]
+    pairs: int
 
     @property
     def rows(self) -> int:
@@ -216,7 +233,12 @@ class JoinRun:
 
     def results_by(self, time: float) -> int:
         """Return the number of results up to a time."""
-        return max((rows for at, rows in self.results if at <= time), default=0)
+        place = bisect_right(self.results, time, key=itemgetter(0))
+        return self.results[place - 1][1] if place else 0
+
+    def time_of(self, part: float) -> float:
+        """Return when a part of all results was there, of the first one for 0."""
+        return next(at for at, rows in self.results if rows >= part * self.rows)
 
     def first_share(self, relation: int, since: float = 0.0, until: float = np.inf) -> float:
         """Return the share of the S tuples sent meanwhile that met ``relation`` first."""
@@ -233,13 +255,13 @@ def over_stems(
     *,
     goal: Goal = Goal.INTERACTIVE,
     costs: Mapping[int, Costs] = EQUAL_COSTS,
-    indexed: Sequence[int] = (),
+    loaded: Sequence[int] = (),
     late: Mapping[int, float] | None = None,
     seed: int = 0,
 ) -> JoinRun:
     """Run the query over SteMs.
 
-    ``costs`` are those of each relation's SteM. The rows of ``indexed`` relations are there
+    ``costs`` are those of each relation's SteM. The rows of ``loaded`` relations are in theirs
     before the start, for nothing. ``late`` says when a relation can be read, if not at once.
     """
     clock = VirtualClock()
@@ -255,22 +277,31 @@ def over_stems(
         quantum=FixedQuantum(VISIT),
         instrument=passages,
     )
-    if indexed:
-        for relation in indexed:
+    if loaded:
+        for relation in loaded:
             for arrival in data.pieces(relation):
                 for _ in join.push(relation, arrival):
-                    raise ValueError("an index is filled before there is anything to match")
-        # One that has not seen the index being filled: there is nothing to learn from that.
+                    raise ValueError("what is loaded matches before S is read")
+        # One that has not seen it being loaded: there is nothing to learn from that.
         join.eddy.policy = policy()
         join.eddy.policy.start(join.routes, chance)
+    for stem in join.stems:
+        _charge_questions(stem, clock, costs[stem.relation], passages)
     join.eddy.modules = tuple(Charged(stem, clock, costs[stem.relation]) for stem in join.stems)
-    inputs = _inputs(data, clock, indexed, late or {})
+    inputs = [
+        LateInput(
+            [] if relation in loaded else data.pieces(relation),
+            clock,
+            (late or {}).get(relation, 0.0),
+        )
+        for relation in (R, S, T)
+    ]
     results = []
     rows = 0
     for joined in join.run(inputs, wait=lambda: _wait(inputs, clock)):
         rows += joined.rows
         results.append((clock.now(), rows))
-    return JoinRun(clock.now(), tuple(results), tuple(passages.seen))
+    return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
 
 
 def over_binary_joins(
@@ -307,7 +338,10 @@ def over_binary_joins(
         quantum=FixedQuantum(VISIT),
         instrument=passages,
     )
-    inputs = _inputs(data, clock, (), late or {})
+    inputs = [
+        LateInput(data.pieces(relation), clock, (late or {}).get(relation, 0.0))
+        for relation in (R, S, T)
+    ]
     reading, read = ReadingOrder(goal), [0, 0, 0]
     results = []
     rows = 0
@@ -324,18 +358,23 @@ def over_binary_joins(
         if finished:
             rows += sum(map(len, finished))
             results.append((clock.now(), rows))
-    return JoinRun(clock.now(), tuple(results), tuple(passages.seen))
+    return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
 
 
-def _inputs(
-    data: Tables, clock: VirtualClock, indexed: Sequence[int], late: Mapping[int, float]
-) -> list[LateInput]:
-    return [
-        LateInput(
-            [] if relation in indexed else data.pieces(relation), clock, late.get(relation, 0.0)
-        )
-        for relation in (R, S, T)
-    ]
+def _charge_questions(stem: SteM, clock: VirtualClock, costs: Costs, passages: Passages) -> None:
+    """Let time pass when a SteM is asked, outside of a visit, which tuples have a match.
+
+    The answer costs as much as a probe. Rows that have none are not built.
+    """
+    ask = stem.may_match
+
+    def asked(batch: TupleBatch) -> npt.NDArray[np.bool_]:
+        clock.advance(costs.probe * len(batch))
+        if batch.signature.spanned == 1 << S:
+            passages.note(stem.relation, len(batch))
+        return ask(batch)
+
+    stem.may_match = asked  # type: ignore[method-assign] # the engine has no such hook
 
 
 def _wait(inputs: Sequence[LateInput], clock: VirtualClock) -> None:

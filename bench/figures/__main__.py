@@ -18,6 +18,8 @@ from bench.figures import (
     cost_of_adaptivity,
     hash_joins,
     join_flow,
+    late_flow,
+    late_relation,
     toggling_costs,
     tuple_flow,
     varied_cost,
@@ -32,6 +34,8 @@ FIGURES: Mapping[str, Experiment] = {
     "toggling-costs": toggling_costs.EXPERIMENT,
     "hash-joins": hash_joins.EXPERIMENT,
     "join-flow": join_flow.EXPERIMENT,
+    "late-relation": late_relation.EXPERIMENT,
+    "late-flow": late_flow.EXPERIMENT,
     "cost-of-adaptivity": cost_of_adaptivity.EXPERIMENT,
     "cost-of-adaptive-joins": cost_of_adaptive_joins.EXPERIMENT,
 }

@@ -37,12 +37,18 @@ class JoinSetting:
     index: bool = False
 
     def run(self, policy: Callable[[], Policy], part: float) -> JoinRun:
-        """Run the query over SteMs, all of whose inputs are read at one rate."""
+        """Run the query over SteMs: all inputs at one rate, or S past a loaded R and the index."""
         data = tables(self.rs, self.st, SEED, part)
         if not self.index:
             return over_stems(data, policy, seed=SEED)
-        index = Costs(build=0.0, probe=INDEX_UNITS * UNIT)
-        return over_stems(data, policy, costs={**EQUAL_COSTS, T: index}, indexed=[T], seed=SEED)
+        index = Costs(probe=INDEX_UNITS * UNIT)
+        return over_stems(
+            data,
+            policy,
+            costs={**EQUAL_COSTS, T: index},
+            loaded=[R, T],
+            seed=SEED,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ import pytest
 
 from bench.figures.__main__ import FIGURES
 
-ABOUT_JOINS = ("hash-joins", "join-flow", "cost-of-adaptive-joins")
+ABOUT_JOINS = (
+    "hash-joins",
+    "join-flow",
+    "late-relation",
+    "late-flow",
+    "cost-of-adaptive-joins",
+)
 
 
 @pytest.mark.parametrize("name", ABOUT_JOINS)
