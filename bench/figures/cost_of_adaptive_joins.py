@@ -36,7 +36,7 @@ COUNT_ROWS = 300_000
 ALL_ROWS = 100_000
 """Rows of each table where all columns of all of them are wanted."""
 
-QUICK_ROWS = 5_000
+QUICK_ROWS = 2_000
 TURNS = 5
 BATCH = 10_000
 """Rows of an arrival, as Spark sends them, and so the most tuples of a visit."""
