@@ -62,6 +62,24 @@ def test_over_stems_the_better_order_costs_less() -> None:
     assert worse.first_share(R) > 0.95
 
 
+def test_past_loaded_relations_only_s_costs_anything() -> None:
+    run = over_stems(DATA, functools.partial(StaticPolicy, ST_FIRST[0]), loaded=[R, T])
+    of_t = int((DATA.s_b[:, None] == DATA.t_b).sum())
+    assert run.rows == DATA.answer()
+    assert run.first_share(T) == 1.0
+    assert run.pairs == of_t
+    assert run.seconds == pytest.approx(UNIT * (len(DATA.s_a) + 2 * of_t + DATA.answer()))
+
+
+def test_to_be_asked_for_a_match_costs_time() -> None:
+    late = {R: 100.0}
+    run = over_stems(DATA, functools.partial(StaticPolicy, ST_FIRST[0]), late=late)
+    asked = sum(passage.tuples for passage in run.passages if passage.time < late[R])
+    last = max(passage.time for passage in run.passages if passage.time < late[R])
+    assert asked > len(DATA.s_a) / 2
+    assert last >= UNIT * (len(DATA.t_b) + asked)
+
+
 def test_a_late_relation_gives_no_results_before_it_comes() -> None:
     run = over_binary_joins(DATA, functools.partial(StaticPolicy, RS_FIRST[1]), late={R: 0.2})
     assert run.results_by(0.2) == 0
