@@ -13,9 +13,9 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.engine.inputs import Arrival
 from eddyline.spark.fused import Records, RoutingOptions, record_key
-from eddyline.spark.joins.blobs import decoded, encoded
+from eddyline.spark.joins.blobs import as_binary, decoded, encoded, gathered
 from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.task import JoinTask, Prepared, together
+from eddyline.spark.joins.task import JoinTask, Prepared
 
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition."""
@@ -46,15 +46,16 @@ class GatherBlobs:
             done += batch.column("done").to_pylist()
             blobs += batch.column("batch").to_pylist()
         token = uuid.uuid4().hex
-        table = pa.table(
-            {
-                "relation": pa.array(relations, pa.int32()),
-                "done": pa.array(done, pa.int64()),
-                "batch": pa.array(blobs, pa.binary()),
-            }
+        table = pa.record_batch(
+            [
+                pa.array(relations, pa.int32()),
+                pa.array(done, pa.int64()),
+                pa.array(blobs, pa.binary()),
+            ],
+            names=["relation", "done", "batch"],
         )
-        whole = encoded(table.replace_schema_metadata({"token": token}))
-        yield pa.record_batch([pa.array([whole], pa.binary())], names=[SMALL_INPUTS])
+        whole = encoded([table], table.schema.with_metadata({"token": token}))
+        yield pa.record_batch([as_binary(whole)], names=[SMALL_INPUTS])
 
 
 @dataclass(frozen=True)
@@ -110,25 +111,11 @@ class InPlaceSide:
             if relation == self.driver:
                 continue
             for number, of_blob in enumerate(relations):
-                if of_blob == relation:
-                    batch = decoded(blobs.column("batch")[number].as_buffer())
-                    if batch is not None:
-                        arrival = Arrival(tuple(batch.columns), batch.num_rows, done[number])
-                        nothing: Sequence[object] = list(task.eddy.push(relation, arrival))
-                        if nothing:
-                            raise AssertionError("small inputs alone cannot join")
+                if of_blob != relation:
+                    continue
+                for batch in decoded(blobs.column("batch")[number].as_buffer()):
+                    arrival = Arrival(tuple(batch.columns), batch.num_rows, done[number])
+                    nothing: Sequence[object] = list(task.eddy.push(relation, arrival))
+                    if nothing:
+                        raise AssertionError("small inputs alone cannot join")
             list(task.eddy.end(relation))
-
-
-def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield batches of ``rows`` rows or more, but for the last; none without rows."""
-    waiting: list[pa.RecordBatch] = []
-    held = 0
-    for batch in batches:
-        if batch.num_rows:
-            waiting.append(batch)
-            held += batch.num_rows
-        if held >= rows:
-            yield from together(waiting)
-            waiting, held = [], 0
-    yield from together(waiting)

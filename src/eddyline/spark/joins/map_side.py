@@ -13,7 +13,7 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.spark.fused import Records, RoutingOptions, record_key
-from eddyline.spark.joins.blobs import Sorter
+from eddyline.spark.joins.blobs import BLOB_ROWS, Sorter, gathered
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.early import EarlySelection
 from eddyline.spark.joins.hypercube import Hypercube
@@ -39,7 +39,8 @@ class MapSide:
         sorters: dict[int, Sorter] = {}  # by the predicates that rows have passed
         early = EarlySelection(self.block, self.relation, copied=self.copied)
         try:
-            for arrived in batches:
+            # By default Spark sends 10,000 rows at a time: too few to pay for sorting them apart.
+            for arrived in gathered(batches, BLOB_ROWS):
                 for checked in early.check(self._joinable(arrived)):
                     batch = checked.batch
                     if not batch.num_rows:

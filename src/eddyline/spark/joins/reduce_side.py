@@ -34,8 +34,7 @@ class ReduceSide:
                 done = batch.column("done").to_pylist()
                 blobs = batch.column("batch")
                 for relation, passed, blob in zip(relations, done, blobs, strict=True):
-                    rows = decoded(blob.as_buffer())
-                    if rows is not None:
+                    for rows in decoded(blob.as_buffer()):
                         spill.add(relation, rows, passed)
             for inputs in spill.parts():
                 yield from self._joined(inputs, spill)

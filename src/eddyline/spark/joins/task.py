@@ -25,6 +25,7 @@ from eddyline.reports.merging import compacted
 from eddyline.reports.records import JoinRecord, OrderSlice, SteMRecord, TaskRecord
 from eddyline.spark.calling import make_function
 from eddyline.spark.fused import Orders, RoutingOptions, function_records, predicate_record
+from eddyline.spark.joins.blobs import together
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.spill import SpillTotals
 from eddyline.wall_clock import WallClock, WorkClock
@@ -233,11 +234,3 @@ def _since(record: TaskRecord, before: JoinStatistics, block: JoinBlock) -> Task
             for now, then in zip(record.functions, functions, strict=True)
         ),
     )
-
-
-def together(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches as one, where there are any."""
-    if len(batches) == 1:
-        yield batches[0]
-    elif batches:
-        yield from pa.Table.from_batches(batches).combine_chunks().to_batches()
