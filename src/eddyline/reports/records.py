@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from statistics import median
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 
 Order = tuple[int, ...]
-"""An order of predicates: their positions in the block, from 0, first visited first."""
+"""An order of predicates: their positions in the block, from 0, first visited first.
+
+In a join block an order begins with the SteM of the input that the tuple is a row of, and goes
+on with the predicates and the other inputs' SteMs, whose positions follow the predicates'.
+"""
 
 OTHER_ORDERS: Order = ()
 """Stands for all the orders that were too rare to be kept apart."""
@@ -58,6 +63,13 @@ class FunctionRecord:
 
     ``calls`` counts rows handed to the function, ``calls_possible`` the rows
     that a fixed plan hands to it: every row, for every distinct call.
+
+    In a join block, a function over one input is called there once for every row of that
+    input, below the joins, since that is where Spark puts its filter. A row that goes to
+    several cells or worker processes may be asked for in each: then ``calls`` can be the
+    larger one. For a function over several inputs Spark makes a call for every joined row
+    of these inputs. How many there are nobody knows who has not joined them, so only the calls
+    made are counted as possible: the least that any plan makes which calls it that late.
     """
 
     name: str
@@ -67,8 +79,8 @@ class FunctionRecord:
 
     @property
     def avoided(self) -> int:
-        """Calls that the routing made unnecessary."""
-        return self.calls_possible - self.calls
+        """Calls that the routing made unnecessary; never below 0."""
+        return max(self.calls_possible - self.calls, 0)
 
     @property
     def seconds_spared(self) -> float:
@@ -112,9 +124,9 @@ class SteMRecord:
     """What one State Module did, in all tasks together.
 
     ``rows`` and ``bytes`` are those of the task that held the most; a SteM of a broadcast
-    input is held once a worker process and counted in the task that made it. ``builds``,
-    ``probes``, ``matches``, ``bounced`` and ``killed`` are tuples in all, ``seconds`` the time
-    in it.
+    input is held once a worker process, and its ``builds`` count in the task that made it.
+    ``builds``, ``probes``, ``matches``, ``bounced`` and ``killed`` are tuples in all,
+    ``seconds`` the time in it.
     """
 
     relation: str
@@ -137,24 +149,36 @@ class SteMRecord:
 class JoinRecord:
     """What the tasks of a join block did beside the predicates.
 
-    ``stems`` stand in the order of the inputs, ``read`` are the rows read of each. ``cells``
-    has the rows that came to each task, largest first: they tell the skew.
+    ``stems`` stand in the order of the inputs. ``read`` are the rows of each input but those
+    with a NULL key, every row counted once; ``came`` are those that reached a task that joins:
+    without what a predicate has dropped before, and with a row again for each cell or worker
+    process that it was copied to. ``cells`` has the rows that came to each task, largest
+    first: they tell the skew. Where small inputs are broadcast these are rows of the other input only.
     ``spilled_bytes`` were written to disk, in ``spilled_files`` files.
     """
 
     stems: tuple[SteMRecord, ...]
     read: tuple[int, ...] = ()
+    came: tuple[int, ...] = ()
     cells: tuple[int, ...] = ()
     spilled_bytes: int = 0
     spilled_files: int = 0
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(stem.relation for stem in self.stems)
+
+    @property
     def skew(self) -> float | None:
-        """Rows of the largest task over those of the median one; None for a single task."""
+        """Rows of the largest task over those of the median one.
+
+        None for a single task, and where half of the tasks have no rows.
+        """
         if len(self.cells) <= 1:
             return None
-        median = sorted(self.cells)[len(self.cells) // 2]
-        return self.cells[0] / median if median else None
+        middle = median(self.cells)
+        return self.cells[0] / middle if middle else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +195,8 @@ class TaskRecord:
     ``changes_dropped`` counts changes that were noticed but not kept.
     ``worker`` names the process that ran the task, None where there were several.
     ``join`` is there for join blocks: their orders count on after the predicates with the
-    SteMs, in the order of the inputs.
+    SteMs, in the order of the inputs. Their ``rows_in`` are the rows of all inputs together, and
+    their predicates' ``rows_in`` are tuples: a row that was joined may come several times.
     """
 
     block: str
@@ -204,7 +229,7 @@ class TaskRecord:
     @property
     def calls_avoided(self) -> int:
         """Calls that the routing made unnecessary, of all functions."""
-        return self.calls_possible - self.calls
+        return sum(function.avoided for function in self.functions)
 
     @property
     def seconds_spared(self) -> float:

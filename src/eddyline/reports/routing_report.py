@@ -61,10 +61,16 @@ class RoutingReport:
 
         ``format``: version of these keys, now 1. ``left``: a list of ``what``
         and ``why``. ``blocks``: for each block ``title``, ``policy``, ``seed``
-        (null where none was set), ``predicates`` (texts) and ``run``, which is
+        (null where none was set), ``predicates`` (texts), ``inputs`` and ``layout``
+        (see below) and ``run``, which is
         null until an action has run. Times are in seconds, moments in seconds
         since the epoch; an order is a list of positions in ``predicates``,
         counted from 0, and the empty list stands for all rarer orders.
+
+        In a join block ``predicates`` ends with the joins, one for each of the
+        ``inputs``, and ``layout`` says how these meet. An order begins with
+        the join of the row's own input. ``inputs`` and ``layout`` are empty for
+        other blocks.
 
         A ``run`` has:
 
@@ -82,6 +88,20 @@ class RoutingReport:
         - ``slices``: ``start``, ``end``, ``rows`` and ``orders`` as above, by time;
         - ``changes``: ``when``, ``predicate`` (position), ``quantity``
           ("selectivity" or "cost"), ``old``, ``new`` (null if infinite); and
-          ``changes_dropped``, how many more were noticed.
+          ``changes_dropped``, how many more were noticed;
+        - ``join``, null but for join blocks: ``stems``, ``cells`` (rows that came to each
+          task, largest first), ``skew`` (the first of them over the median; null where there
+          is none), ``spilled_bytes`` and ``spilled_files``.
+
+        ``stems`` has for each input its name ``relation``, the rows ``read``, the rows that
+        ``came`` to a task that joins (without those that a predicate dropped before, and with
+        a row again for each task that it was copied to), ``rows`` and ``bytes`` that its SteM
+        held at the most in any task, ``builds``, ``probes``, ``matches`` and ``fanout`` (matches
+        a probe; null if there was none), tuples ``bounced`` back, rows ``killed`` by a
+        predicate after they were built, and ``seconds``.
+
+        In a join block ``calls_possible`` counts, for functions over one input, the rows of
+        that input; for functions over several inputs the calls made, since nobody knows how
+        many another plan makes. ``calls`` is the larger one where rows were copied.
         """
         return as_dict(self.blocks, self.left)
