@@ -375,7 +375,8 @@ def named(expression: CatalystExpression, name: str) -> CatalystExpression:
 
 def in_struct(expression: CatalystExpression) -> CatalystExpression:
     """Return a struct of one field, never NULL itself: ``a <=> b`` is ``struct(a) = struct(b)``."""
-    literal = _class(_EXPRESSIONS + "Literal").create("v")
+    text = _class("org.apache.spark.sql.types.DataTypes").StringType
+    literal = _class(_EXPRESSIONS + "Literal").create("v", text)
     make = _class(_EXPRESSIONS + "CreateNamedStruct")
     return CatalystExpression(make(_seq([literal, expression.java])))
 
