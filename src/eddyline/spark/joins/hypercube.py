@@ -72,7 +72,8 @@ class Hypercube:
                 along = coordinates(hashed, share)[:, None]
             else:
                 along = np.arange(share)[None, :]
-            cells = (cells[:, :, None] * share + along[:, None, :]).reshape(rows, -1)
+            copies = cells.shape[1] * along.shape[1]
+            cells = (cells[:, :, None] * share + along[:, None, :]).reshape(rows, copies)
         return cells
 
 
