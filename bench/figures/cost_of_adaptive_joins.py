@@ -51,6 +51,9 @@ TARGET_EVERY = 100
 HIGH = 1.5
 """From so many times on the overhead is quite high."""
 
+WIDE = 10.0
+"""From here on ratios are printed with a digit less, so that the table fits."""
+
 FIXED = "fixed plan"
 ADAPTIVE = "adaptive"
 SMALL_FIXED = f"fixed plan, {SMALL_BATCH} at a time"
@@ -187,7 +190,10 @@ def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experime
         ),
         columns=("median, range", *(name.removeprefix("Select-") for name in over)),
         rows=tuple(
-            (contestant, *(_short(of_query[contestant]) for of_query in over.values()))
+            (
+                contestant.removeprefix("rank "),
+                *(_short(of_query[contestant]) for of_query in over.values()),
+            )
             for contestant in contestants
         ),
         claims=(
@@ -239,7 +245,8 @@ def _rank(every: int) -> str:
 
 
 def _short(ratio: Ratio) -> str:
-    return f"{ratio.median:.2f} {ratio.least:.1f}-{ratio.greatest:.1f}"
+    digits = 1 if max(ratio.median, ratio.greatest) < WIDE else 0
+    return f"{ratio.median:.{digits + 1}f} {ratio.least:.{digits}f}-{ratio.greatest:.{digits}f}"
 
 
 def _expect(rows: int, found: int) -> None:
