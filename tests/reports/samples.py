@@ -19,9 +19,11 @@ from eddyline.reports.merging import merge
 from eddyline.reports.records import (
     Change,
     FunctionRecord,
+    JoinRecord,
     Order,
     OrderSlice,
     PredicateRecord,
+    SteMRecord,
     TaskRecord,
 )
 from eddyline.reports.routing_report import RoutingReport
@@ -234,11 +236,145 @@ def nothing() -> RoutingReport:
     return RoutingReport((), (("f(x) > 1", "a single predicate has no order to choose"),))
 
 
+JOIN_TEXTS = ("delayed(delay_minutes) > 0.5", "fits(seats, passengers)")
+JOIN_INPUTS = ("flights", "planes", "ports")
+
+
+def joined_task(task: int) -> TaskRecord:
+    """One of 12 tasks over one shuffle, the first of which has most of the rows."""
+    chance = random.Random(task)
+    rows = 210_000 if task == 0 else chance.randrange(38_000, 52_000)
+    planes, airports = rows // 30, 1_400
+    flights = rows - planes - airports
+    seen = flights - flights // 50
+    late = seen // 5
+    joined = late + flights // 50
+    begin = START + (task // 4) * 2.5 + chance.uniform(0, 0.2)
+    # Flights first through the cheap predicate, then past the planes; some the other way.
+    shares = (((2, 0, 3, 1, 4), seen), ((2, 3, 0, 4, 1), flights - seen))
+    if task >= 8:
+        shares = (((2, 3, 0, 4, 1), seen), ((2, 0, 3, 1, 4), flights - seen))
+    slices = tuple(
+        OrderSlice(
+            begin + piece * 0.5,
+            begin + piece * 0.5 + 0.5,
+            flights // 4,
+            tuple((order, number // 4) for order, number in shares),
+        )
+        for piece in range(4)
+    )
+    predicates = (
+        PredicateRecord(
+            text=JOIN_TEXTS[0],
+            rows_in=seen,
+            passed=late,
+            rejected=seen - late - 7,
+            errors_held=7,
+            seconds=seen * 6e-6,
+        ),
+        PredicateRecord(
+            text=JOIN_TEXTS[1],
+            rows_in=joined,
+            passed=joined // 2,
+            rejected=joined - joined // 2,
+            seconds=joined * 11e-6,
+        ),
+    )
+    stems = (
+        SteMRecord(relation="flights"),
+        SteMRecord(
+            relation="planes",
+            rows=planes,
+            bytes=planes * 56,
+            builds=planes,
+            probes=joined,
+            matches=joined,
+            killed=planes // 10,
+            seconds=joined * 3e-7,
+        ),
+        SteMRecord(
+            relation="ports",
+            rows=airports,
+            bytes=airports * 48,
+            builds=airports,
+            probes=joined // 2,
+            matches=joined // 2 - 300,
+            seconds=joined * 2e-7,
+        ),
+    )
+    work = sum(predicate.seconds for predicate in predicates) + joined * 5e-7
+    return TaskRecord(
+        block="join-1",
+        rows_in=flights + planes + (airports if task == 0 else 0),
+        rows_out=joined // 2 - 300,
+        seconds=work * 1.02,
+        work_seconds=work,
+        routing_seconds=work * 0.01,
+        decisions=rows // 2000,
+        predicates=predicates,
+        functions=(
+            FunctionRecord(
+                name="delayed", calls=seen, calls_possible=flights, seconds=seen * 5.5e-6
+            ),
+            FunctionRecord(
+                name="fits", calls=joined, calls_possible=joined, seconds=joined * 10e-6
+            ),
+        ),
+        orders=slices,
+        worker=f"worker-{task % 4}",
+        join=JoinRecord(
+            stems=stems,
+            read=(flights, planes, airports if task == 0 else 0),
+            came=(flights, planes, airports),
+            cells=(rows,),
+            spilled_bytes=rows * 60 if task == 0 else 0,
+            spilled_files=48 if task == 0 else 0,
+        ),
+    )
+
+
+def joined() -> RoutingReport:
+    """A join of three inputs over one shuffle: skewed, spilled, one input copied to all cells."""
+    record = reduce(merge, (joined_task(task) for task in range(12)))
+    steps = (*JOIN_TEXTS, *(f"join {name}" for name in JOIN_INPUTS))
+    layout = "12 cells of one shuffle: 12 by flights.tail_number = planes.tail_number"
+    title = " join ".join(JOIN_INPUTS)
+    block = BlockReport(title, "adaptive", 0, steps, record, layout, JOIN_INPUTS)
+    return RoutingReport((block,))
+
+
+def broadcast() -> RoutingReport:
+    """A table joined with itself in place: no predicates, and more calls than in a fixed plan."""
+    names = ("a table of a very long name, as <some> people like them", "input 2", "input 2")
+    stems = tuple(
+        SteMRecord(relation=name, rows=9, bytes=900, builds=27, probes=50, matches=125, bounced=4)
+        for name in names
+    )
+    record = TaskRecord(
+        block="join-2",
+        tasks=3,
+        rows_in=68,
+        rows_out=300,
+        seconds=0.2,
+        work_seconds=0.1,
+        routing_seconds=0.01,
+        functions=(FunctionRecord(name="label", calls=54, calls_possible=18, seconds=0.01),),
+        orders=(OrderSlice(START, START + 0.2, 50, (((0, 1, 2), 30), ((0, 2, 1), 20))),),
+        join=JoinRecord(stems=stems, read=(50, 9, 9), came=(50, 27, 27), cells=(50, 0, 0)),
+    )
+    steps = tuple(f"join {name}" for name in names)
+    layout = f"no shuffle: {names[0]} stays in place, all other inputs are broadcast"
+    block = BlockReport(" join ".join(names), "static", None, steps, record, layout, names)
+    return RoutingReport((block,))
+
+
 SAMPLES: dict[str, Callable[[], RoutingReport]] = {
     "drifting": drifting,
     "many-orders": many_orders,
     "not-run": not_run,
     "nothing": nothing,
+    "joined": joined,
+    "broadcast": broadcast,
 }
 
 

@@ -11,6 +11,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import (
     Change,
     FunctionRecord,
+    JoinRecord,
     Order,
     PredicateRecord,
     TaskRecord,
@@ -30,6 +31,8 @@ def as_dict(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> d
                 "policy": block.policy,
                 "seed": block.seed,
                 "predicates": list(block.predicates),
+                "inputs": list(block.inputs),
+                "layout": block.layout,
                 "run": None if block.record is None else _run(block.record),
             }
             for block in blocks
@@ -66,6 +69,20 @@ def _run(record: TaskRecord) -> dict[str, Any]:
         ],
         "changes": [_change(change) for change in record.changes],
         "changes_dropped": record.changes_dropped,
+        "join": None if record.join is None else _join(record.join),
+    }
+
+
+def _join(join: JoinRecord) -> dict[str, Any]:
+    return {
+        "stems": [
+            asdict(stem) | {"read": read, "came": came, "fanout": stem.fanout}
+            for stem, read, came in zip(join.stems, join.read, join.came, strict=True)
+        ],
+        "cells": list(join.cells),
+        "skew": join.skew,
+        "spilled_bytes": join.spilled_bytes,
+        "spilled_files": join.spilled_files,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from math import ceil, floor, isfinite, log10
 
@@ -30,13 +30,15 @@ class Axis:
     """What is known of an axis beforehand; ends that are None come from the data.
 
     A linear axis starts at 0 unless there are negative values, so that heights
-    compare; pass ``low`` to zoom in. ``unit`` is added to every tick label.
+    compare; pass ``low`` to zoom in. ``unit`` is added to every tick label. An axis that counts
+    has its ticks at ``whole`` numbers only.
     """
 
     scale: Scale = Scale.LINEAR
     low: float | None = None
     high: float | None = None
     unit: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class FittedAxis:
     unit: str
     start: float = 0.0
     end: float = 1.0
+    whole: bool = False
 
     def pixel(self, value: float) -> float:
         """Return where a value stands."""
@@ -74,7 +77,8 @@ class FittedAxis:
     def _steps(self, most: int) -> tuple[float, int, int]:
         """Return the smallest round step with few enough multiples on the axis, and which."""
         power = 10.0 ** floor(log10((self.high - self.low) / most))
-        for step in (power * factor for factor in (1, 2, 5, 10, 20)):
+        least = 1.0 if self.whole else 0.0
+        for step in (max(power * factor, least) for factor in (1, 2, 5, 10, 20)):
             first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
             if last - first < most:
                 break
@@ -118,7 +122,7 @@ def fitted(axis: Axis, values: Iterable[float], *, measured: bool) -> FittedAxis
         high = high if axis.high is not None else high * _LOGARITHMIC_ROOM
     elif measured and axis.high is None:
         high += (high - low) * _LINEAR_ROOM
-    return FittedAxis(axis.scale, low, high, axis.unit)
+    return FittedAxis(axis.scale, low, high, axis.unit, whole=axis.whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,7 @@ def framed(
 
 
 def _placed(axis: FittedAxis, start: float, end: float) -> FittedAxis:
-    return FittedAxis(axis.scale, axis.low, axis.high, axis.unit, start, end)
+    return replace(axis, start=start, end=end)
 
 
 def _label(value: float, decimals: int) -> str:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from eddyline.reports.wording import one_line
+
+_ORDER_ROOM = 37  # letters of an order beside a picture
+_ARROW_ROOM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class NumberedPredicate:
     """A predicate as the report shows it: "2", or "2.1" for the first disjunct of an OR.
 
     ``text`` is never empty. ``within`` is the number of rows it could have been
-    evaluated on: those of the block, or of the OR around it.
+    evaluated on: those of the block, or of the OR around it. It says nothing in a join block,
+    where tuples come that were joined before.
     """
 
     number: str
@@ -35,7 +40,8 @@ class BlockReport:
     ``title`` names its functions, ``policy`` and ``seed`` how it
     is routed (the seed is None where none was set), ``predicates`` the text of
     every conjunct as written, and after them, for a join block, the joins. ``record`` is
-    None until an action has run. ``layout`` says how the inputs of a join block meet.
+    None until an action has run. ``layout`` says how the ``inputs`` of a join block meet;
+    both are empty for others.
     """
 
     title: str
@@ -44,6 +50,21 @@ class BlockReport:
     predicates: tuple[str, ...]
     record: TaskRecord | None = None
     layout: str = ""
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What orders call the steps: predicates by number, inputs by name.
+
+        By letter where there are too many, or names that would be misread.
+        """
+        conjuncts = len(self.predicates) - len(self.inputs)
+        numbers = [str(position + 1) for position in range(conjuncts)]
+        names = [one_line(name) for name in self.inputs]
+        length = sum(len(name) + _ARROW_ROOM for name in (*numbers, *names))
+        if len(set(names)) < len(names) or " " in "".join(names) or length > _ORDER_ROOM:
+            names = [_letter(position) for position in range(len(names))]
+        return (*numbers, *names)
 
     def numbered(self) -> tuple[NumberedPredicate, ...]:
         """Every recorded predicate, each OR before its disjuncts; empty without a record."""
@@ -52,9 +73,14 @@ class BlockReport:
         return tuple(_numbered(self.record.predicates, self.predicates, self.record.rows_in, ""))
 
     def text_of(self, position: int) -> str:
-        """The text of a conjunct by its position in the block."""
+        """The text of a conjunct, or of a join, by its position in the block."""
         written = self.predicates[position] if position < len(self.predicates) else ""
         return one_line(written) or f"predicate {position + 1}"
+
+
+def _letter(position: int) -> str:
+    round_, place = divmod(position, len(ascii_uppercase))
+    return ascii_uppercase[place] + (str(round_) if round_ else "")
 
 
 def _numbered(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from html import escape
 
 from eddyline.reports.bars import Bar, Part, bar_chart
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
+from eddyline.reports.html_joins import inputs_table, join_tiles, skew_picture, steps_picture
+from eddyline.reports.html_parts import BAR_TEXT_MOST, WIDTH, table, text, tiles, time, units
 from eddyline.reports.html_style import STYLE
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.records import (
@@ -26,7 +28,6 @@ from eddyline.reports.wording import (
     change_text,
     compact,
     count,
-    duration,
     one_line,
     order_name,
     percent,
@@ -39,9 +40,6 @@ _BINS = 96  # seven pixels each in a picture of the usual width
 _TABLE_BINS = 8
 _TOP_ORDERS = 6
 _MARKED_CHANGES = 12  # more lines than that hide the picture
-_TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
-_BAR_TEXT_MOST = 40
-_WIDTH = 900.0
 _ORDERS_HEIGHT = 340.0
 
 
@@ -63,9 +61,9 @@ def fragment(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> 
     if not blocks:
         parts.append(f"<p>{NO_BLOCKS}</p>")
     if left:
-        rows = [[_text(what, _TEXT_MOST), escape(one_line(why))] for what, why in left]
-        table = _table(["What", "Why"], rows, words=(0, 1))
-        parts.append(f"<section><h2>Left to Spark</h2>{table}</section>")
+        rows = [[text(what), escape(one_line(why))] for what, why in left]
+        whole = table(["What", "Why"], rows, words=(0, 1))
+        parts.append(f"<section><h2>Left to Spark</h2>{whole}</section>")
     body = "\n".join(parts)
     return (
         f'<div class="eddyline">\n<style>{STYLE}</style>\n<h1>Routing report</h1>\n{body}\n</div>'
@@ -75,23 +73,32 @@ def fragment(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> 
 def _block(place: int, block: BlockReport) -> str:
     seed = "" if block.seed is None else f", seed {block.seed}"
     head = (
-        f"<h2>Block {place}: {_text(block.title, _TEXT_MOST)}</h2>"
+        f"<h2>Block {place}: {text(block.title)}</h2>"
         f'<p class="sub">Policy {escape(block.policy)}{seed}{_when(block.record)}</p>'
     )
     record = block.record
     if record is None or not record.rows_in:
         texts = "".join(
-            f"<li>{_text(block.text_of(position), _TEXT_MOST)}</li>"
-            for position in range(len(block.predicates))
+            f"<li>{text(block.text_of(position))}</li>" for position in range(len(block.predicates))
         )
         note = NO_ACTION if record is None else NO_ROWS
         return f'<section>{head}<p class="note">{note}</p><ol>{texts}</ol></section>'
     line = timeline(record.orders, record.order_rows, bins=_BINS, top=_TOP_ORDERS)
     changes = largest_changes(record.changes, _MARKED_CHANGES)
-    parts = [head, _totals(record), _predicates(block)]
+    join = record.join
+    parts = [head, _totals(record)]
+    if join is not None:
+        parts.append(inputs_table(block, join))
+    if record.predicates:
+        parts.append(_predicates(block, joins=join is not None))
     if line.bins:
-        parts += [_orders_picture(block, line, changes), _orders_table(record)]
-    parts += [_changes(record, line, changes), _calls_picture(block), _functions(record)]
+        parts += [_orders_picture(block, line, changes), _orders_table(block, record)]
+    parts.append(_changes(record, line, changes))
+    if join is None:
+        parts.append(_calls_picture(block))
+    else:
+        parts += [steps_picture(block, record, join), skew_picture(join)]
+    parts.append(_functions(record))
     return "<section>" + "\n".join(parts) + "</section>"
 
 
@@ -107,73 +114,76 @@ def _when(record: TaskRecord | None) -> str:
 
 
 def _totals(record: TaskRecord) -> str:
-    tiles = [
-        (
-            "Rows kept",
-            percent(record.rows_out, record.rows_in),
-            f"{compact(record.rows_out)} of {compact(record.rows_in)}",
-        ),
-        (
-            "Calls avoided",
-            percent(record.calls_avoided, record.calls_possible),
-            f"{compact(record.calls_avoided)} of {compact(record.calls_possible)}",
-        ),
-        ("Time spared", f"≈ {_time(record.seconds_spared)}", "at the cost measured"),
-        (
-            "Time in the block",
-            _time(record.seconds),
-            f"{count(record.tasks)} task{'' if record.tasks == 1 else 's'}",
-        ),
-        (
-            "Routing",
-            percent(record.routing_seconds, record.seconds),
-            f"{_time(record.routing_seconds)}, {compact(record.decisions)} decisions",
-        ),
+    tasks = f"{count(record.tasks)} task{'' if record.tasks == 1 else 's'}"
+    routing = f"{time(record.routing_seconds)}, {compact(record.decisions)} decisions"
+    contents = [
+        _rows_tile(record),
+        *_calls_tiles(record),
+        ("Time in the block", time(record.seconds), tasks),
+        ("Routing", percent(record.routing_seconds, record.seconds), routing),
     ]
-    return (
-        '<dl class="tiles">'
-        + "".join(
-            f"<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>"
-            for name, value, note in tiles
-        )
-        + "</dl>"
-    )
+    if record.join is not None:
+        contents += join_tiles(record.join)
+    return tiles(contents)
 
 
-def _predicates(block: BlockReport) -> str:
+def _rows_tile(record: TaskRecord) -> tuple[str, str, str]:
+    rows_in, rows_out = compact(record.rows_in), compact(record.rows_out)
+    if record.join is None:
+        kept = percent(record.rows_out, record.rows_in)
+        return "Rows kept", kept, f"{rows_out} of {rows_in}"
+    return "Joined rows", rows_out, f"of {rows_in} rows of {len(record.join.stems)} inputs"
+
+
+def _calls_tiles(record: TaskRecord) -> Iterator[tuple[str, str, str]]:
+    possible = compact(record.calls_possible)
+    if record.calls > record.calls_possible:
+        yield "Calls made", compact(record.calls), f"{possible} in a fixed plan"
+    elif record.calls_possible:
+        avoided = f"{compact(record.calls_avoided)} of {possible}"
+        yield "Calls avoided", percent(record.calls_avoided, record.calls_possible), avoided
+        yield "Time spared", f"≈ {time(record.seconds_spared)}", "at the cost measured"
+
+
+def _predicates(block: BlockReport, *, joins: bool) -> str:
     rows = []
     for row in block.numbered():
         predicate = row.record
         reached = predicate.rows_in > 0
         per_row = predicate.seconds_per_row
+        # In a join block a row may come more than once, and what is not TRUE is one thing.
+        of_all = [] if joins else [percent(predicate.rows_in, row.within)]
+        not_true = [] if joins else [predicate.rejected, predicate.null]
         rows.append(
             [
                 row.number,
-                _text(row.text, _TEXT_MOST),
+                text(row.text),
                 count(predicate.rows_in) if reached else "never reached",
-                percent(predicate.rows_in, row.within),
+                *of_all,
                 percent(predicate.passed, predicate.rows_in),
-                percent(predicate.rejected, predicate.rows_in),
-                percent(predicate.null, predicate.rows_in),
-                _errors(row),
-                NOTHING if per_row is None else _time(per_row),
-                _time(predicate.seconds),
+                *(percent(part, predicate.rows_in) for part in not_true),
+                _errors(row, joins=joins),
+                NOTHING if per_row is None else time(per_row),
+                time(predicate.seconds),
             ]
         )
-    names = ["#", "Predicate", "Rows seen", "of all", "TRUE", "FALSE", "NULL", "Errors"]
-    return "<h3>Predicates</h3>" + _table([*names, "A row", "Time"], rows, words=(1,))
+    names = ["#", "Predicate", "Tuples seen" if joins else "Rows seen"]
+    names += ["TRUE"] if joins else ["of all", "TRUE", "FALSE", "NULL"]
+    names += ["Errors", "A tuple" if joins else "A row", "Time"]
+    return "<h3>Predicates</h3>" + table(names, rows, words=(1,))
 
 
-def _errors(row: NumberedPredicate) -> str:
+def _errors(row: NumberedPredicate, *, joins: bool) -> str:
     held, dropped = row.record.errors_held, row.record.errors_dropped
-    return count(held) if row.nested or not held else f"{count(held)} ({count(dropped)} dropped)"
+    told = held and not row.nested and not joins
+    return f"{count(held)} ({count(dropped)} dropped)" if told else count(held)
 
 
 def _orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change]) -> str:
     total = sum(line.rows)
     bands = [
         Band(
-            name=f"{_order(order)} ({percent(rows, total)})",
+            name=f"{_order(block, order)} ({percent(rows, total)})",
             shares=shares,
             rest=order == OTHER_ORDERS,
             hint=_order_in_words(block, order),
@@ -182,40 +192,44 @@ def _orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change
     ]
     factor, unit = _clock(line.seconds)
     marks = [
-        Mark(line.busy.at(change.when) * factor, str(place), _units(change_text(change, _ARROW)))
+        Mark(line.busy.at(change.when) * factor, str(place), units(change_text(change, _ARROW)))
         for place, change in enumerate(changes, start=1)
     ]
     picture = share_chart(
         bands,
         [edge * factor for edge in line.edges],
-        "Order of the predicates over the run",
+        f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run",
         f"{unit} at work",
         "share of the rows",
         description="Shares of the rows by order: " + ", ".join(band.name for band in bands),
         marks=marks,
-        width=_WIDTH,
+        width=WIDTH,
         height=_ORDERS_HEIGHT,
     )
-    caption = (
-        "Each colour is one order in which rows met the predicates, numbered as above. "
-        "Time counts while a task was inside the block."
-    )
+    if block.inputs:
+        caption = (
+            "Each colour is one order: the input that a row was read from, and then the "
+            "predicates, numbered as above, and the inputs that it was joined with. "
+        )
+    else:
+        caption = "Each colour is one order in which rows met the predicates, numbered as above. "
+    caption += "Time counts while a task was inside the block."
     if marks:
         caption += " Dashed lines are the changes noticed, listed below."
     return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
 
 
-def _orders_table(record: TaskRecord) -> str:
+def _orders_table(block: BlockReport, record: TaskRecord) -> str:
     line = timeline(record.orders, record.order_rows, bins=_TABLE_BINS, top=_TOP_ORDERS)
     total = sum(line.rows)
     rows = [
-        [_order(order), count(rows), percent(rows, total)]
+        [escape(_order(block, order)), count(rows), percent(rows, total)]
         + [f"{share:.0%}" if share else "" for share in shares]
         for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True)
     ]
-    ends = [f"to {_time(edge)}" for edge in line.edges[1:]]
-    table = _table(["Order", "Rows", "Share", *ends], rows, words=(0,))
-    return f"<details><summary>The picture as a table</summary>{table}</details>"
+    ends = [f"to {time(edge)}" for edge in line.edges[1:]]
+    whole = table(["Order", "Rows", "Share", *ends], rows, words=(0,))
+    return f"<details><summary>The picture as a table</summary>{whole}</details>"
 
 
 def _changes(record: TaskRecord, line: Timeline, changes: Sequence[Change]) -> str:
@@ -225,17 +239,17 @@ def _changes(record: TaskRecord, line: Timeline, changes: Sequence[Change]) -> s
     rows = [
         [
             str(place),
-            _time(line.busy.at(change.when)),
+            time(line.busy.at(change.when)),
             f"{change.predicate + 1}",
             str(change.quantity),
-            _units(quantity_text(change.quantity, change.old)),
-            _units(quantity_text(change.quantity, change.new)),
+            units(quantity_text(change.quantity, change.old)),
+            units(quantity_text(change.quantity, change.new)),
         ]
         for place, change in enumerate(changes, start=1)
     ]
     more = "" if seen == len(changes) else f" (the largest {len(changes)} of {count(seen)})"
     names = ["Mark", "After", "Predicate", "Of its", "From", "To"]
-    return f"<h3>Changes noticed{more}</h3>" + _table(names, rows, words=())
+    return f"<h3>Changes noticed{more}</h3>" + table(names, rows, words=())
 
 
 def _calls_picture(block: BlockReport) -> str:
@@ -245,7 +259,7 @@ def _calls_picture(block: BlockReport) -> str:
         spared = row.within - seen
         bars.append(
             Bar(
-                label=f"{row.number}: {shortened(row.text, _BAR_TEXT_MOST)}",
+                label=f"{row.number}: {shortened(row.text, BAR_TEXT_MOST)}",
                 values=(seen, spared),
                 note=f"{percent(spared, row.within)} spared" if seen else "never reached",
                 hint=f"{row.number}: {row.text}",
@@ -256,7 +270,7 @@ def _calls_picture(block: BlockReport) -> str:
         [Part("evaluated"), Part("spared", rest=True)],
         "Rows that each predicate was evaluated on",
         "rows",
-        width=_WIDTH,
+        width=WIDTH,
     )
     return f"<figure>{picture}</figure>"
 
@@ -266,54 +280,37 @@ def _functions(record: TaskRecord) -> str:
         return ""
     rows = [
         [
-            _text(function.name, _TEXT_MOST),
+            text(function.name),
             count(function.calls),
             count(function.avoided),
             percent(function.avoided, function.calls_possible),
-            _time(function.seconds),
-            f"≈ {_time(function.seconds_spared)}" if function.calls else NOTHING,
+            time(function.seconds),
+            f"≈ {time(function.seconds_spared)}" if function.calls else NOTHING,
         ]
         for function in record.functions
     ]
     names = ["Function", "Calls made", "Calls avoided", "avoided", "Time", "Time spared"]
-    note = (
-        '<p class="sub">Avoided: compared with calling every function on every row, as a fixed '
-        "plan does. Time spared is that number at the mean cost of the calls made.</p>"
-    )
-    return f"<h3>User functions</h3>{_table(names, rows, words=(0,))}{note}"
+    note = "Avoided: compared with calling every function on every row, as a fixed plan does. "
+    if record.join is not None:
+        note = (
+            "Avoided: compared with calling functions over one input on each of its rows, as a "
+            "fixed plan does. Of functions over several inputs no plan's number is known, so none "
+            "is said to be avoided. "
+        )
+    note += "Time spared is that number at the mean cost of the calls made."
+    return f'<h3>User functions</h3>{table(names, rows, words=(0,))}<p class="sub">{note}</p>'
 
 
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]], *, words: Sequence[int]) -> str:
-    """Return a table from cells of HTML; columns ``words`` are text, the others figures."""
-    css = [' class="w"' if column in words else "" for column in range(len(names))]
-    head = "".join(
-        f'<th scope="col"{look}>{name}</th>' for name, look in zip(names, css, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{look}>{cell}</td>" for cell, look in zip(row, css, strict=True))
-        + "</tr>"
-        for row in rows
-    )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide">{table}</div>'
-
-
-def _text(text: str, limit: int) -> str:
-    whole, short = one_line(text), shortened(text, limit)
-    hint = "" if whole == short else f' title="{escape(whole)}"'
-    return f"<span{hint}>{escape(short)}</span>"
-
-
-def _order(order: Order) -> str:
-    return order_name(order, _ARROW)
+def _order(block: BlockReport, order: Order) -> str:
+    return order_name(order, _ARROW, block.labels)
 
 
 def _order_in_words(block: BlockReport, order: Order) -> str:
     if order == OTHER_ORDERS:
         return "all orders that were taken more rarely"
+    labels = block.labels
     return "; then ".join(
-        f"{position + 1}: {shortened(block.text_of(position), _BAR_TEXT_MOST)}"
+        f"{labels[position]}: {shortened(block.text_of(position), BAR_TEXT_MOST)}"
         for position in order
     )
 
@@ -325,11 +322,3 @@ def _clock(seconds: float) -> tuple[float, str]:
         if seconds >= least:
             return factor, name
     return 1000.0, "milliseconds"
-
-
-def _time(seconds: float) -> str:
-    return _units(duration(seconds))
-
-
-def _units(text: str) -> str:
-    return text.replace(" us", " µs")

@@ -144,6 +144,7 @@ def _merged_joins(left: JoinRecord | None, right: JoinRecord | None) -> JoinReco
             for one, two in zip(left.stems, right.stems, strict=True)
         ),
         read=tuple(one + two for one, two in zip(left.read, right.read, strict=True)),
+        came=tuple(one + two for one, two in zip(left.came, right.came, strict=True)),
         cells=tuple(cells[:MAX_CELLS]),
         spilled_bytes=left.spilled_bytes + right.spilled_bytes,
         spilled_files=left.spilled_files + right.spilled_files,

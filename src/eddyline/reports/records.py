@@ -153,8 +153,8 @@ class JoinRecord:
     with a NULL key, every row counted once; ``came`` are those that reached a task that joins:
     without what a predicate has dropped before, and with a row again for each cell or worker
     process that it was copied to. ``cells`` has the rows that came to each task, largest
-    first: they tell the skew. Where small inputs are broadcast these are rows of the other input only.
-    ``spilled_bytes`` were written to disk, in ``spilled_files`` files.
+    first: they tell the skew. Where small inputs are broadcast these are rows of the other
+    input only. ``spilled_bytes`` were written to disk, in ``spilled_files`` files.
     """
 
     stems: tuple[SteMRecord, ...]

@@ -12,10 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from eddyline.reports.block_report import BlockReport
+from eddyline.reports.block_report import BlockReport, NumberedPredicate
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.records import (
     OTHER_ORDERS,
+    JoinRecord,
     TaskRecord,
 )
 from eddyline.reports.timeline import Timeline, timeline
@@ -31,12 +32,15 @@ from eddyline.reports.wording import (
     one_line,
     order_name,
     percent,
+    ratio,
+    size,
 )
 
 _TOP_ORDERS = 6
 _LISTED_CHANGES = 6
 _NARROW = 100  # below this many columns the pictures of shares get shorter
 _INDENT = 2
+_LEAST_NAME = 8  # columns that the name of an input may take, however narrow it gets
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +91,20 @@ def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableTy
         return
     narrow = options.max_width < _NARROW
     yield from _totals(record)
-    yield Text()
-    yield from _predicates(block, record, narrow=narrow)
+    if record.join is not None:
+        yield from _join(block, record.join)
+        yield Text()
+        yield _inputs(block, record.join, narrow=narrow)
+    if record.predicates:
+        yield Text()
+        yield from _predicates(block, record, narrow=narrow)
     if record.functions:
         yield Text()
         yield _functions(record)
     line = timeline(record.orders, record.order_rows, bins=24 if narrow else 40, top=_TOP_ORDERS)
     if line.bins:
         yield Text()
-        yield _orders(line, ascii_only=options.ascii_only)
+        yield _orders(block, line, ascii_only=options.ascii_only)
     if record.changes:
         yield Text()
         yield from _changes(record, line)
@@ -106,12 +115,20 @@ def _seed(block: BlockReport) -> str:
 
 
 def _totals(record: TaskRecord) -> Iterator[Text]:
-    kept = percent(record.rows_out, record.rows_in)
     tasks = f"{record.tasks:,} task{'' if record.tasks == 1 else 's'}"
-    yield Text(
-        f"{compact(record.rows_in)} rows in, {compact(record.rows_out)} out ({kept}); {tasks}"
-    )
-    if record.calls_possible:
+    rows_in, rows_out = compact(record.rows_in), compact(record.rows_out)
+    if record.join is None:
+        kept = percent(record.rows_out, record.rows_in)
+        yield Text(f"{rows_in} rows in, {rows_out} out ({kept}); {tasks}")
+    else:
+        inputs = len(record.join.stems)
+        yield Text(f"{rows_in} rows of {inputs} inputs, {rows_out} joined rows out; {tasks}")
+    if record.calls > record.calls_possible:
+        yield Text(
+            f"{compact(record.calls)} calls made, where a fixed plan makes "
+            f"{compact(record.calls_possible)}"
+        )
+    elif record.calls_possible:
         avoided = percent(record.calls_avoided, record.calls_possible)
         yield Text(
             f"{compact(record.calls)} of {compact(record.calls_possible)} calls made: "
@@ -122,6 +139,59 @@ def _totals(record: TaskRecord) -> Iterator[Text]:
         f"{duration(record.seconds)} in the block, {duration(record.routing_seconds)} of it "
         f"routing ({routing}); {compact(record.decisions)} decisions"
     )
+
+
+def _join(block: BlockReport, join: JoinRecord) -> Iterator[Text]:
+    if block.layout:
+        yield Text(one_line(block.layout))
+    if join.skew is not None:
+        yield Text(f"The largest task had {ratio(join.skew)} times the rows of the median one")
+    if join.spilled_bytes:
+        files = f"{join.spilled_files:,} file{'' if join.spilled_files == 1 else 's'}"
+        yield Text(f"{size(join.spilled_bytes)} spilled to disk, in {files}")
+
+
+def _inputs(block: BlockReport, join: JoinRecord, *, narrow: bool) -> Table:
+    """Return a table of the inputs and what their SteMs did; rare events where there are any."""
+    labels = block.labels[-len(join.stems) :]
+    lettered = labels != join.names
+    copied = join.came != join.read
+    killed = any(stem.killed for stem in join.stems)
+    bounced = any(stem.bounced for stem in join.stems)
+    table = _table(*([""] * lettered))
+    table.add_column("Input", min_width=_LEAST_NAME)
+    names = [
+        "Rows",
+        *(["Came"] * (copied and not narrow)),
+        "In SteM",
+        "Size",
+        *(["Built"] * (not narrow)),
+        "Probes",
+        *(["Matches"] * (not narrow)),
+        "Each",
+        *(["Killed"] * (killed and not narrow)),
+        *(["Bounced"] * (bounced and not narrow)),
+        "Time",
+    ]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, stem, read, came in zip(labels, join.stems, join.read, join.came, strict=True):
+        cells = {
+            "Rows": compact(read),
+            "Came": compact(came),
+            "In SteM": compact(stem.rows),
+            "Size": size(stem.bytes),
+            "Built": compact(stem.builds),
+            "Probes": compact(stem.probes),
+            "Matches": compact(stem.matches),
+            "Each": ratio(stem.fanout),
+            "Killed": compact(stem.killed),
+            "Bounced": compact(stem.bounced),
+            "Time": duration(stem.seconds),
+        }
+        head = [Text(label)] * lettered
+        table.add_row(*head, _cut(stem.relation), *(cells[name] for name in names))
+    return table
 
 
 def _predicates(
@@ -136,9 +206,8 @@ def _predicates(
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         predicate = row.record
-        share = percent(predicate.rows_in, row.within)
         cells = [
-            share if narrow else f"{compact(predicate.rows_in)} ({share})",
+            _seen(row, narrow=narrow) if record.join is None else compact(predicate.rows_in),
             percent(predicate.passed, predicate.rows_in),
             *([percent(predicate.null, predicate.rows_in)] * nulls),
             *([compact(predicate.errors_held)] * errors),
@@ -149,13 +218,18 @@ def _predicates(
             cells[0] = "never" if narrow else "never reached"
         table.add_row(row.number, _cut(row.text), *cells)
     yield table
-    if errors:
+    if errors and record.join is None:
         raised = sum(predicate.errors_held for predicate in record.predicates)
         dropped = sum(predicate.errors_dropped for predicate in record.predicates)
         yield Text(
             f"{count(raised)} rows raised an error; {count(dropped)} of them "
             "were decided by another predicate"
         )
+
+
+def _seen(row: NumberedPredicate, *, narrow: bool) -> str:
+    share = percent(row.record.rows_in, row.within)
+    return share if narrow else f"{compact(row.record.rows_in)} ({share})"
 
 
 def _functions(record: TaskRecord) -> Table:
@@ -173,7 +247,7 @@ def _functions(record: TaskRecord) -> Table:
     return table
 
 
-def _orders(line: Timeline, *, ascii_only: bool) -> Table:
+def _orders(block: BlockReport, line: Timeline, *, ascii_only: bool) -> Table:
     table = _table("Order")
     table.add_column("Rows", justify="right", no_wrap=True)
     table.add_column(f"Share over {duration(line.seconds)} of work", no_wrap=True)
@@ -181,7 +255,7 @@ def _orders(line: Timeline, *, ascii_only: bool) -> Table:
     for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True):
         style = "dim" if order == OTHER_ORDERS else "cyan"
         picture = Text(_sparkline(shares, ascii_only=ascii_only), style=style)
-        table.add_row(_cut(order_name(order)), percent(rows, total), picture)
+        table.add_row(_cut(order_name(order, labels=block.labels)), percent(rows, total), picture)
     return table
 
 

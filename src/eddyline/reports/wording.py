@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
@@ -17,6 +18,8 @@ NO_ROWS = "An action ran, but no rows reached this block."
 NO_BLOCKS = "Nothing of this query runs in an eddy."
 
 _MANY_PREDICATES = 5  # an order of more predicates is spelled without blanks, to stay readable
+_SHORT_LABEL = 2  # letters; longer ones need the blanks
+_KIBI = 1024
 
 _THOUSAND = 1000
 _SIX_DIGITS = 100_000  # up to here a count takes no more room in full than shortened
@@ -88,16 +91,44 @@ def duration(seconds: float) -> str:
     return f"{_three_digits(seconds * 1e9)} ns" if seconds else "0 s"
 
 
-def order_name(order: Order, arrow: str = "->") -> str:
-    """Spell an order by the numbers of its predicates, counted from 1.
+def order_name(order: Order, arrow: str = "->", labels: Sequence[str] = ()) -> str:
+    """Spell an order by the numbers of its predicates, counted from 1, or by other labels.
 
     >>> order_name((1, 0, 2)), order_name((5, 0, 1, 2, 3, 4)), order_name(())
     ('2 -> 1 -> 3', '6->1->2->3->4->5', 'other orders')
+    >>> order_name((1, 0, 2), labels=("1", "flights", "planes"))
+    'flights -> 1 -> planes'
     """
     if order == OTHER_ORDERS:
         return "other orders"
-    separator = f" {arrow} " if len(order) <= _MANY_PREDICATES else arrow
-    return separator.join(str(position + 1) for position in order)
+    names = [labels[step] if step < len(labels) else str(step + 1) for step in order]
+    wide = len(names) <= _MANY_PREDICATES or any(len(name) > _SHORT_LABEL for name in names)
+    return (f" {arrow} " if wide else arrow).join(names)
+
+
+def size(number: float) -> str:
+    """Spell a number of bytes.
+
+    >>> size(0), size(900), size(331_968), size(5 * 2**30)
+    ('0 B', '900 B', '324 KiB', '5.00 GiB')
+    """
+    if number < _KIBI:
+        return f"{number:.0f} B"
+    unit = "B"
+    for unit in ("KiB", "MiB", "GiB", "TiB"):  # noqa: B007 - the last one is used below
+        number /= _KIBI
+        if number < _KIBI - 0.5:
+            break
+    return f"{_three_digits(number)} {unit}"
+
+
+def ratio(value: float | None) -> str:
+    """Spell how many times something is.
+
+    >>> ratio(1.0), ratio(12.34), ratio(None)
+    ('1.00', '12.3', '-')
+    """
+    return NOTHING if value is None else _three_digits(value)
 
 
 def quantity_text(quantity: ChangedQuantity, value: float) -> str:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -297,10 +297,9 @@ def function_records(
 class Orders:
     """Counts the tuples that entered the eddy by the order meant for them."""
 
-    def __init__(self, enters: Callable[[Signature], bool] = ENTERING.__eq__) -> None:
-        """``enters`` tells the signatures of tuples that begin their way."""
+    def __init__(self) -> None:
+        """Start with nothing seen; set ``policy`` before anything is."""
         self.policy: Policy | None = None
-        self._enters = enters
         self._shares: Counter[tuple[int, ...]] = Counter()
 
     def visited(
@@ -312,7 +311,7 @@ class Orders:
         seconds: float,  # noqa: ARG002 - likewise
     ) -> None:
         """Count the tuples of a visit, if they begin with it."""
-        if self.policy is not None and self._enters(signature):
+        if self.policy is not None and signature == ENTERING:
             order = self.policy.order(signature)
             if order[0] != module:  # exploration: this module first, then as planned
                 order = (module, *(other for other in order if other != module))

@@ -28,11 +28,13 @@ def report(df: DataFrame) -> RoutingReport:
     for block, options in adapted:
         record = records.get(record_key(block.identity, options))
         if isinstance(block, JoinBlock):
-            names = " join ".join(relation.name for relation in block.query.relations)
-            steps, layout = block.steps, block.layout
+            inputs = tuple(relation.name for relation in block.query.relations)
+            names, steps, layout = " join ".join(inputs), block.steps, block.layout
         else:
             names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-            steps, layout = block.texts, ""
-        blocks.append(BlockReport(names, options.policy, options.seed, steps, record, layout))
+            steps, layout, inputs = block.texts, "", ()
+        blocks.append(
+            BlockReport(names, options.policy, options.seed, steps, record, layout, inputs)
+        )
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +26,8 @@ from eddyline.query.join_graph import JoinGraph
 from eddyline.query.terms import Term, terms_of
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from eddyline.spark.calling import WorkerFunction, make_function
-from eddyline.spark.fused import function_records
 from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.task import reading
 from eddyline.wall_clock import WorkClock
 
 TRIAL = 64
@@ -72,6 +72,7 @@ class EarlySelection:
         """Take the predicates of input number ``relation``; ``copied``: check them all."""
         graph = JoinGraph(block.query)
         self._block = block
+        self._number = relation
         self._offset = block.query.offsets[relation]
         self._copied = copied
         self._candidates = [
@@ -97,21 +98,22 @@ class EarlySelection:
             batch = batch.slice(TRIAL)
         yield from self._check(batch)
 
-    def record(self) -> TaskRecord | None:
-        """Return what was done here, for the report; None where nothing was."""
-        if self._relation is None:
-            return None
-        graph = JoinGraph(self._block.query)
-        predicates = {candidate.number: candidate for candidate in self._candidates}
-        empty = _Candidate(-1, terms_of(graph.predicates[0]))
-        return TaskRecord(
-            block=self._block.identity,
-            tasks=0,
+    def record(self, read: int) -> TaskRecord:
+        """Return what was done here with ``read`` rows, for the report."""
+        rows = [0] * len(self._block.query.relations)
+        rows[self._number] = read
+        made = () if self._relation is None else self._relation.statistics()
+        record = reading(self._block, rows, made=made)
+        checked = {candidate.number: candidate for candidate in self._candidates}
+        seconds = sum(candidate.seconds for candidate in self._candidates)
+        return replace(
+            record,
+            seconds=seconds,
+            work_seconds=seconds,
             predicates=tuple(
-                _recorded(text, predicates.get(number, empty))
-                for number, text in enumerate(graph.texts)
+                _recorded(predicate.text, checked[number]) if number in checked else predicate
+                for number, predicate in enumerate(record.predicates)
             ),
-            functions=function_records(self._block.functions, self._relation.statistics()),
         )
 
     def close(self) -> None:

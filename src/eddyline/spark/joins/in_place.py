@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.inputs import Arrival
+from eddyline.reports.records import TaskRecord
 from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import as_binary, decoded, encoded, gathered
 from eddyline.spark.joins.block import JoinBlock
@@ -85,7 +86,17 @@ class InPlaceSide:
                 task.end(None)
         finally:
             if task is not None:
-                self.records.add({record_key(self.block.identity, self.options): task.record()})
+                self.records.add(
+                    {record_key(self.block.identity, self.options): self._record(task)}
+                )
+
+    def _record(self, task: JoinTask) -> TaskRecord:
+        came = task.came()
+        own = [rows if relation == self.driver else 0 for relation, rows in enumerate(came)]
+        record = task.record(own, came)
+        if record.join is None:
+            return record
+        return replace(record, join=replace(record.join, cells=(sum(own),)))
 
     def _begin(self, small: pa.Buffer) -> JoinTask:
         with pa.ipc.open_stream(small) as reader:
@@ -115,7 +126,5 @@ class InPlaceSide:
                     continue
                 for batch in decoded(blobs.column("batch")[number].as_buffer()):
                     arrival = Arrival(tuple(batch.columns), batch.num_rows, done[number])
-                    nothing: Sequence[object] = list(task.eddy.push(relation, arrival))
-                    if nothing:
-                        raise AssertionError("small inputs alone cannot join")
-            list(task.eddy.end(relation))
+                    task.load(task.eddy.push(relation, arrival))
+            task.load(task.eddy.end(relation))

@@ -38,10 +38,13 @@ class MapSide:
         seen = context.partitionId() if context is not None else 0
         sorters: dict[int, Sorter] = {}  # by the predicates that rows have passed
         early = EarlySelection(self.block, self.relation, copied=self.copied)
+        read = 0
         try:
             # By default Spark sends 10,000 rows at a time: too few to pay for sorting them apart.
             for arrived in gathered(batches, BLOB_ROWS):
-                for checked in early.check(self._joinable(arrived)):
+                joinable = self._joinable(arrived)
+                read += joinable.num_rows
+                for checked in early.check(joinable):
                     batch = checked.batch
                     if not batch.num_rows:
                         continue
@@ -54,9 +57,8 @@ class MapSide:
             for sorter in sorters.values():
                 yield from sorter.rest()
         finally:
-            record = early.record()
-            if record is not None:
-                self.records.add({record_key(self.block.identity, self.options): record})
+            record = early.record(read)
+            self.records.add({record_key(self.block.identity, self.options): record})
             early.close()
 
     def _cells(self, batch: pa.RecordBatch, seen: int) -> npt.NDArray[np.int64]:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.inputs import Input
 from eddyline.query.join_graph import JoinGraph
+from eddyline.reports.merging import merge
+from eddyline.reports.records import TaskRecord
 from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import decoded
 from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.spill import Spill, spill_folder
-from eddyline.spark.joins.task import JoinTask
+from eddyline.spark.joins.spill import Spill, SpillTotals, spill_folder
+from eddyline.spark.joins.task import JoinTask, reading
+
+
+@dataclass
+class Done:
+    """What a task has done so far: the rows that came, by input, and the rest."""
+
+    came: list[int]
+    record: TaskRecord | None = None  # of the parts of the cell
 
 
 @dataclass(frozen=True)
@@ -28,20 +39,24 @@ class ReduceSide:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the joined rows of one cell."""
         spill = Spill(JoinGraph(self.block.query), self.options.memory, spill_folder())
+        done = Done([0] * len(self.block.query.relations))
         try:
             for batch in batches:
                 relations = batch.column("relation").to_pylist()
-                done = batch.column("done").to_pylist()
+                passed = batch.column("done").to_pylist()
                 blobs = batch.column("batch")
-                for relation, passed, blob in zip(relations, done, blobs, strict=True):
+                for relation, mask, blob in zip(relations, passed, blobs, strict=True):
                     for rows in decoded(blob.as_buffer()):
-                        spill.add(relation, rows, passed)
+                        done.came[relation] += rows.num_rows
+                        spill.add(relation, rows, mask)
             for inputs in spill.parts():
-                yield from self._joined(inputs, spill)
+                yield from self._joined(inputs, done)
         finally:
             spill.close()
+            record = self._record(done, spill.totals)
+            self.records.add({record_key(self.block.identity, self.options): record})
 
-    def _joined(self, inputs: Sequence[Input], spill: Spill) -> Iterator[pa.RecordBatch]:
+    def _joined(self, inputs: Sequence[Input], done: Done) -> Iterator[pa.RecordBatch]:
         task = JoinTask(self.block, self.options)
         try:
             yield from task.results(task.eddy.run(inputs))
@@ -51,5 +66,20 @@ class ReduceSide:
         else:
             task.end(None)
         finally:
-            record = task.record(spill.take_totals())
-            self.records.add({record_key(self.block.identity, self.options): record})
+            record = task.record()
+            done.record = record if done.record is None else merge(done.record, record)
+
+    def _record(self, done: Done, spilled: SpillTotals) -> TaskRecord:
+        """Return what was done with all parts, as what one task did."""
+        record = reading(self.block, came=done.came)
+        if done.record is not None:
+            record = merge(record, done.record)
+        join = record.join
+        if join is not None:
+            join = replace(
+                join,
+                cells=(sum(done.came),),
+                spilled_bytes=spilled.bytes,
+                spilled_files=spilled.files,
+            )
+        return replace(record, tasks=1, worker=str(os.getpid()), join=join)

@@ -15,7 +15,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import IO, Final
 
 import numpy as np
@@ -160,12 +160,6 @@ class Spill:
             cell.close()
         self._cells = []
         self._held = []
-
-    def take_totals(self) -> SpillTotals:
-        """Return what was written since the last time this was asked."""
-        new = replace(self.totals)
-        self.totals.bytes = self.totals.files = 0
-        return new
 
     def parts(self) -> Iterator[Sequence[Input]]:
         """Yield the inputs of one part of the cell after the other; each fits into the memory."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,14 +20,23 @@ from eddyline.engine.join_eddy import Joined, JoinEddy, JoinStatistics
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.signature import Signature
+from eddyline.engine.relation import CallStatistics
+from eddyline.query.expressions import Call
+from eddyline.query.join_graph import JoinGraph
 from eddyline.reports.merging import compacted
-from eddyline.reports.records import JoinRecord, OrderSlice, SteMRecord, TaskRecord
+from eddyline.reports.records import (
+    FunctionRecord,
+    JoinRecord,
+    OrderSlice,
+    PredicateRecord,
+    SteMRecord,
+    TaskRecord,
+)
 from eddyline.spark.calling import make_function
-from eddyline.spark.fused import Orders, RoutingOptions, function_records, predicate_record
+from eddyline.spark.fused import RoutingOptions, function_records, predicate_record
 from eddyline.spark.joins.blobs import together
 from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.spill import SpillTotals
+from eddyline.spark.joins.orders import JoinOrders
 from eddyline.wall_clock import WallClock, WorkClock
 
 Learned: TypeAlias = "tuple[Policy, LearnedCosts]"
@@ -63,7 +72,7 @@ class JoinTask:
         self._epoch = time.time() - self._clock.now()
         self._inside = 0.0
         self._slices: list[OrderSlice] = []
-        self._orders = Orders(_begins)
+        self._orders = JoinOrders(len(JoinGraph(block.query).predicates))
         self._functions = [make_function(each, block.settings) for each in block.functions]
         if prepared is not None:
             self.eddy = prepared.eddy
@@ -81,7 +90,7 @@ class JoinTask:
                 learned=_learned.get(self._key),
             )
         self._orders.policy = self.eddy.eddy.policy
-        self._before = self.eddy.statistics() if prepared is not None else None
+        self._before = _Before.of(self.eddy) if prepared is not None else None
 
     def prepared(self) -> Prepared:
         """Return the eddy for later tasks of this process."""
@@ -101,6 +110,11 @@ class JoinTask:
             for function in self._functions:
                 functions.callback(function.close)
 
+    def load(self, joined: Iterable[Joined]) -> None:
+        """Let the eddy take rows that join with nothing yet."""
+        for _ in self._timed(joined):
+            raise AssertionError("small inputs alone cannot join")
+
     def results(self, joined: Iterable[Joined]) -> Iterator[pa.RecordBatch]:
         """Yield joined rows in batches of a good size."""
         names = [f"c{number}" for number in range(len(self._block.output_types))]
@@ -114,41 +128,46 @@ class JoinTask:
                 held, rows = [], 0
         yield from together(held)
 
-    def record(self, spilled: SpillTotals | None = None) -> TaskRecord:
-        """Return what this task did."""
-        now, before = self.eddy.statistics(), self._before
-        modules = len(now.predicates)
-        stems = tuple(
-            stem_record(stem, self.eddy.eddy.seconds_in(modules + number))
-            for number, stem in enumerate(now.stems)
-        )
-        read = now.read
-        record = TaskRecord(
-            block=self._block.identity,
-            rows_in=sum(read),
+    def came(self) -> tuple[int, ...]:
+        """Return how many rows of each input came in this task."""
+        now = self.eddy.statistics().read
+        if self._before is None:
+            return now
+        return tuple(one - two for one, two in zip(now, self._before.done.read, strict=True))
+
+    def record(
+        self, read: Sequence[int] | None = None, came: Sequence[int] | None = None
+    ) -> TaskRecord:
+        """Return what this task did.
+
+        ``read`` are the rows of each input that this task counts and no other, ``came`` those
+        that came in all; none where somebody else tells.
+        """
+        now = self.eddy.statistics()
+        before = self._before
+        made = now.calls if before is None else _calls_since(now.calls, before.done.calls)
+        counted = reading(self._block, read, came, made)
+        stems = [
+            stem_record(stem, seconds)
+            for stem, seconds in zip(now.stems, _stem_seconds(self.eddy), strict=True)
+        ]
+        record = replace(
+            counted,
+            tasks=1,
             rows_out=now.rows_out,
             seconds=self._inside,
             work_seconds=now.eddy.work_seconds,
             routing_seconds=now.eddy.routing_seconds,
             decisions=now.eddy.decisions,
-            predicates=tuple(map(predicate_record, now.predicates)),
-            functions=function_records(self._block.functions, now.calls),
+            predicates=_named(self._block, map(predicate_record, now.predicates)),
             orders=tuple(self._slices),
             worker=str(os.getpid()),
         )
         if before is not None:
-            stems = tuple(map(_stem_since, stems, before.stems))
-            read = tuple(one - two for one, two in zip(read, before.read, strict=True))
-            record = _since(record, before, self._block)
-        totals = spilled or SpillTotals()
-        join = JoinRecord(
-            stems=stems,
-            read=read,
-            cells=(sum(read),),
-            spilled_bytes=totals.bytes,
-            spilled_files=totals.files,
-        )
-        return compacted(replace(record, join=join))
+            record, stems = _since(record, before), _stems_since(stems, before)
+        if counted.join is not None:
+            record = replace(record, join=replace(counted.join, stems=tuple(stems)))
+        return compacted(record)
 
     def _timed(self, joined: Iterable[Joined]) -> Iterator[Joined]:
         """Pass joined rows on, and note how long they took and in which orders they came."""
@@ -169,9 +188,82 @@ class JoinTask:
             yield each
 
 
-def _begins(signature: Signature) -> bool:
-    """Tell whether tuples begin their way through selections and SteMs: they are singletons."""
-    return signature.spanned.bit_count() == 1 and not signature.done
+def reading(
+    block: JoinBlock,
+    read: Sequence[int] | None = None,
+    came: Sequence[int] | None = None,
+    made: Sequence[CallStatistics] = (),
+) -> TaskRecord:
+    """Return the record of rows that were read and not joined; ``made`` are calls on them."""
+    query = block.query
+    nothing = (0,) * len(query.relations)
+    read = nothing if read is None else tuple(read)
+    return TaskRecord(
+        block=block.identity,
+        tasks=0,
+        rows_in=sum(read),
+        predicates=tuple(
+            PredicateRecord(text=text) for text in block.steps[: -len(query.relations)]
+        ),
+        functions=_functions(block, read, made),
+        join=JoinRecord(
+            stems=tuple(SteMRecord(relation=relation.name) for relation in query.relations),
+            read=read,
+            came=nothing if came is None else tuple(came),
+        ),
+    )
+
+
+def _functions(
+    block: JoinBlock, read: Sequence[int], made: Sequence[CallStatistics]
+) -> tuple[FunctionRecord, ...]:
+    """Return how often functions were called, and how often plain Spark would have.
+
+    That is once for every row of a call's input; over several inputs nobody knows, so that
+    the calls made stand for it (see :class:`~eddyline.reports.records.FunctionRecord`).
+    """
+    query = block.query
+    by_call = {each.call: each for each in made}
+    found = {
+        node: None
+        for expression in (*JoinGraph(query).predicates, *query.outputs)
+        for node in expression.walk()
+        if isinstance(node, Call)
+    }
+    calls = []
+    for call in found:
+        done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
+        mask = query.relations_in(call) or 1
+        single = not mask & (mask - 1)
+        possible = read[mask.bit_length() - 1] if single else done.calls
+        calls.append(replace(done, possible=possible))
+    return function_records(block.functions, calls)
+
+
+def _named(block: JoinBlock, predicates: Iterable[PredicateRecord]) -> tuple[PredicateRecord, ...]:
+    """Return predicates under the names that they have in the whole report."""
+    return tuple(
+        replace(predicate, text=text)
+        for predicate, text in zip(predicates, block.steps, strict=False)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What an eddy had done before a task took it."""
+
+    done: JoinStatistics
+    stem_seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, eddy: JoinEddy) -> _Before:
+        return cls(eddy.statistics(), _stem_seconds(eddy))
+
+
+def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
+    """Return the time spent in each SteM."""
+    count = len(eddy.query.relations)
+    return tuple(eddy.eddy.seconds_in(eddy.routes.stem(relation)) for relation in range(count))
 
 
 def stem_record(stem: SteMStatistics, seconds: float) -> SteMRecord:
@@ -189,29 +281,26 @@ def stem_record(stem: SteMStatistics, seconds: float) -> SteMRecord:
     )
 
 
-def _stem_since(now: SteMRecord, before: SteMStatistics) -> SteMRecord:
-    """Return what a SteM did since; its time is not known apart and stays as it is."""
-    return replace(
-        now,
-        builds=now.builds - before.builds,
-        probes=now.probes - before.probes,
-        matches=now.matches - before.matches,
-        bounced=now.bounced - before.bounced,
-        killed=now.killed - before.killed,
-    )
+def _calls_since(
+    calls: Sequence[CallStatistics], before: Sequence[CallStatistics]
+) -> list[CallStatistics]:
+    """Return the calls made since those ``before``."""
+    return [
+        replace(now, calls=now.calls - then.calls, seconds=now.seconds - then.seconds)
+        for now, then in zip(calls, before, strict=True)
+    ]
 
 
-def _since(record: TaskRecord, before: JoinStatistics, block: JoinBlock) -> TaskRecord:
+def _since(record: TaskRecord, before: _Before) -> TaskRecord:
     """Return what was done since an eddy had done what is in ``before``."""
-    predicates = map(predicate_record, before.predicates)
-    functions = function_records(block.functions, before.calls)
+    done = before.done
+    predicates = map(predicate_record, done.predicates)
     return replace(
         record,
-        rows_in=record.rows_in - sum(before.read),
-        rows_out=record.rows_out - before.rows_out,
-        work_seconds=record.work_seconds - before.eddy.work_seconds,
-        routing_seconds=record.routing_seconds - before.eddy.routing_seconds,
-        decisions=record.decisions - before.eddy.decisions,
+        rows_out=record.rows_out - done.rows_out,
+        work_seconds=record.work_seconds - done.eddy.work_seconds,
+        routing_seconds=record.routing_seconds - done.eddy.routing_seconds,
+        decisions=record.decisions - done.eddy.decisions,
         predicates=tuple(
             replace(
                 now,
@@ -224,13 +313,20 @@ def _since(record: TaskRecord, before: JoinStatistics, block: JoinBlock) -> Task
             )
             for now, then in zip(record.predicates, predicates, strict=True)
         ),
-        functions=tuple(
-            replace(
-                now,
-                calls=now.calls - then.calls,
-                calls_possible=now.calls_possible - then.calls_possible,
-                seconds=now.seconds - then.seconds,
-            )
-            for now, then in zip(record.functions, functions, strict=True)
-        ),
     )
+
+
+def _stems_since(stems: Sequence[SteMRecord], before: _Before) -> list[SteMRecord]:
+    """Return what the SteMs did since; what they hold is of now."""
+    return [
+        replace(
+            now,
+            builds=now.builds - then.builds,
+            probes=now.probes - then.probes,
+            matches=now.matches - then.matches,
+            bounced=now.bounced - then.bounced,
+            killed=now.killed - then.killed,
+            seconds=now.seconds - seconds,
+        )
+        for now, then, seconds in zip(stems, before.done.stems, before.stem_seconds, strict=True)
+    ]
