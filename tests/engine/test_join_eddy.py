@@ -30,6 +30,7 @@ from eddyline.query.expressions import (
     Not,
     Or,
 )
+from eddyline.query.join_graph import JoinGraph, NotExecutableError
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from tests.joins import (
     BOOL,
@@ -286,22 +287,31 @@ def test_a_row_that_is_rejected_late_is_rejected_for_all_its_tuples(
     assert rows == {(1, s, t): 1 for s in (0, 1) for t in range(8)}
 
 
-def test_outputs_that_failed_as_a_vector_are_tried_again_without_the_others() -> None:
-    function = Vectors(refuse_even)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_outputs_that_failed_as_a_vector_are_tried_again_without_the_others(
+    *, wanted: bool
+) -> None:
+    """The function is called for rows 1 and 2 together; only tuples with row 1 are wanted."""
     query = query_of(
         [relation("R"), relation("S")],
         equal((R, 1), (S, 0)),
         predicates=lambda q: [
-            Or((call(0, q, (R, 0)), Not(call(0, q, (R, 0))))),
-            call(1, q, (S, 1)),
+            Or((call(1, q, (S, 1)), call(0, q, (R, 0)))),
+            call(2, q, (S, 1), (R, 0)),
         ],
         outputs=lambda q: [q.column(R, 0), call(0, q, (R, 0))],
     )
-    r, s = [(n, n) for n in range(8)], [(n, n) for n in range(8)]
-    odd = UserFunction(lambda n: n % 2 == 1)
-    assert joined(query, [r, s], [function, odd]) == {(n, n % 3 != 0): 1 for n in range(8) if n % 2}
-    with pytest.raises(Refused):
-        joined(query, [r, s], [Vectors(refuse_even), UserFunction(lambda _: True)])
+    tables: list[Table] = [[(1, 10), (2, 20)], [(10, 0), (10, 1), (20, 1)]]
+    functions = [
+        Vectors(refuse_even),
+        UserFunction(lambda flag: flag == 0),
+        UserFunction(lambda flag, _: wanted or flag == 0),
+    ]
+    if wanted:
+        with pytest.raises(Refused):
+            joined(query, tables, functions)
+    else:
+        assert joined(query, tables, functions) == {(1, True): 1}
 
 
 @EVERY_POLICY
@@ -370,6 +380,81 @@ def test_rows_that_several_lookups_bring_are_joined_once(
     assert rows == expected(tables, lambda r, s, q: r[1] == s[1] and s[2] == q[0])
     for source in sources.values():
         assert len(source.asked) == len(set(source.asked))
+
+
+CIRCLE = [equal((R, 0), (S, 1)), equal((S, 2), (T, 0)), equal((T, 1), (R, 1))]
+SMALL = st.integers(0, 2)
+PAIRS = st.lists(st.tuples(SMALL, SMALL), min_size=3, max_size=12)
+
+
+@settings(max_examples=150)
+@given(
+    rows=st.tuples(PAIRS, PAIRS, PAIRS),
+    binds=st.sampled_from([[(1,)], [(2,)], [(1, 2)], [(1,), (2,)], [(2,), (1, 2)]]),
+    scan=st.booleans(),
+    edges=st.sampled_from([CIRCLE, CIRCLE[:2], [CIRCLE[0], CIRCLE[2]]]),
+    policy=st.sampled_from(["static", "naive", "lottery", "rank"]),
+    quantum=QUANTA,
+    goal=st.sampled_from(list(Goal)),
+    batch=st.integers(1, 7),
+    seed=st.integers(0, 100),
+)
+def test_by_whatever_route_a_row_arises_once(
+    *,
+    rows: tuple[Table, Table, Table],
+    binds: list[tuple[int, ...]],
+    scan: bool,
+    edges: list[Any],
+    policy: str,
+    quantum: Quantum,
+    goal: Goal,
+    batch: int,
+    seed: int,
+) -> None:
+    """Rows of S come late, by R, T or a scan, while others are on their way to find them."""
+    described = [relation("R"), looked_up("S", *binds, columns=3, scan=scan), relation("T")]
+    try:
+        query = query_of(described, *edges)
+        JoinGraph(query)
+    except NotExecutableError:
+        return
+    tables = [rows[R], [(100 + at, *row) for at, row in enumerate(rows[S])], rows[T]]
+    sources = sources_of(query, tables)
+    found = joined(
+        query,
+        tables,
+        policy=policy,
+        quantum=quantum,
+        goal=goal,
+        batch=batch,
+        seed=seed,
+        lookups=sources,
+    )
+    columns = [(left, right) for left, _, right in edges]
+    assert found == expected(
+        tables,
+        lambda *three: all(three[a][c] == three[b][d] for (a, c), (b, d) in columns),
+    )
+    for source in sources.values():
+        assert len(source.asked) == len(set(source.asked))
+
+
+def test_a_lookup_may_need_a_cross_product() -> None:
+    """Nobody but R and T together can bind S, and nothing else joins these two."""
+    query = query_of(
+        [relation("R"), looked_up("S", (0, 1)), relation("T")],
+        equal((R, 0), (S, 0)),
+        equal((T, 0), (S, 1)),
+    )
+    tables: list[Table] = [
+        [(n % 3, n) for n in range(5)],
+        [(n % 3, n % 2) for n in range(6)],
+        [(n % 2, n) for n in range(4)],
+    ]
+    for goal in Goal:
+        assert joined(query, tables, goal=goal, batch=2) == expected(
+            tables, lambda r, s, t: r[0] == s[0] and s[1] == t[0]
+        )
 
 
 def test_a_tuple_that_is_not_built_finds_cached_and_fetched_rows_once_each() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.storage.key_words import KeyColumn, UnsupportedKeyError
+from eddyline.engine.storage.ordered_index import OrderColumn
 from eddyline.errors import EddylineError
 from eddyline.query.key_types import MOST_FIELDS, is_joinable, is_ordered
 from tests.keys import (
@@ -126,6 +127,20 @@ def test_one_word_tells_which_fields_are_null() -> None:
     column = key_column(widest, pa.array(rows, widest))
     assert len(set(zip(*(word.tolist() for word in column.words), strict=True))) == len(rows)
     assert not is_joinable(struct(MOST_FIELDS + 1))
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_every_nan_is_nan(width: int) -> None:
+    quiet = np.array([np.nan, -np.nan], f"f{width // 8}")
+    loud = quiet.view(f"i{width // 8}") | 5  # what else stands in its bits
+    values = pa.array(np.concatenate([quiet, loud.view(quiet.dtype)]))
+    (words,) = key_column(values.type, values).words
+    assert len(set(words.tolist())) == 1
+    order = OrderColumn()
+    order.append(pa.concat_arrays([values, pa.array([np.inf], values.type)]))
+    *nans, infinity = order.words.tolist()
+    assert len(set(nans)) == 1
+    assert nans[0] > infinity
 
 
 def test_what_is_ordered_can_be_joined_on() -> None:

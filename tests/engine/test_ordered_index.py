@@ -107,7 +107,7 @@ def test_runs_stay_few_however_the_rows_come() -> None:
     index = OrderedIndex(column)
     generator = np.random.default_rng(0)
     values: list[int | None] = []
-    for size in [1] * 200 + [0] * 50 + [7] * 50 + [1000, 1, 1, 1]:
+    for size in [1] * 200 + [7] * 50 + [1000, 1, 1, 1] + [0] * 50:
         part = generator.integers(0, 100, size).tolist()
         column.append(pa.array(part, pa.int64()))
         column.append(pa.array([None] * 2, pa.int64()))

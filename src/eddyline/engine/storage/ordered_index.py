@@ -84,8 +84,6 @@ class OrderedIndex:
             return
         places = np.flatnonzero(self._column.valid[self._rows : rows]) + self._rows
         self._rows = rows
-        if not len(places):
-            return
         self._add(self._column.words[places], places)
         while len(self._runs) > 1 and len(self._runs[-2][0]) <= 2 * len(self._runs[-1][0]):
             last, before = self._runs.pop(), self._runs.pop()
