@@ -17,6 +17,7 @@ from eddyline.engine.inputs import Arrival, CompetingInputs, Goal, HeldInput, In
 from eddyline.engine.join_eddy import JoinEddy, StalledError
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.signature import Signature
 from eddyline.engine.vector import Vector
 from eddyline.query.expressions import (
     And,
@@ -765,6 +766,63 @@ def test_one_seed_is_one_sequence_of_decisions(policy: str, goal: Goal) -> None:
     first, second = run(7), run(7)
     assert first == second
     assert len(first[0]) > 30
+
+
+class Inspector(Visits):
+    """An instrument that checks each visit against the routes as they are then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.eddy: JoinEddy | None = None
+
+    def visited(
+        self,
+        signature: Signature,
+        module: int,
+        tuples_in: int,
+        tuples_out: int,
+        seconds: float,
+    ) -> None:
+        assert self.eddy is not None
+        assert module in self.eddy.routes.candidates(signature)
+        super().visited(signature, module, tuples_in, tuples_out, seconds)
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize("goal", list(Goal))
+def test_tuples_go_where_they_may_and_see_each_predicate_once(policy: str, goal: Goal) -> None:
+    query = query_of(
+        [*CHAIN.relations[:2], looked_up("T", (0,))],
+        equal((R, 1), (S, 0)),
+        equal((S, 1), (T, 0)),
+        predicates=lambda q: [
+            Comparison(LESS, q.column(R, 0), Literal(17, INT)),
+            call(0, q, (R, 0)),
+            call(1, q, (R, 0), (T, 1)),
+        ],
+    )
+    inspector = Inspector()
+    functions = [UserFunction(lambda n: n % 3 != 0), UserFunction(lambda n, m: (n + m) % 2 == 0)]
+    eddy = inspector.eddy = make_eddy(
+        query,
+        functions,
+        policy=policy,
+        goal=goal,
+        quantum=FixedQuantum(4),
+        instrument=inspector,
+        lookups=sources_of(query, CHAIN_TABLES),
+    )
+    inputs = [
+        held(table if described.scan else [], described, batch=4)
+        for table, described in zip(CHAIN_TABLES, query.relations, strict=True)
+    ]
+    assert bag(eddy.run(inputs)) == expected(
+        CHAIN_TABLES,
+        lambda r, s, t: r[1] == s[0] and s[1] == t[0] and r[0] < 17 and r[0] % 3
+        and (r[0] + t[1]) % 2 == 0,
+    )  # fmt: skip
+    assert {len(function.calls) for function in functions} != {0}
+    assert all(set(function.calls.values()) == {1} for function in functions)
 
 
 # --- What an eddy tells and hands on
