@@ -121,7 +121,7 @@ def test_the_verdict_names_the_faster_side(plain: float, eddy: float, sentence: 
         Lap(Contestant.EDDYLINE, eddy, (), RoutingReport((), ())),
     ]
     screen = io.StringIO()
-    Console(file=screen, width=100).print(outcome(laps, Path("demo.html")))
+    Console(file=screen, width=100).print(outcome(laps, Path("demo.html"), 1_000))
     assert sentence in screen.getvalue()
 
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from eddyline.app.demo.display import disagreement, introduction, outcome
 from eddyline.app.demo.flights import create_views, write_parquet
-from eddyline.app.demo.query import ask, register_predicates
+from eddyline.app.demo.query import ask, joined_rows, register_predicates
 from eddyline.app.demo.race import Contestant, Lap, difference, race, warm_up
 from eddyline.app.failures import ExitCode, RunError
 from eddyline.app.file_errors import file_errors_explained
@@ -37,12 +37,13 @@ def run(invocation: DemoInvocation) -> ExitCode:
                 warm_up(lambda: ask(spark))
             create_views(spark, Path(name))
             laps = _laps(spark, invocation.runs, console)
+            joined = joined_rows(spark)
     if (found := difference(laps)) is not None:
         raise RunError(disagreement(found))
     report = next(lap.report for lap in reversed(laps) if lap.report is not None)
     with file_errors_explained(invocation.out, "written", RunError):
         report.to_html(invocation.out)
-    show(out, outcome(laps, invocation.out))
+    show(out, outcome(laps, invocation.out, joined))
     return ExitCode.DONE
 
 

@@ -37,13 +37,16 @@ def introduction(flights: int) -> RenderableType:
         Padding(query, (1, 2)),
         Text(
             "Four conditions call Python functions. Plain Spark calls all four for every row of "
-            "the join; Eddyline finds out while it runs which to call first."
+            "the join; Eddyline finds out while it runs which to call first, and after which joins."
         ),
     )
 
 
-def outcome(laps: Sequence[Lap], report: Path) -> RenderableType:
-    """Return the answer, the times of both sides, the calls of each function, and the verdict."""
+def outcome(laps: Sequence[Lap], report: Path, joined: int) -> RenderableType:
+    """Return the answer, the times of both sides, the calls of each function, and the verdict.
+
+    ``joined`` are the rows of the join, on each of which plain Spark calls every function.
+    """
     rows = laps[0].rows
     factor = speed_up(laps)
     if factor >= 1:
@@ -55,7 +58,7 @@ def outcome(laps: Sequence[Lap], report: Path) -> RenderableType:
         Text(),
         _times(laps),
         Text(),
-        _calls(laps),
+        _calls(laps, joined),
         Text(),
         Text.assemble(
             verdict,
@@ -93,15 +96,15 @@ def _times(laps: Sequence[Lap]) -> Table:
     return table
 
 
-def _calls(laps: Sequence[Lap]) -> Table:
+def _calls(laps: Sequence[Lap], joined: int) -> Table:
     table = _table("Calls of", Contestant.PLAIN, Contestant.EDDYLINE, "Saved", "A call")
     last = next(lap for lap in reversed(laps) if lap.report is not None)
     for function in functions_of(last):
         table.add_row(
             function.name,
-            count(function.calls_possible),
+            count(joined),
             count(function.calls),
-            percent(function.avoided, function.calls_possible),
+            percent(joined - function.calls, joined),
             duration(function.seconds / function.calls) if function.calls else "",
         )
     return table

@@ -10,10 +10,7 @@ from eddyline.app.demo import predicates
 
 QUESTION = "Which airlines sent full and thirsty aircraft, bought new, into rough weather?"
 
-QUERY = """\
-SELECT airlines.name AS airline,
-       count(*) AS flights,
-       round(avg(dep_delay), 1) AS minutes_late
+_JOINED = """\
 FROM flights
 JOIN airlines ON flights.carrier = airlines.carrier
 JOIN airports AS here ON flights.origin = here.faa
@@ -21,6 +18,13 @@ JOIN airports AS there ON flights.dest = there.faa
 JOIN weather ON flights.origin = weather.origin
             AND flights.time_hour = weather.time_hour
 JOIN planes ON flights.tailnum = planes.tailnum
+"""
+
+QUERY = f"""\
+SELECT airlines.name AS airline,
+       count(*) AS flights,
+       round(avg(dep_delay), 1) AS minutes_late
+{_JOINED}\
 WHERE fuel_per_seat(here.lat, here.lon, there.lat, there.lon,
                     wind_dir, wind_speed, seats, planes.year) > 30
   AND expected_load(flights.month, flights.day, flights.hour, seats) > 0.75
@@ -48,3 +52,8 @@ def register_predicates(spark: SparkSession) -> None:
 def ask(spark: SparkSession) -> DataFrame:
     """Return the query as a fresh DataFrame, of which no stage has run yet."""
     return spark.sql(QUERY)
+
+
+def joined_rows(spark: SparkSession) -> int:
+    """Return how many rows the join has: plain Spark calls every function on each of them."""
+    return int(spark.sql(f"SELECT count(*) {_JOINED}").collect()[0][0])
