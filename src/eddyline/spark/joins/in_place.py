@@ -78,6 +78,8 @@ class InPlaceSide:
                 arrival = Arrival(tuple(batch.columns[:-1]), batch.num_rows)
                 yield from task.results(task.eddy.push(self.driver, arrival))
         except BaseException as error:
+            if not isinstance(error, GeneratorExit):
+                _prepared.clear()  # an eddy that was left in the middle may hold tuples
             if task is not None:
                 task.end(error)
             raise
