@@ -16,6 +16,7 @@ class DeclineReason(StrEnum):
     STATEFUL_ITERATOR = "an iterator function may carry state from row to row"
     UNTRANSLATABLE = "an expression is not understood"
     MAY_THROW = "an expression could raise an error that a filter guards against"
+    JOIN_KEY = "it makes the key of a join, so that Spark computes it below"
     UNSUPPORTED_SETTING = "a setting of the session changes what functions receive"
     READS_THE_CLOCK = "the stream asks for the current time, which would stand still"
 

@@ -8,14 +8,20 @@ Every conjunct of the region's filters and join conditions is one of three:
   over results of Python functions, whose parts over one input become columns of that input;
 * *not understood*: then the region ends below the node that holds it.
 
+An equality whose one side a function makes is no key that an index knows. Where nothing else
+relates its two inputs, every row of one would meet every row of the other; so the function is
+left to the input, of which its result is then a column like any other.
+
 Columns of an input are computed for all of its rows, before any join or predicate has
 dropped some, so that an expression that may raise an error must not become one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from eddyline.query.expressions import (
     Argument,
@@ -156,6 +162,8 @@ class _Judgement:
         self._terms = _JoinTerms(self._definitions, settings, self._inputs)
         self._below: list[list[CatalystExpression]] = [[] for _ in region.inputs]
         self._predicates: dict[Expression, str] = {}
+        self._related: list[int] = []  # inputs that native keys relate, as masks
+        self._made_keys: list[tuple[Tree, int]] = []  # keys that functions make, likewise
 
     def claim(self) -> JoinClaim:
         for link, path in zip(self._region.links, self._region.paths, strict=True):
@@ -168,6 +176,7 @@ class _Judgement:
                 except DeclinedError as declined:
                     text = self._definitions.text(conjunct)
                     raise NotClaimedError(path, text, declined) from None
+        self._leave_made_keys()
         items, needed = self._top()
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
         contents = self._terms.contents
@@ -194,9 +203,45 @@ class _Judgement:
             mask = self._inputs.mask(conjunct)
             self._below[max(mask.bit_length() - 1, 0)].append(self._definitions.over_base(conjunct))
             return
+        self._note_key(conjunct)
         text = self._definitions.text(conjunct)
         expression = self._null_safe_key(conjunct) or self._terms.expression(conjunct, guarded=True)
         self._predicates.setdefault(expression, text)
+
+    def _note_key(self, conjunct: Tree) -> None:
+        """Remember what an equality of two inputs does for joining them."""
+        if conjunct.name not in {"EqualTo", "EqualNullSafe"}:
+            return
+        masks = [self._inputs.mask(child) for child in conjunct.children]
+        if any(mask.bit_count() != 1 for mask in masks) or masks[0] == masks[1]:
+            return
+        both = masks[0] | masks[1]
+        if all(self._terms.is_native(child) for child in conjunct.children):
+            apart = [mask for mask in self._related if not mask & both]
+            self._related = [*apart, reduce(or_, self._related_to(both), both)]
+        else:
+            self._made_keys.append((conjunct, both))
+
+    def _related_to(self, inputs: int) -> list[int]:
+        return [mask for mask in self._related if mask & inputs]
+
+    def _leave_made_keys(self) -> None:
+        """Leave a function to the input that it makes a key of, where there is no other key."""
+        for conjunct, both in self._made_keys:
+            if any(mask & both == both for mask in self._related):
+                continue
+            for result in self._results_in(conjunct):
+                text = self._definitions.text(self._definitions.results[result].function)
+                declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
+                raise NotClaimedError(self._path_of(result), text, declined)
+
+    def _results_in(self, tree: Tree) -> Iterator[ExpressionId]:
+        """Yield the results of functions that an expression is made of."""
+        for identity in tree.attributes():
+            if identity in self._definitions.results:
+                yield identity
+            elif (alias := self._definitions.known_alias(identity)) is not None:
+                yield from self._results_in(alias)
 
     def _null_safe_key(self, conjunct: Tree) -> Expression | None:
         """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds."""
