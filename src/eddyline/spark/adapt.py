@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
@@ -16,6 +17,7 @@ from eddyline.spark.decline import DeclineReason, Left
 from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions, result_type
+from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.rebuild import Workshop, rebuilt
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
@@ -77,7 +79,7 @@ def adapt(
         registry.records,
         lambda block, command: registry.remember(command, block, options),
     )
-    rules = JoinRules(joins_named(joins), lambda claim, inputs: rebuilt(workshop, claim, inputs))
+    rules = JoinRules(joins_named(joins), partial(rebuilt, workshop))
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
     if not rewriting.changed:
         return df
@@ -93,10 +95,18 @@ def explain(df: DataFrame) -> Explanation:
     for which it tells what :func:`adapt` would do. Raises as :func:`adapt` does.
     """
     classic = _classic(df)
-    rewriting = _rewrite(classic, _only_described)
+    joined: list[JoinBlock] = []
+    workshop = Workshop(
+        classic.sparkSession,
+        RoutingOptions(),
+        registry_of(classic.sparkSession.sparkContext).records,
+        lambda block, _: joined.append(block),
+    )
+    rules = JoinRules(Joins.AUTO, partial(rebuilt, workshop))
+    rewriting = _rewrite(classic, _only_described, rules)
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
-        tuple(explained(block) for block in rewriting.blocks),
+        (*map(explained, joined), *map(explained, rewriting.blocks)),
         _left.get(df, rewriting.left),
     )
     print(explanation)  # noqa: T201  # as DataFrame.explain does

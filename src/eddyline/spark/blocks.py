@@ -138,6 +138,9 @@ class _Walk:
                     return None
                 self.left.extend(declined)
                 return region, claim
+        # Joins that nobody wanted in an eddy need no excuse.
+        if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):
+            self.left.extend(declined)
         return None
 
     def _over_rewritten(self, plan: Plan) -> Plan:
