@@ -360,12 +360,17 @@ def test_a_function_is_called_once_a_row_however_often_that_is_joined(policy: st
 
 # --- Lookups
 
-ADVERSE = query_of(
-    [relation("R"), looked_up("S", (1,), (2,), columns=3), relation("Q", 1)],
-    equal((R, 1), (S, 1)),
-    equal((S, 2), (2, 0)),
+RIVALS = query_of(
+    [looked_up("S", (1,), (2,), columns=3), relation("R"), relation("Q")],
+    equal((1, 1), (0, 1)),
+    equal((2, 0), (0, 2)),
+    equal((1, 0), (2, 1)),
 )
-"""S by either of two columns, one bound by R and one by Q: a cyclic lot of routes."""
+"""S by either of two columns, one bound by R and one by Q, which are joined with each other."""
+
+
+def rivals(s: Row, r: Row, q: Row) -> bool:
+    return bool(r[1] == s[1] and q[0] == s[2] and r[0] == q[1])
 
 
 @pytest.mark.parametrize("goal", list(Goal))
@@ -374,11 +379,14 @@ ADVERSE = query_of(
 def test_rows_that_several_lookups_bring_are_joined_once(
     goal: Goal, batch: int | None, policy: str
 ) -> None:
-    s = [(100 + n, n % 4, n % 3) for n in range(12)]
-    tables: list[Table] = [[(n, n % 4) for n in range(9)], s, [(n % 3,) for n in range(4)]]
-    sources = sources_of(ADVERSE, tables)
-    rows = joined(ADVERSE, tables, goal=goal, batch=batch, policy=policy, lookups=sources)
-    assert rows == expected(tables, lambda r, s, q: r[1] == s[1] and s[2] == q[0])
+    tables: list[Table] = [
+        [(100 + n, n % 4, n % 3) for n in range(12)],
+        [(n % 2, n % 4) for n in range(9)],
+        [(n % 3, n % 2) for n in range(4)],
+    ]
+    sources = sources_of(RIVALS, tables)
+    rows = joined(RIVALS, tables, goal=goal, batch=batch, policy=policy, lookups=sources)
+    assert rows == expected(tables, rivals)
     for source in sources.values():
         assert len(source.asked) == len(set(source.asked))
 
@@ -461,23 +469,68 @@ def test_a_lookup_may_need_a_cross_product() -> None:
 def test_a_tuple_that_is_not_built_finds_cached_and_fetched_rows_once_each() -> None:
     """LastMatchTimeStamp: R streams past S, of which Q has brought a part."""
     s = [(100, 1, 7), (101, 1, 8), (102, 2, 7)]
-    r = [(0, 9), (1, 1), (2, 2), (3, 3)]
-    tables: list[Table] = [r, s, [(7,)]]
-    eddy = make_eddy(ADVERSE, lookups=sources_of(ADVERSE, tables))
-    r_types, q_types = ADVERSE.relations[R].types, ADVERSE.relations[2].types
+    r, q = [(0, 9), (1, 1), (2, 2), (1, 3)], [(7, 1), (7, 2)]
+    tables: list[Table] = [s, r, q]
+    eddy = make_eddy(RIVALS, lookups=sources_of(RIVALS, tables))
+    types = RIVALS.relations[1].types
     results = [
-        *eddy.push(R, arrival(r[:1], r_types)),  # is built: Q may still come
-        *eddy.push(2, arrival([(7,)], q_types)),
+        *eddy.push(1, arrival(r[:1], types)),  # is built: Q may still come
+        *eddy.push(2, arrival(q, types)),
         *eddy.end(2),
-        *eddy.push(R, arrival(r[1:], r_types)),
-        *eddy.end(R),
+        *eddy.push(1, arrival(r[1:], types)),
+        *eddy.end(1),
     ]
-    assert bag(results) == expected(tables, lambda r, s, q: r[1] == s[1] and s[2] == q[0])
+    assert bag(results) == expected(tables, rivals)
+    of_s, of_r, _ = eddy.statistics().stems
+    assert of_r.builds == 1
+    assert of_s.duplicates == 2  # R has them fetched that Q had fetched
+    assert of_s.bounced == 5
+    assert eddy.statistics().read == (5, 4, 2)
+
+
+SUPPLIED = query_of(
+    [relation("R"), looked_up("S", (0,)), relation("T")],
+    equal((R, 1), (S, 0)),
+    equal((S, 1), (T, 0)),
+)
+"""A chain in which T cannot bind the lookup of S, but R brings in all its rows."""
+
+
+@pytest.mark.parametrize("late", [R, T])
+@pytest.mark.parametrize("goal", list(Goal))
+def test_where_a_relation_is_supplied_there_is_no_cross_product(goal: Goal, late: int) -> None:
+    tables: list[Table] = [
+        [(n, n % 20) for n in range(100)],
+        [(n % 25, n % 10) for n in range(50)],
+        [(n % 12, n) for n in range(60)],
+    ]
+    inputs: list[Any] = [
+        held(table if described.scan else [], described, batch=7)
+        for table, described in zip(tables, SUPPLIED.relations, strict=True)
+    ]
+    waiting = inputs[late] = Late(inputs[late])
+    eddy = make_eddy(SUPPLIED, goal=goal, lookups=sources_of(SUPPLIED, tables))
+
+    def wait() -> None:
+        waiting.open = True
+
+    wanted = expected(tables, lambda r, s, t: r[1] == s[0] and s[1] == t[0])
+    assert bag(eddy.run(inputs, wait)) == wanted
     statistics = eddy.statistics()
-    assert statistics.stems[R].builds == 1
-    assert statistics.stems[S].duplicates == 2  # R has them fetched that Q had fetched
-    assert statistics.stems[S].bounced == 4
-    assert statistics.read == (4, 5, 1)
+    # R and T have no predicate in common, and never meet but in a row of S.
+    assert sum(stem.matches for stem in statistics.stems) <= 2 * wanted.total() + 100
+    assert statistics.stems[S].complete
+
+
+def test_a_supplier_is_looked_up_for_whoever_may_come() -> None:
+    """Rows of T that are not there yet will rely on it: they find what is in the SteM."""
+    tables: list[Table] = [[(0, 1)], [(1, 5)], [(5, 7)]]
+    eddy = make_eddy(SUPPLIED, lookups=sources_of(SUPPLIED, tables))
+    r, t = SUPPLIED.relations[R].types, SUPPLIED.relations[T].types
+    assert not bag([*eddy.push(R, arrival(tables[R], r)), *eddy.end(R)])
+    assert eddy.statistics().stems[S].rows == 1
+    assert bag([*eddy.push(T, arrival(tables[T], t)), *eddy.end(T)]) == {(0, 1, 1, 5, 5, 7): 1}
+    assert eddy.statistics().stems[T].builds == 0
 
 
 def test_each_distinct_value_is_looked_up_once_in_the_whole_run() -> None:

@@ -151,6 +151,39 @@ def test_a_relation_is_next_only_if_it_can_be_reached() -> None:
     assert not graph.binds(mask(C), B, Lookup((0, 1)))
 
 
+def test_a_relation_that_leads_to_one_lookup_only_supplies_it() -> None:
+    graph = JoinGraph(
+        query_of(
+            [relation("A"), looked_up("B", (0,), columns=3), relation("C"), relation("D")],
+            equal((A, 0), (B, 0)),
+            equal((C, 0), (B, 1)),
+            equal((D, 0), (B, 0)),
+        )
+    )
+    # A and D lead to each other too: their rows may be joined before B is asked.
+    assert graph.suppliers == {}
+    assert graph.reachable(mask(C)) == mask(A, D)
+    graph = JoinGraph(
+        query_of(
+            [relation("A"), looked_up("B", (0,), (1,), columns=3), relation("C"), relation("D")],
+            equal((A, 0), (B, 0)),
+            equal((C, 0), (B, 1)),
+            equal((D, 0), (B, 2)),
+        )
+    )
+    assert graph.suppliers == {B: mask(A, C)}
+    assert graph.next_relations(mask(D)) == mask(B)
+    assert graph.next_relations(mask(A)) == mask(B)
+
+
+def test_what_has_a_scan_needs_no_supplier_and_a_supplier_must_bind() -> None:
+    scanned = [relation("A"), looked_up("B", (0,), scan=True)]
+    assert JoinGraph(query_of(scanned, equal((A, 0), (B, 0)))).suppliers == {}
+    two = [relation("A"), looked_up("B", (0, 1)), relation("C")]
+    graph = JoinGraph(query_of(two, equal((A, 0), (B, 0)), equal((C, 0), (B, 1))))
+    assert graph.suppliers == {}
+
+
 def test_lookups_may_bind_each_other_in_turn() -> None:
     graph = JoinGraph(
         query_of(

@@ -366,6 +366,27 @@ def test_with_scan_and_lookup_a_tuple_that_is_not_built_waits_if_it_is_not_looke
     assert parts.stems[S].process(waited) == []
 
 
+def test_without_a_lookup_that_it_binds_a_tuple_is_left_to_the_supplier() -> None:
+    query = query_of(
+        [relation("R"), looked_up("S", (0,)), relation("T")],
+        equal((R, 1), (S, 0)),
+        equal((S, 1), (T, 0)),
+    )
+    parts = parts_of(query)
+    # The supplier itself is looked up, built or not.
+    for r in (parts.build(R, [(7, 8)]), parts.singleton(R, [(7, 8)])):
+        _, (back,) = parted(parts.stems[S].process(r))
+        assert parts.routes.candidates(back.signature) == (parts.routes.first_lookup,)
+    assert parts.stems[S].process(parts.build(T, [(5, 1)])) == []
+    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].process(parts.singleton(T, [(5, 2)])) == []
+    parts.build(S, [(0, 5)])
+    parts.stems[S].end()
+    (waited,) = parts.stems[S].unpark()
+    assert parts.routes.candidates(waited.signature) == (parts.routes.stem(S),)
+    assert found(parts, S, waited) == [(0, 5, 5, 2)]
+
+
 def test_tuples_that_were_looked_up_wait_for_their_answers_only() -> None:
     parts = parts_of(INDEXED)
     stem = parts.stems[S]

@@ -264,12 +264,13 @@ class JoinEddy:
 
     def end(self, relation: int) -> Iterator[Joined]:
         """Take the end of transmission of a relation's scan; yield what waited for it."""
-        for alias in self._numbers:
-            if self.query.store_of(alias) != relation:
-                continue
-            stem = self.stems[alias]
-            stem.end()
-            for batch in stem.unpark():
+        ended = [alias for alias in self._numbers if self.query.store_of(alias) == relation]
+        for supplied, suppliers in self.graph.suppliers.items():
+            if any(suppliers >> alias & 1 for alias in ended):
+                ended.append(supplied)
+        for r in ended:
+            self.stems[r].end()
+            for batch in self.stems[r].unpark():
                 yield from self._routed(batch)
 
     def statistics(self) -> JoinStatistics:
@@ -384,13 +385,16 @@ class JoinEddy:
 
         "The Eddy need only route to a SteM probe tuples with timestamp greater than this
         minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
-        Not so where a lookup can bring them sooner.
+        Not so where a lookup can bring them sooner, or where they rely on this tuple to
+        supply others.
         """
         spanned, built, _, _ = batch.signature
+        supplies = any(spanned & suppliers for suppliers in self.graph.suppliers.values())
         for r, stem in enumerate(self.stems):
             if spanned >> r & 1:
                 continue
-            later = built == spanned and not stem.answers and stem.description.scan
+            comes = stem.description.scan and not stem.answers and not supplies
+            later = comes and built == spanned
             if (stem.complete or later) and not stem.older_than(batch).any():
                 return True
         return False

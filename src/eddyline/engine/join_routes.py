@@ -157,11 +157,11 @@ class JoinRoutes(Routes):
         """
         relation = signature.probed.bit_length() - 1
         asked = signature.done >> self.first_lookup  # was probed into one of the lookups
-        if asked or self.graph.query.relations[relation].scan:
+        lookups = () if asked else self.lookups_for(signature.spanned, relation)
+        if not lookups or self.graph.query.relations[relation].scan:
             yield self.stem(relation)
-        if not asked:
-            for number in self.lookups_for(signature.spanned, relation):
-                yield self.first_lookup + number
+        for number in lookups:
+            yield self.first_lookup + number
 
     def _after(self, signature: Signature, module: int) -> Signature:
         if module < self.first_stem or module >= self.first_lookup:

@@ -104,8 +104,15 @@ class JoinGraph:
             for number, predicate in enumerate(self.predicates)
             if (edge := _range(query, number, predicate)) is not None
         )
-        self._neighbours = self._find_neighbours()
         self._keys: dict[tuple[int, int], tuple[Key, ...]] = {}
+        self._neighbours = self._find_neighbours()
+        self.suppliers = self._find_suppliers()
+        """Relations that are only looked up, each with the relations, as a mask, that supply it.
+
+        A supplier is scanned and leads nowhere else: each of its rows goes there first, and is
+        looked up. So all rows of the one that are in a result come in by any of its suppliers,
+        as if by a scan of them, which has ended once the scan of the supplier has.
+        """
         self._require_executable()
 
     def keys(self, spanned: int, relation: int) -> tuple[Key, ...]:
@@ -146,13 +153,15 @@ class JoinGraph:
     def reachable(self, spanned: int) -> int:
         """Return the further relations that tuples find an access method of, as a mask.
 
-        That is a scan, or a lookup that they bind. A tuple must not probe the SteM of any
-        other: it would come back as a prior prober, and nothing could complete its probe.
+        That is a scan, a lookup that they bind, or the supplier of a relation. A tuple must
+        not probe the SteM of any other: it would come back as a prior prober, and nothing
+        could complete its probe.
         """
         found = 0
         for relation, description in enumerate(self.query.relations):
             if not spanned >> relation & 1 and (
                 description.scan
+                or relation in self.suppliers
                 or any(self.binds(spanned, relation, lookup) for lookup in description.lookups)
             ):
                 found |= 1 << relation
@@ -222,6 +231,19 @@ class JoinGraph:
             return column if leader.relation == place.relation else self.query.column(*leader)
 
         return with_arguments(predicate, first)
+
+    def _find_suppliers(self) -> dict[int, int]:
+        suppliers: dict[int, int] = {}
+        for relation, neighbours in enumerate(self._neighbours):
+            if neighbours.bit_count() != 1 or not self.query.relations[relation].scan:
+                continue
+            other = neighbours.bit_length() - 1
+            supplied = self.query.relations[other]
+            if not supplied.scan and any(
+                self.binds(1 << relation, other, lookup) for lookup in supplied.lookups
+            ):
+                suppliers[other] = suppliers.get(other, 0) | 1 << relation
+        return suppliers
 
     def _find_neighbours(self) -> list[int]:
         neighbours = [0] * len(self.query.relations)

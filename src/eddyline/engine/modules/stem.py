@@ -168,7 +168,10 @@ class SteM:
         return self._probe(batch)
 
     def end(self) -> None:
-        """Take the end of transmission of a scan: from now on it holds every match there is."""
+        """Take the end of transmission of a scan: from now on it holds every match there is.
+
+        Every match that is in a result, where it is the scan of a supplier.
+        """
         self.complete = True
 
     def evict_before(self, row: int) -> None:
@@ -195,13 +198,15 @@ class SteM:
         """SteM BounceBack, for probing tuples: which of them come back.
 
         They do unless all their matches are here, or unless the missing ones will come by
-        a scan and find the tuple in the SteMs of its own relations. In that case they still
-        come back the first time if a lookup may bring the missing ones sooner (Section
-        4.1): whether to use it or to leave it to the scan is routing.
+        a scan (or by a supplier, where the tuple binds no lookup) and find the tuple in the
+        SteMs of its own relations. In that case they still come back the first time if a
+        lookup may bring the missing ones sooner (Section 4.1): whether to use it or to leave
+        it to the scan is routing.
         """
         spanned, built, _, probed = batch.signature
-        may_leave = self.description.scan and built == spanned
-        if may_leave and (probed or not self._routes.lookups_for(spanned, self.relation)):
+        lookups = self._routes.lookups_for(spanned, self.relation)
+        may_leave = built == spanned and (self.description.scan or not lookups)
+        if may_leave and (probed or not lookups):
             return np.zeros(len(batch), np.bool_)
         return ~self.has_all_matches(batch)
 
