@@ -92,6 +92,7 @@ class JoinSelection:
         self._built = None if single is None else RowVerdicts(components.built[single])
         self._passing = None if single is None else RowVerdicts(components.passing[single])
         self._held: dict[tuple[tuple[bool, int], ...], Held] = {}
+        self._rejects = False  # whether it ever rejected a row
 
     @property
     def name(self) -> str:
@@ -106,6 +107,22 @@ class JoinSelection:
     def statistics(self, seconds: float) -> SelectionStatistics:
         """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
         return self.totals.frozen(self._name, seconds)
+
+    def has_rejected(self, batch: TupleBatch) -> npt.NDArray[np.bool_] | None:
+        """Return which tuples hold a row that it has rejected for another tuple; None for none.
+
+        Such a tuple was made before its row was asked about, and waits for other modules.
+        """
+        spanned, _, done, _ = batch.signature
+        if not self._rejects or done >> self._position & 1 or not spanned & self.relations:
+            return None
+        verdicts = self._verdicts(batch)
+        if verdicts is None or self._single is None:
+            return None
+        rejected: npt.NDArray[np.bool_] = (
+            verdicts.all()[self._components.places(batch, self._single)] == NOT_TRUE
+        )
+        return rejected if rejected.any() else None
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Return the tuples that go on, under the signature with this module's Done bit."""
@@ -196,6 +213,7 @@ class JoinSelection:
         scope = self._components.scope(TupleBatch(signature, tuple(components)))
         true, errors = decide(self._term, scope)
         known[places] = np.where(true, TRUE, NOT_TRUE)
+        self._rejects = self._rejects or not true.all()
         if errors:
             self.totals.errors += len(errors)
             failed = np.fromiter(errors, np.int64, len(errors))

@@ -49,8 +49,8 @@ FIRST_PAIRS = 1 << 16
 class SteMStatistics:
     """What a SteM holds and did so far; rows and bytes are of now, the others are totals.
 
-    ``pruned`` counts tuples that were not sent to probe since some SteM had nothing older,
-    ``killed`` stored rows that a selection has rejected since they were built.
+    ``pruned`` counts tuples that did not probe since some SteM had nothing older, or
+    since a selection had rejected one of their rows meanwhile, ``killed`` stored rows that a selection has rejected since they were built.
     """
 
     relation: str
@@ -90,6 +90,7 @@ class SteM:
         shared: bool = False,
         nothing_to_probe: Callable[[TupleBatch], bool] | None = None,
         passed_before: Callable[[int, range, int], None] | None = None,
+        still_wanted: Callable[[TupleBatch], TupleBatch] | None = None,
     ) -> None:
         """Make the SteM of a relation, empty.
 
@@ -97,7 +98,8 @@ class SteM:
         they will be (a self-join, where another relation has the same ones).
         ``nothing_to_probe`` tells of a freshly built batch that no probe of it can match;
         ``passed_before`` is told the places of rows that are built and the predicates, as a
-        mask, that they have passed.
+        mask, that they have passed. ``still_wanted`` drops the tuples of a batch of which
+        something was rejected while they waited.
         """
         graph = routes.graph
         self.relation = relation
@@ -110,6 +112,7 @@ class SteM:
         self._shared = shared
         self._nothing_to_probe = nothing_to_probe
         self._passed_before = passed_before
+        self._still_wanted = still_wanted
         self._marks = HighWaterMarks()
         self._dead: BesideStore | None = None
         self.complete = False
@@ -165,7 +168,11 @@ class SteM:
         """Build tuples of the own relation, let others probe."""
         if batch.signature.spanned == 1 << self.relation:
             return self._build(batch)
-        return self._probe(batch)
+        if self._still_wanted is not None:
+            wanted = self._still_wanted(batch)
+            self.pruned += len(batch) - len(wanted)
+            batch = wanted
+        return self._probe(batch) if len(batch) else ()
 
     def end(self) -> None:
         """Take the end of transmission of a scan: from now on it holds every match there is.
