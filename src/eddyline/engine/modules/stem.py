@@ -49,8 +49,9 @@ FIRST_PAIRS = 1 << 16
 class SteMStatistics:
     """What a SteM holds and did so far; rows and bytes are of now, the others are totals.
 
-    ``pruned`` counts tuples that did not probe since some SteM had nothing older, or
-    since a selection had rejected one of their rows meanwhile, ``killed`` stored rows that a selection has rejected since they were built.
+    ``pruned`` counts tuples that did not probe since some SteM had nothing older, or since a
+    selection had rejected one of their rows meanwhile, ``killed`` stored rows that a
+    selection has rejected since they were built.
     """
 
     relation: str

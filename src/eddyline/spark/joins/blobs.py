@@ -74,10 +74,10 @@ def as_binary(data: pa.Buffer) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, data])
 
 
-def encoded(batches: Sequence[pa.RecordBatch], schema: pa.Schema | None = None) -> pa.Buffer:
-    """Return batches of one schema as an Arrow stream; ``schema`` may add metadata."""
+def encoded(batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+    """Return batches of one schema as an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema or batches[0].schema) as writer:
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return sink.getvalue()

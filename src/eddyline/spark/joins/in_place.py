@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,12 +13,19 @@ from pyspark.accumulators import Accumulator
 from eddyline.engine.inputs import Arrival
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.fused import Records, RoutingOptions, record_key
-from eddyline.spark.joins.blobs import as_binary, decoded, encoded, gathered
+from eddyline.spark.joins.blobs import decoded, gathered
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.task import JoinTask, Prepared
 
 SMALL_INPUTS: Final = "small_inputs"
-"""The column that brings all small inputs, in the first row of a partition."""
+"""The column that brings all small inputs, in the first row of a partition.
+
+A struct of a name, which is new for each run of the query, and of the blobs.
+"""
+
+RUN: Final = "run"
+
+BLOBS: Final = "blobs"
 
 PUSHED_ROWS: Final = 1 << 15
 """Rows that are handed to the eddy at a time, where Spark's batches are smaller.
@@ -31,32 +37,6 @@ _prepared: OrderedDict[str, Prepared] = OrderedDict()
 
 PREPARED: Final = 4
 """Join blocks whose SteMs a worker process keeps, the latest ones."""
-
-
-@dataclass(frozen=True)
-class GatherBlobs:
-    """Puts all blobs of the small inputs into one value, with a token that is new each time."""
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one row, also where there are no blobs."""
-        relations: list[int] = []
-        done: list[int] = []
-        blobs: list[bytes] = []
-        for batch in batches:
-            relations += batch.column("relation").to_pylist()
-            done += batch.column("done").to_pylist()
-            blobs += batch.column("batch").to_pylist()
-        token = uuid.uuid4().hex
-        table = pa.record_batch(
-            [
-                pa.array(relations, pa.int32()),
-                pa.array(done, pa.int64()),
-                pa.array(blobs, pa.binary()),
-            ],
-            names=["relation", "done", "batch"],
-        )
-        whole = encoded([table], table.schema.with_metadata({"token": token}))
-        yield pa.record_batch([as_binary(whole)], names=[SMALL_INPUTS])
 
 
 @dataclass(frozen=True)
@@ -74,7 +54,7 @@ class InPlaceSide:
         try:
             for batch in gathered(batches, PUSHED_ROWS):
                 if task is None:
-                    task = self._begin(batch.column(SMALL_INPUTS)[0].as_buffer())
+                    task = self._begin(batch.column(SMALL_INPUTS)[0])
                 arrival = Arrival(tuple(batch.columns[:-1]), batch.num_rows)
                 yield from task.results(task.eddy.push(self.driver, arrival))
         except BaseException as error:
@@ -100,33 +80,32 @@ class InPlaceSide:
             return record
         return replace(record, join=replace(record.join, cells=(sum(own),)))
 
-    def _begin(self, small: pa.Buffer) -> JoinTask:
-        with pa.ipc.open_stream(small) as reader:
-            token = (reader.schema.metadata or {})[b"token"].decode()
-            key = f"{token}/{self.block.identity}"
-            prepared = _prepared.get(key)
-            if prepared is None:
-                task = JoinTask(self.block, self.options)
-                self._load(task, reader.read_all())
-                _prepared[key] = task.prepared()
-            else:
-                task = JoinTask(self.block, self.options, prepared)
+    def _begin(self, small: pa.StructScalar) -> JoinTask:
+        key = f"{small[RUN].as_py()}/{self.block.identity}"
+        prepared = _prepared.get(key)
+        if prepared is None:
+            task = JoinTask(self.block, self.options)
+            self._load(task, small[BLOBS].values)
+            _prepared[key] = task.prepared()
+        else:
+            task = JoinTask(self.block, self.options, prepared)
         _prepared.move_to_end(key)
         while len(_prepared) > PREPARED:
             _prepared.popitem(last=False)
         return task
 
-    def _load(self, task: JoinTask, blobs: pa.Table) -> None:
+    def _load(self, task: JoinTask, blobs: pa.StructArray) -> None:
         """Build the complete SteMs of the small inputs."""
-        relations = blobs.column("relation").to_pylist()
-        done = blobs.column("done").to_pylist()
+        relations = blobs.field("relation").to_pylist()
+        done = blobs.field("done").to_pylist()
+        batches = blobs.field("batch")
         for relation in range(len(self.block.query.relations)):
             if relation == self.driver:
                 continue
             for number, of_blob in enumerate(relations):
                 if of_blob != relation:
                     continue
-                for batch in decoded(blobs.column("batch")[number].as_buffer()):
+                for batch in decoded(batches[number].as_buffer()):
                     arrival = Arrival(tuple(batch.columns), batch.num_rows, done[number])
                     task.load(task.eddy.push(relation, arrival))
             task.load(task.eddy.end(relation))

@@ -9,6 +9,7 @@ output over these. Every attribute above keeps its identity.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -20,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from eddyline.query.expressions import Expression
+from eddyline.query.expressions import Call, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark import catalyst
@@ -32,7 +33,7 @@ from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.claim import JoinClaim, in_relations
 from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
-from eddyline.spark.joins.in_place import SMALL_INPUTS, GatherBlobs, InPlaceSide
+from eddyline.spark.joins.in_place import BLOBS, RUN, SMALL_INPUTS, InPlaceSide
 from eddyline.spark.joins.map_side import MapSide
 from eddyline.spark.joins.reduce_side import ReduceSide
 from eddyline.spark.session_settings import session_settings
@@ -93,12 +94,26 @@ def rebuilt(workshop: Workshop, claim: JoinClaim, plans: Sequence[Plan]) -> Plan
 
 
 def _driver(spark: SparkSession, block: JoinBlock) -> int | None:
-    """Return the input that is not broadcast where all others are; None where several are not."""
+    """Return the input that is not broadcast where all others are; None where several are not.
+
+    Where there is a choice, the one with the most predicates that call functions, then the
+    largest. A row that stays in place is asked about once in the whole job, wherever that
+    is best; one that is broadcast is asked about before it travels, since every worker
+    process would ask again.
+    """
     said = str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760"))
     threshold = catalyst.bytes_of(said)
-    largest = max(range(len(block.sizes)), key=lambda r: block.sizes[r])
-    others = sum(size for r, size in enumerate(block.sizes) if r != largest)
-    return largest if others <= threshold and len(block.sizes) > 1 else None
+    sizes = block.sizes
+    possible = [r for r in range(len(sizes)) if sum(sizes) - sizes[r] <= threshold]
+    if len(sizes) == 1 or not possible:
+        return None
+    graph = JoinGraph(block.query)
+    asked = Counter(
+        mask.bit_length() - 1
+        for predicate, mask in zip(graph.predicates, graph.masks, strict=True)
+        if any(isinstance(node, Call) for node in predicate.walk()) and not mask & (mask - 1)
+    )
+    return max(possible, key=lambda r: (asked[r], sizes[r]))
 
 
 def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dict[int, int]]:
@@ -185,16 +200,14 @@ def in_place(
 ) -> Plan:
     """Return the block without a shuffle: the rows of ``driver`` stay where they are.
 
-    All other inputs are small. They are gathered into one binary value by a scalar
+    All other inputs are small. They are gathered into one value by a scalar
     subquery, which Spark runs when the query runs, and the first row of each partition
     carries it along.
     """
     others = [number for number in range(len(inputs)) if number != driver]
     blobs = _blobs(workshop, block, inputs, others, Hypercube((), ()), environments)
-    together = catalyst.analyzed_plan(blobs.repartition(1))
-    schema = StructType([StructField(SMALL_INPUTS, BinaryType())])
-    gathered = catalyst.frame(
-        workshop.spark, map_in_arrow(together, GatherBlobs(), schema, environments)
+    gathered = blobs.agg(F.collect_list(F.struct("relation", "done", "batch")).alias(BLOBS)).select(
+        F.struct(F.expr("uuid()").alias(RUN), BLOBS)
     )
     first = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1)) == 0
     rows = catalyst.frame(workshop.spark, inputs[driver].plan).withColumn(
