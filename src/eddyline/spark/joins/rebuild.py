@@ -17,9 +17,9 @@ from typing import Final, TypeAlias
 
 from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
 
 from eddyline.query.expressions import Call, Expression
 from eddyline.query.join_graph import JoinGraph
@@ -28,13 +28,14 @@ from eddyline.spark import catalyst
 from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.chains import FUSED_NAME
 from eddyline.spark.column_types import arrow_type, spark_type
-from eddyline.spark.filter_block import SessionSettings
+from eddyline.spark.filter_block import FunctionKind, SessionSettings
 from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.claim import JoinClaim, in_relations
 from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
-from eddyline.spark.joins.in_place import BLOBS, RUN, SMALL_INPUTS, InPlaceSide
+from eddyline.spark.joins.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.joins.map_side import MapSide
+from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type
 from eddyline.spark.joins.reduce_side import ReduceSide
 from eddyline.spark.session_settings import session_settings
 
@@ -50,6 +51,9 @@ _BLOBS: Final = StructType(
         StructField("batch", BinaryType()),
     ]
 )
+
+MATCHES: Final = "matches"
+"""The column of a row's matches, where the row stays in the JVM."""
 
 STEP: Final = "rows for an eddy"
 """Name of the functions that only bring rows to where they meet."""
@@ -204,20 +208,84 @@ def in_place(
     subquery, which Spark runs when the query runs, and the first row of each partition
     carries it along.
     """
+    wide = left_behind(block, driver)
+    block = replace(block, layout=_in_place_layout(block, driver, wide))
+    if wide is not None:
+        wide = replace(wide, block=replace(wide.block, layout=block.layout))
     others = [number for number in range(len(inputs)) if number != driver]
-    blobs = _blobs(workshop, block, inputs, others, Hypercube((), ()), environments)
-    gathered = blobs.agg(F.collect_list(F.struct("relation", "done", "batch")).alias(BLOBS)).select(
-        F.struct(F.expr("uuid()").alias(RUN), BLOBS)
+    described = block if wide is None else wide.block
+    blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
+    framed = F.concat(
+        *(
+            _eight_bytes(each)
+            for each in (F.octet_length("batch"), F.col("relation"), F.col("done"))
+        ),
+        "batch",
+    )
+    run = F.unhex(F.replace(F.expr("uuid()"), F.lit("-")))
+    gathered = blobs.agg(F.listagg(framed).alias("frames")).select(
+        F.concat(run, F.coalesce("frames", F.unhex(F.lit(""))))
     )
     first = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1)) == 0
     rows = catalyst.frame(workshop.spark, inputs[driver].plan).withColumn(
         SMALL_INPUTS, F.when(first, gathered.scalar())
     )
+    plan = catalyst.analyzed_plan(rows)
+    if wide is not None:
+        return _matched(workshop, wide, driver, plan, environments)
+    return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
+
+
+def _eight_bytes(number: Column) -> Column:
+    """Return a whole number as bytes, the highest first."""
+    return F.unhex(F.lpad(F.hex(number), 16, "0"))
+
+
+def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
+    """Return how the inputs meet, in words."""
     name = block.query.relations[driver].name
     layout = f"no shuffle: {name} stays in place, all other inputs are broadcast"
-    side = partial(InPlaceSide, driver)
-    plan = catalyst.analyzed_plan(rows)
-    return _last(workshop, replace(block, layout=layout), plan, environments, side)
+    if wide is None:
+        return layout
+    columns = len(block.query.relations[driver].types)
+    return f"{layout}; Python gets {len(wide.columns)} of its {columns} columns"
+
+
+def _matched(
+    workshop: Workshop,
+    wide: LeftBehind,
+    driver: int,
+    plan: Plan,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return a join in place of which the driving rows stay in the JVM."""
+    block = wide.block
+    result = matches_type(block)
+    side = MatchesSide(driver, block, workshop.options, workshop.records)
+    command = _pickled(side, result)
+    workshop.register(block, command)
+    columns = catalyst.outputs(plan)
+    call = catalyst.python_call(
+        name=_block_name(block),
+        command=command,
+        like=environments,
+        return_type=result.json(),
+        arguments=[*(columns[column] for column in wide.columns), columns[-1]],
+        kind=FunctionKind.ARROW_ITERATOR,
+    )
+    matches = catalyst.new_attribute(MATCHES, call)
+    plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
+    staying = {column for column in wide.outputs if column >= 0}
+    rows = catalyst.frame(workshop.spark, plan).select(
+        *(f"c{column}" for column in sorted(staying)), F.inline(MATCHES)
+    )
+    outputs = (f"c{n}" if n >= 0 else f"m{-n}" for n in wide.outputs)
+    return catalyst.analyzed_plan(rows.select(*outputs))
+
+
+def _block_name(block: JoinBlock) -> str:
+    names = ", ".join(relation.name for relation in block.query.relations)
+    return f"{FUSED_NAME}{names})"
 
 
 def _last(
@@ -231,8 +299,7 @@ def _last(
     function = side(block, workshop.options, workshop.records)
     command = _pickled(function, output_type(block))
     workshop.register(block, command)
-    names = ", ".join(relation.name for relation in block.query.relations)
-    return _map_in_arrow(plan, f"{FUSED_NAME}{names})", command, output_type(block), environments)
+    return _map_in_arrow(plan, _block_name(block), command, output_type(block), environments)
 
 
 def _described(block: JoinBlock, cube: Hypercube) -> str:
@@ -302,7 +369,7 @@ def map_in_arrow(
     return _map_in_arrow(plan, STEP, _pickled(function, result), result, environments)
 
 
-def _pickled(function: object, result: StructType) -> bytes:
+def _pickled(function: object, result: DataType) -> bytes:
     serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
     command: bytes = serializer.dumps((function, result))  # type: ignore[no-untyped-call]
     return command

@@ -112,7 +112,7 @@ class JoinTask:
 
     def load(self, joined: Iterable[Joined]) -> None:
         """Let the eddy take rows that join with nothing yet."""
-        for _ in self._timed(joined):
+        for _ in self.timed(joined):
             raise AssertionError("small inputs alone cannot join")
 
     def results(self, joined: Iterable[Joined]) -> Iterator[pa.RecordBatch]:
@@ -120,7 +120,7 @@ class JoinTask:
         names = [f"c{number}" for number in range(len(self._block.output_types))]
         held: list[pa.RecordBatch] = []
         rows = 0
-        for each in self._timed(joined):
+        for each in self.timed(joined):
             held.append(pa.record_batch(list(each.outputs), names=names))
             rows += each.rows
             if rows >= OUTPUT_ROWS:
@@ -169,7 +169,7 @@ class JoinTask:
             record = replace(record, join=replace(counted.join, stems=tuple(stems)))
         return compacted(record)
 
-    def _timed(self, joined: Iterable[Joined]) -> Iterator[Joined]:
+    def timed(self, joined: Iterable[Joined]) -> Iterator[Joined]:
         """Pass joined rows on, and note how long they took and in which orders they came."""
         source = iter(joined)
         while True:
