@@ -11,11 +11,18 @@ from pyspark.sql import SparkSession
 
 from bench.adversarial.arrival import LateInput, TricklingInput
 from bench.adversarial.case import Case
+from bench.adversarial.costly_orders import (
+    ModelAndBadFromOrder,
+    ModelAndMisleadingFileSize,
+    ModelInExpandingMiddle,
+    ModelOverStar,
+    ModelOverTriangle,
+    SkewedKeys,
+)
 from bench.adversarial.orders import (
     BadFromOrder,
     ChainWithExpandingMiddle,
     MisleadingFileSize,
-    SkewedKeys,
     StarWithSelectiveDimension,
     Triangle,
 )
@@ -31,12 +38,12 @@ from bench.adversarial.placement import (
 from bench.against_plain import CORES, Query, argument_parser, run, start
 
 CASES: tuple[type[Case], ...] = (
-    BadFromOrder,
-    ChainWithExpandingMiddle,
-    StarWithSelectiveDimension,
-    Triangle,
+    ModelAndBadFromOrder,
+    ModelInExpandingMiddle,
+    ModelOverStar,
+    ModelOverTriangle,
+    ModelAndMisleadingFileSize,
     SkewedKeys,
-    MisleadingFileSize,
     PredicateBeforeJoins,
     PredicateBetweenJoins,
     PredicateAfterJoins,
@@ -46,6 +53,11 @@ CASES: tuple[type[Case], ...] = (
     SelectivitiesSwap,
     LateInput,
     TricklingInput,
+    BadFromOrder,
+    ChainWithExpandingMiddle,
+    StarWithSelectiveDimension,
+    Triangle,
+    MisleadingFileSize,
 )
 
 

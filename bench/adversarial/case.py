@@ -35,6 +35,9 @@ class Case(abc.ABC):
     compressed: ClassVar[frozenset[str]] = frozenset()
     """Tables whose numbers are stored as differences, so that their files are tiny."""
 
+    asks_much: ClassVar[bool] = True
+    """Whether it has predicates of 20 microseconds a row or more; else cheap ones or none."""
+
     def __init__(self, size: float = 1.0) -> None:
         self.size = size
 

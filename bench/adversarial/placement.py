@@ -18,7 +18,7 @@ from bench.adversarial.costly import costly
 
 
 class PredicateBeforeJoins(Case):
-    """A cheap predicate rejects 99 rows in 100 of the table whose joins expand.
+    """A predicate rejects 99 rows in 100 of the table whose joins expand.
 
     Spark's push-down is right here: whoever delays Python on principle pays for the
     expansion.
@@ -26,7 +26,7 @@ class PredicateBeforeJoins(Case):
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return orders, and shipments and messages, twenty and four for each of them."""
-        many = self.rows(600_000)
+        many = self.rows(150_000)
         return {
             "orders": {"order_id": np.arange(many), "code": draw.integers(1000, size=many)},
             "messages": {
@@ -41,7 +41,7 @@ class PredicateBeforeJoins(Case):
 
     def query(self, spark: SparkSession) -> DataFrame:
         """Return what was shipped and said about suspicious orders."""
-        spark.udf.register("is_odd", costly(lambda code: code < 10, microseconds=4), "boolean")
+        spark.udf.register("is_odd", costly(lambda code: code < 10, microseconds=40), "boolean")
         return spark.sql("""
             SELECT weight, count(*) AS lines, sum(length) AS length
             FROM messages

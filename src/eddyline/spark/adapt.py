@@ -18,7 +18,7 @@ from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions, result_type
 from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.rebuild import Workshop, rebuilt
+from eddyline.spark.joins.rebuild import Workshop, pays, rebuilt
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
 from eddyline.spark.session_settings import (
@@ -79,7 +79,8 @@ def adapt(
         registry.records,
         lambda block, command: registry.remember(command, block, options),
     )
-    rules = JoinRules(joins_named(joins), partial(rebuilt, workshop))
+    spark = classic.sparkSession
+    rules = JoinRules(joins_named(joins), partial(rebuilt, workshop), partial(pays, spark))
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
     if not rewriting.changed:
         return df
@@ -102,7 +103,7 @@ def explain(df: DataFrame) -> Explanation:
         registry_of(classic.sparkSession.sparkContext).records,
         lambda block, _: joined.append(block),
     )
-    rules = JoinRules(Joins.AUTO, partial(rebuilt, workshop))
+    rules = JoinRules(Joins.AUTO, partial(rebuilt, workshop), partial(pays, classic.sparkSession))
     rewriting = _rewrite(classic, _only_described, rules)
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),

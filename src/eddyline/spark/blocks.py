@@ -27,7 +27,7 @@ from eddyline.spark.rewrite import Fuse, rebuild
 class Joins(StrEnum):
     """Which inner joins run in eddies."""
 
-    AUTO = "auto"  # those among which there are predicates over Python functions
+    AUTO = "auto"  # those with predicates over Python functions, where that pays
     ALWAYS = "always"  # all that can
     NEVER = "never"  # none
 
@@ -36,12 +36,17 @@ Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
 """Makes the plan of a claimed region over its inputs, which were rewritten before it."""
 
 
+Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
+"""Tells whether a region with predicates over Python functions is worth what it has to move."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinRules:
     """What is to be done with regions of inner joins."""
 
     joins: Joins
     rebuild: Rebuild
+    pays: Pays
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,10 @@ class _Walk:
                 if rules.joins is Joins.AUTO and not claim.calls:
                     return None
                 self.left.extend(declined)
+                if rules.joins is Joins.AUTO and not rules.pays(claim, region.inputs):
+                    few = DeclineReason.MUCH_TO_MOVE
+                    self.left.extend(Left(text, few) for text in claim.asking)
+                    return None
                 return region, claim
         # Joins that nobody wanted in an eddy need no excuse.
         if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):

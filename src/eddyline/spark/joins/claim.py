@@ -77,6 +77,24 @@ class JoinClaim:
             found.update(dict.fromkeys(calls_in(predicate)))
         return tuple(found)
 
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The texts of the predicates that call functions."""
+        pairs = zip(self.predicates, self.texts, strict=True)
+        return tuple(text for predicate, text in pairs if calls_in(predicate))
+
+    def inputs_asked_about(self) -> list[frozenset[int]]:
+        """Return for each predicate that calls functions the inputs that it looks at."""
+        return [
+            frozenset(
+                self.columns[node.index].input
+                for node in predicate.walk()
+                if isinstance(node, Argument)
+            )
+            for predicate in self.predicates
+            if calls_in(predicate)
+        ]
+
 
 class NotClaimedError(Exception):
     """The node at ``path`` cannot be part of a join block."""
