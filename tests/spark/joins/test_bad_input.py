@@ -68,10 +68,8 @@ def test_keys_of_two_types(spark: SparkSession, name: str) -> None:
         assert expected[1] == "CAST_INVALID_INPUT"
     else:
         assert expected[1]
-    for broadcast in (True, False):
-        with broadcasting(spark, allowed=broadcast):
-            adapted = eddyline.adapt(frame, joins="always")
-            assert outcome(adapted) == expected
+    with broadcasting(spark, allowed=list(TYPES).index(name) % 2 == 0):
+        assert outcome(eddyline.adapt(frame, joins="always")) == expected
 
 
 # ---------------------------------------------------------------- tables that change

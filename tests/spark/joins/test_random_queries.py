@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import eddyline
 from eddyline.engine.policies.catalogue import PolicyName
+from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.random_queries import (
     COLUMNS,
     INPUTS,
@@ -23,8 +24,7 @@ from tests.spark.joins.random_queries import (
     write_tables,
 )
 
-CASES = 40
-THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+CASES = 36
 ADAPTIVE = "spark.sql.adaptive.enabled"
 
 SETTINGS = {
@@ -42,7 +42,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
     yield spark
-    for key in (*SETTINGS, ADAPTIVE, THRESHOLD):
+    for key in (*SETTINGS, ADAPTIVE):
         spark.conf.unset(key)
 
 
@@ -62,20 +62,17 @@ def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
 def test_same_rows_as_plain_spark(tables: SparkSession, seed: int) -> None:
     query = random_query(seed)
     tables.conf.set(ADAPTIVE, str(seed % 2 == 0).lower())
-    if query.shuffled:
-        tables.conf.set(THRESHOLD, "-1")
-    else:
-        tables.conf.unset(THRESHOLD)
     frame = tables.sql(query.sql)
-    adapted = eddyline.adapt(
-        frame, joins=query.joins, policy=query.policy, seed=query.seed, memory=query.memory
-    )
-    assert adapted is not frame, query
-    layouts = [block.layout for block in eddyline.explain(adapted).blocks if block.inputs]
-    assert layouts, query
-    assert all(("one shuffle" in layout) == query.shuffled for layout in layouts)
-    assert adapted.schema == frame.schema
-    expected, found = bag(frame.toArrow()), bag(adapted.toArrow())
+    with broadcasting(tables, allowed=not query.shuffled):
+        adapted = eddyline.adapt(
+            frame, joins=query.joins, policy=query.policy, seed=query.seed, memory=query.memory
+        )
+        assert adapted is not frame, query
+        layouts = [block.layout for block in eddyline.explain(adapted).blocks if block.inputs]
+        assert layouts, query
+        assert all(("one shuffle" in layout) == query.shuffled for layout in layouts)
+        assert adapted.schema == frame.schema
+        expected, found = bag(frame.toArrow()), bag(adapted.toArrow())
     assert found == expected, (
         f"{query}\n{query.sql}\nmissing {list((expected - found).items())[:3]}, "
         f"extra {list((found - expected).items())[:3]}"

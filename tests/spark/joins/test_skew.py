@@ -20,8 +20,7 @@ def zipf(spark: SparkSession, name: str, rows: int, seed: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(3)
 
 
-@pytest.mark.parametrize("memory", [None, "16KB"])
-@pytest.mark.parametrize("joins", ["auto", "always"])
+@pytest.mark.parametrize(("joins", "memory"), [("always", None), ("auto", "16KB")])
 def test_same_rows_as_plain_spark(spark: SparkSession, joins: str, memory: str | None) -> None:
     """With little memory the rows of one key have to be dealt out one by one."""
     frame = zipf(spark, "a", 2000, 1).join(zipf(spark, "b", 400, 2), "k")
