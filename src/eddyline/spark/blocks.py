@@ -90,38 +90,50 @@ class _Walk:
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
 
-    def rewrite(self, plan: Plan) -> Plan:
-        """Return the plan with its blocks rewritten; the same handle if there are none."""
+    def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
+        """Return the plan with its blocks rewritten; the same handle if there are none.
+
+        ``spared`` are the nodes, by their paths from here, of a region of joins that stays
+        Spark's as a whole: part of it would only lack the joins that the rest spares it.
+        """
         python = catalyst.has_python_function(plan)
         always = self.rules is not None and self.rules.joins is Joins.ALWAYS
         if not python and not (always and catalyst.has_join(plan)):
             return plan
-        joined = self._joined(plan)
-        if joined is not None:
-            return joined
+        if () not in spared:
+            joined, spared = self._joined(plan)
+            if joined is not None:
+                return joined
         if not python:
-            return self._over_rewritten(plan)
+            return self._over_rewritten(plan, spared)
         chain = read_chain(plan)
         if not chain.run:
             if chain.breaker is not None:
                 lower = read_chain(catalyst.children(plan)[0])
                 self.left.extend(left_to_chance(chain.breaker, lower))
-            return self._over_rewritten(plan)
-        below = self.rewrite(chain.below)
+            return self._over_rewritten(plan, spared)
+        below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
         rebuilt = self._over(chain, below)
         return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
 
-    def _joined(self, plan: Plan) -> Plan | None:
-        """Rewrite the region of joins at a node; None if there is none that is claimed."""
+    def _joined(self, plan: Plan) -> tuple[Plan | None, frozenset[Path]]:
+        """Rewrite the region of joins at a node.
+
+        None where nothing is claimed, with the nodes of a region that could be but does not pay.
+        """
         rules = self.rules
         if rules is None or rules.joins is Joins.NEVER or not catalyst.has_join(plan):
-            return None
+            return None, frozenset()
         found = self._claimed(plan, rules)
         if found is None:
-            return None
+            return None, frozenset()
         region, claim = found
+        if rules.joins is Joins.AUTO and not rules.pays(claim, region.inputs):
+            few = DeclineReason.MUCH_TO_MOVE
+            self.left.extend(Left(text, few) for text in claim.asking)
+            return None, frozenset(region.paths)
         inputs = [self.rewrite(each) for each in region.inputs]
-        return rules.rebuild(claim, inputs)
+        return rules.rebuild(claim, inputs), frozenset()
 
     def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
         """Claim as much of the region at a node as is understood."""
@@ -142,20 +154,17 @@ class _Walk:
                 if rules.joins is Joins.AUTO and not claim.calls:
                     return None
                 self.left.extend(declined)
-                if rules.joins is Joins.AUTO and not rules.pays(claim, region.inputs):
-                    few = DeclineReason.MUCH_TO_MOVE
-                    self.left.extend(Left(text, few) for text in claim.asking)
-                    return None
                 return region, claim
         # Joins that nobody wanted in an eddy need no excuse.
         if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):
             self.left.extend(declined)
         return None
 
-    def _over_rewritten(self, plan: Plan) -> Plan:
+    def _over_rewritten(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Rewrite below a node that is in no chain."""
         children = catalyst.children(plan)
-        return self._replaced(plan, children, [self.rewrite(child) for child in children])
+        new = [self.rewrite(child, _under(spared, (n,))) for n, child in enumerate(children)]
+        return self._replaced(plan, children, new)
 
     def _over(self, chain: Chain, below: Plan) -> Plan:
         """Return a chain's nodes over a new child, with the subqueries in them rewritten."""
@@ -197,3 +206,9 @@ class _Walk:
             else:
                 rest = rest.above(verdict.barrier + 1)
         return chain.top
+
+
+def _under(paths: frozenset[Path], node: Path) -> frozenset[Path]:
+    """Return the paths of those nodes that are at ``node`` or below it, from there."""
+    depth = len(node)
+    return frozenset(path[depth:] for path in paths if path[:depth] == node)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.java_gateway import JavaObject
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -73,16 +73,34 @@ def _class(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
     return _class_in(id(_jvm()), name)
 
 
+@functools.cache
+def _static_in(_gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return getattr(_class(name), member)
+
+
+def _static(name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a static method or constant of a class, remembered: each look-up is a call."""
+    return _static_in(id(_jvm()), name, member)
+
+
+@functools.cache
+def _pattern_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return _static("org.apache.spark.sql.catalyst.trees.TreePattern", name)()
+
+
 def _jvm() -> Any:  # noqa: ANN401  # Py4J has no types
     return SparkContext._jvm  # Spark has no public way to its JVM
 
 
 def _seq(elements: Iterable[object]) -> Any:  # noqa: ANN401  # Py4J has no types
-    return _class("org.apache.spark.api.python.PythonUtils").toSeq(list(elements))
+    held = list(elements)
+    if not held:
+        return _static("scala.collection.immutable.Nil$", "MODULE$")
+    return _static("org.apache.spark.api.python.PythonUtils", "toSeq")(held)
 
 
 def _none() -> Any:  # noqa: ANN401  # Py4J has no types
-    return getattr(_class("scala.None$"), "MODULE$")
+    return _static("scala.None$", "MODULE$")
 
 
 def _in_python(seq: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
@@ -90,7 +108,7 @@ def _in_python(seq: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
 
 
 def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
-    return getattr(_class("org.apache.spark.sql.catalyst.trees.TreePattern"), name)()
+    return _pattern_in(id(_jvm()), name)
 
 
 # ---------------------------------------------------------------- DataFrames
@@ -369,14 +387,14 @@ def identity_number(attribute: CatalystExpression) -> int:
 def named(expression: CatalystExpression, name: str) -> CatalystExpression:
     """Return an expression under a new name and a new identity."""
     alias = _class(_EXPRESSIONS + "Alias")
-    identity = _class(_EXPRESSIONS + "NamedExpression").newExprId()
+    identity = _static(_EXPRESSIONS + "NamedExpression", "newExprId")()
     return CatalystExpression(alias(expression.java, name, identity, _seq([]), _none(), _seq([])))
 
 
 def in_struct(expression: CatalystExpression) -> CatalystExpression:
     """Return a struct of one field, never NULL itself: ``a <=> b`` is ``struct(a) = struct(b)``."""
-    text = _class("org.apache.spark.sql.types.DataTypes").StringType
-    literal = _class(_EXPRESSIONS + "Literal").create("v", text)
+    text = _static("org.apache.spark.sql.types.DataTypes", "StringType")
+    literal = _static(_EXPRESSIONS + "Literal", "create")("v", text)
     make = _class(_EXPRESSIONS + "CreateNamedStruct")
     return CatalystExpression(make(_seq([literal, expression.java])))
 
@@ -391,8 +409,10 @@ def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
 
     ``schema`` is the struct of its output, as JSON.
     """
-    struct = _class("org.apache.spark.sql.types.DataType").fromJson(schema)
-    attributes = _class("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(struct)
+    struct = _static("org.apache.spark.sql.types.DataType", "fromJson")(schema)
+    attributes = _static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(
+        struct
+    )
     return Plan(
         _class(_LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, _none())  # noqa: FBT003 - no barrier
     )
@@ -462,7 +482,7 @@ def evaluation_mode(expression: CatalystExpression) -> str:
 def always_casts(cast: CatalystExpression) -> bool:
     """Whether a ``Cast`` has a result for every value, as from integer to long."""
     operand = cast.java.child().dataType()
-    return bool(_class(_EXPRESSIONS + "Cast").canUpCast(operand, cast.java.dataType()))
+    return bool(_static(_EXPRESSIONS + "Cast", "canUpCast")(operand, cast.java.dataType()))
 
 
 def escape_character(like: CatalystExpression) -> str:
@@ -525,13 +545,13 @@ def same_value(one: CatalystExpression, other: CatalystExpression) -> bool:
 
 def pretty(expression: CatalystExpression) -> str:
     """Return the text that Spark would show for a column of this expression."""
-    prettify = _class("org.apache.spark.sql.catalyst.util.package").toPrettySQL
+    prettify = _static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
     return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
 
 
 def literal_true() -> CatalystExpression:
     """Return the constant TRUE."""
-    return CatalystExpression(_class(_EXPRESSIONS + "Literal").TrueLiteral())
+    return CatalystExpression(_static(_EXPRESSIONS + "Literal", "TrueLiteral")())
 
 
 def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
@@ -545,8 +565,8 @@ def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> 
 
 def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
     """Return a fresh nullable attribute of the type of an expression."""
-    metadata = _class("org.apache.spark.sql.types.Metadata").empty()
-    identity = _class(_EXPRESSIONS + "NamedExpression").newExprId()
+    metadata = _static("org.apache.spark.sql.types.Metadata", "empty")()
+    identity = _static(_EXPRESSIONS + "NamedExpression", "newExprId")()
     attribute = _class(_EXPRESSIONS + "AttributeReference")
     java = attribute(name, like.java.dataType(), True, metadata, identity, _seq([]))  # noqa: FBT003
     return CatalystExpression(java)
@@ -582,7 +602,7 @@ def plain_environment(context: SparkContext) -> PickledFunction:
 def pickled_function(expression: CatalystExpression) -> PickledFunction:
     """Return the function of a ``PythonUDF``; its bytes come over in one call."""
     function = expression.java.func()
-    as_bytes = _class("scala.reflect.ClassTag").Byte()
+    as_bytes = _static("scala.reflect.ClassTag", "Byte")()
     return PickledFunction(bytes(function.command().toArray(as_bytes)), function)
 
 
@@ -618,7 +638,7 @@ def python_call(  # the fields of Spark's node
         _seq(argument.java for argument in arguments),
         kind,
         True,  # noqa: FBT003  # deterministic
-        _class(_EXPRESSIONS + "NamedExpression").newExprId(),
+        _static(_EXPRESSIONS + "NamedExpression", "newExprId")(),
     )
     return CatalystExpression(java)
 
@@ -650,7 +670,7 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     expression nor in a sequence or an option of expressions.
     """
     remaining = iter([replacement.java for replacement in new])
-    fields = plan.java.productIterator().toArray(_class("scala.reflect.ClassTag").Any())
+    fields = plan.java.productIterator().toArray(_static("scala.reflect.ClassTag", "Any")())
     for position in range(len(fields)):
         field = fields[position]
         if _is(field, _EXPRESSIONS + "Expression"):
@@ -668,8 +688,8 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
 
 def _is(java: object, name: str) -> bool:
     """Whether something from the JVM is an instance of a class."""
-    gateway = SparkContext._gateway  # as for the JVM
-    return isinstance(java, JavaObject) and bool(is_instance_of(gateway, java, name))
+    is_instance = _static("py4j.reflection.TypeUtil", "isInstanceOf")
+    return isinstance(java, JavaObject) and bool(is_instance(name, java))
 
 
 def _with_plans(java: Any, remaining: Iterator[Any]) -> Any:  # noqa: ANN401  # Py4J has no types

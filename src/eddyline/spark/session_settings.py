@@ -63,10 +63,10 @@ def task_memory(spark: SparkSession, asked: int | str | None) -> int:
         if size <= 0:
             raise ValueError(f"memory is a size above 0, not {asked!r}")
         return size
-    given = str(spark.sparkContext.getConf().get("spark.executor.pyspark.memory", "") or "")
+    given = str(spark.conf.get("spark.executor.pyspark.memory", "") or "")
     if not given:
         return DEFAULT_MEMORY
     cores = local_cores(str(spark.sparkContext.master))
     if cores is None:
-        cores = int(str(spark.sparkContext.getConf().get("spark.executor.cores", "1")))
+        cores = int(str(spark.conf.get("spark.executor.cores", "1")))
     return max(catalyst.bytes_of(given + "m" if given.isdigit() else given) // cores, 1)

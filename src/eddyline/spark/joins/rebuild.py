@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
 
@@ -51,6 +51,16 @@ _BLOBS: Final = StructType(
         StructField("batch", BinaryType()),
     ]
 )
+
+# Said in SQL, since each function of PySpark's that makes a column is several calls of the JVM.
+_FRAME: Final = "concat({}, batch)".format(
+    ", ".join(
+        f"unhex(lpad(hex({number}), 16, '0'))"  # eight bytes, the highest first
+        for number in ("octet_length(batch)", "relation", "done")
+    )
+)
+_AS_ONE_RUN: Final = "concat(unhex(replace(uuid(), '-')), coalesce(frames, unhex('')))"
+_FIRST_OF_PARTITION: Final = f"monotonically_increasing_id() & {(1 << 33) - 1}L = 0"
 
 MATCHES: Final = "matches"
 """The column of a row's matches, where the row stays in the JVM."""
@@ -241,18 +251,8 @@ def in_place(
     others = [number for number in range(len(inputs)) if number != driver]
     described = block if wide is None else wide.block
     blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
-    framed = F.concat(
-        *(
-            _eight_bytes(each)
-            for each in (F.octet_length("batch"), F.col("relation"), F.col("done"))
-        ),
-        "batch",
-    )
-    run = F.unhex(F.replace(F.expr("uuid()"), F.lit("-")))
-    gathered = blobs.agg(F.listagg(framed).alias("frames")).select(
-        F.concat(run, F.coalesce("frames", F.unhex(F.lit(""))))
-    )
-    first = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << 33) - 1)) == 0
+    gathered = blobs.agg(F.expr(f"listagg({_FRAME}) AS frames")).select(F.expr(_AS_ONE_RUN))
+    first = F.expr(_FIRST_OF_PARTITION)
     rows = catalyst.frame(workshop.spark, inputs[driver].plan).withColumn(
         SMALL_INPUTS, F.when(first, gathered.scalar())
     )
@@ -260,11 +260,6 @@ def in_place(
     if wide is not None:
         return _matched(workshop, wide, driver, plan, environments)
     return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
-
-
-def _eight_bytes(number: Column) -> Column:
-    """Return a whole number as bytes, the highest first."""
-    return F.unhex(F.lpad(F.hex(number), 16, "0"))
 
 
 def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
