@@ -56,13 +56,14 @@ class Query:
 
     ``ask`` returns it as a fresh DataFrame: one that was collected before would
     find its shuffles done. ``order_by`` names the columns that it sorts by;
-    ``note`` is a sentence about it.
+    ``note`` is a sentence about it, ``group`` the kind of queries that it belongs to.
     """
 
     name: str
     ask: Callable[[], DataFrame]
     order_by: tuple[str, ...] = ()
     note: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Result:
         return {
             "query": self.query.name,
             "note": self.query.note,
+            "group": self.query.group,
             "rows": self.rows,
             "seconds": dict(self.turns.seconds),
             "rewritten": dict(self.rewritten),
@@ -143,11 +145,22 @@ class Report:
     setting: Mapping[str, object]
     results: Sequence[Result]
 
-    def geometric_mean(self, joins: str) -> float:
-        """Return the geometric mean over the queries of the median ratios to plain Spark."""
+    def geometric_mean(self, joins: str, group: str | None = None) -> float:
+        """Return the geometric mean over the queries of the median ratios to plain Spark.
+
+        Over those of a group if one is named, else over all.
+        """
         return statistics.geometric_mean(
-            result.to_plain(joins).median for result in self.results if joins in result.rewritten
+            result.to_plain(joins).median
+            for result in self.results
+            if joins in result.rewritten and group in {None, result.query.group}
         )
+
+    @property
+    def groups(self) -> list[str]:
+        """The kinds of queries, where there are several."""
+        found = list(dict.fromkeys(result.query.group for result in self.results))
+        return found if len(found) > 1 else []
 
     @property
     def joins(self) -> list[str]:
@@ -160,6 +173,10 @@ class Report:
             "machine": {"python": sys.version.split()[0], "cpu": platform.machine()},
             **self.setting,
             "geometric_mean": {joins: self.geometric_mean(joins) for joins in self.joins},
+            "geometric_mean_of_group": {
+                group: {joins: self.geometric_mean(joins, group) for joins in self.joins}
+                for group in self.groups
+            },
             "results": [result.to_dict() for result in self.results],
         }
 
@@ -184,9 +201,11 @@ class Report:
                     for joins in self.joins
                 ),
             )
-        means = [f"{self.geometric_mean(joins):.2f}" for joins in self.joins]
         shown.add_section()
-        shown.add_row("geometric mean", "", "", *means)
+        for group in (*self.groups, None):
+            name = "geometric mean" if group is None else f"geometric mean, {group}"
+            means = (f"{self.geometric_mean(joins, group):.2f}" for joins in self.joins)
+            shown.add_row(name, "", "", *means)
         return shown
 
 

@@ -37,6 +37,10 @@ from bench.adversarial.placement import (
 )
 from bench.against_plain import CORES, Query, argument_parser, run, start
 
+COSTLY = "costly predicates"
+CHEAP = "cheap or none"
+"""The kinds of cases: what an eddy can save, and what it has to leave alone."""
+
 CASES: tuple[type[Case], ...] = (
     ModelAndBadFromOrder,
     ModelInExpandingMiddle,
@@ -68,7 +72,8 @@ def queries(
     for kind in cases:
         case = kind(size)
         case.create(spark, folder / kind.__name__)
-        yield Query(case.name(), functools.partial(case.query, spark), note=case.why())
+        group = COSTLY if case.asks_much else CHEAP
+        yield Query(case.name(), functools.partial(case.query, spark), note=case.why(), group=group)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,21 +48,25 @@ def adapt(
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
-    Nothing runs now. Filters over Python functions become blocks; in a block each
-    function is called only for rows that the predicates before it have kept, and
-    which comes first is decided, and decided anew, while the query runs.
-    Everything else stays as Spark planned it. Columns keep their names and their
-    identities, so ``df.column`` works on the result.
+    Nothing runs now. Filters over Python functions become blocks, together with the
+    inner joins among them; in a block each function is called only for rows that the
+    predicates and joins before it have kept, and which comes first is decided, and
+    decided anew, while the query runs. Everything else stays as Spark planned it.
+    Columns keep their names and their identities, so ``df.column`` works on the result.
 
     ``policy`` names the routing policy. ``pin_order`` keeps the order as it is
     written: the DataFrame is returned as it is, and so it is where no block pays
     (:func:`explain` tells why). ``seed`` feeds the policy's random choices; no
-    choice changes the rows. The plan is optimized now, so the tables' current
-    versions and ``current_timestamp()`` are those of this moment.
+    choice changes the rows. ``joins`` is "auto" for inner joins that are worth what they
+    move, "always" for all of them, "never" for none; ``memory`` is what one task of a join
+    may use before it spills to disk, in bytes or as ``"200MB"``: by default Spark's
+    ``spark.executor.pyspark.memory`` divided by the tasks that run at once, else 512 MB
+    (Raman, Deshpande and Hellerstein, 2003). The plan is optimized now, so the tables'
+    current versions and ``current_timestamp()`` are those of this moment.
 
     Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for
     what is not a DataFrame, ``UnknownPolicyError`` for a policy that there is not,
-    ``ValueError`` for a negative seed.
+    ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are none of these.
     """
     classic = _classic(df)
     name = policy_name(policy)

@@ -23,6 +23,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_SCANS: Final = frozenset(
+    {"DataSourceV2ScanRelation", "InMemoryRelation", "LocalRelation", "LogicalRelation", "Range"}
+)
+"""Leaves of a plan that can be read twice for little."""
+
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -362,6 +367,14 @@ def table_name(plan: Plan) -> str | None:
             if paths.size() == 1:
                 return str(paths.apply(0).getName()).partition(".")[0]
     return None
+
+
+def is_scan(plan: Plan) -> bool:
+    """Whether a plan reads one table as it lies there, with filters and projections at most."""
+    java = plan.java
+    while java.nodeName() in {"Project", "Filter"}:
+        java = java.child()
+    return str(java.nodeName()).partition(" ")[0] in _SCANS and not has_python_function(plan)
 
 
 def outputs(plan: Plan) -> list[CatalystExpression]:

@@ -17,6 +17,7 @@ SCHEMA: Final = pa.schema([
     ("cell", pa.int32()),
     ("relation", pa.int32()),
     ("done", pa.int64()),  # predicates that the rows have passed already, as a mask
+    ("heavy", pa.int64()),  # the set of heavy keys by which the rows were dealt out
     ("rows", pa.int64()),
     ("batch", pa.binary()),
 ])  # fmt: skip
@@ -29,6 +30,7 @@ class Sorter:
     relation: int
     cells: int
     done: int = 0  # predicates that the rows have passed, as a mask
+    heavy: int = 0  # which set of heavy keys the cells were found by
     _held: list[list[pa.RecordBatch]] = field(init=False)
     _rows: list[int] = field(init=False)
 
@@ -63,7 +65,7 @@ class Sorter:
     def _blob(self, cell: int) -> pa.RecordBatch:
         batches, rows = self._held[cell], self._rows[cell]
         self._held[cell], self._rows[cell] = [], 0
-        columns = [[cell], [self.relation], [self.done], [rows]]
+        columns = [[cell], [self.relation], [self.done], [self.heavy], [rows]]
         arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)]
         return pa.record_batch([*arrays, as_binary(encoded(batches))], schema=SCHEMA)
 

@@ -68,13 +68,12 @@ class _Candidate:
 class EarlySelection:
     """The predicates over one input that call functions, checked as far as it pays."""
 
-    def __init__(self, block: JoinBlock, relation: int, *, copied: bool) -> None:
-        """Take the predicates of input number ``relation``; ``copied``: check them all."""
+    def __init__(self, block: JoinBlock, relation: int) -> None:
+        """Take the predicates of input number ``relation``."""
         graph = JoinGraph(block.query)
         self._block = block
         self._number = relation
         self._offset = block.query.offsets[relation]
-        self._copied = copied
         self._candidates = [
             _Candidate(number, terms_of(predicate))
             for number, (predicate, mask) in enumerate(
@@ -87,16 +86,19 @@ class EarlySelection:
         self._relation: Relation | None = None
         self._clock: WorkClock | None = None
 
-    def check(self, batch: pa.RecordBatch) -> Iterator[Checked]:
-        """Yield the rows that go on; the first ones apart, since they are a trial."""
+    def check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
+        """Yield the rows that go on; the first ones apart, since they are a trial.
+
+        Rows that are ``copied`` are checked by all predicates.
+        """
         if not self._candidates:
             yield Checked(batch, 0)
             return
         untried = min(candidate.rows for candidate in self._candidates) < TRIAL
-        if untried and not self._copied and batch.num_rows > TRIAL:
-            yield from self._check(batch.slice(0, TRIAL))
+        if untried and not copied and batch.num_rows > TRIAL:
+            yield from self._check(batch.slice(0, TRIAL), copied=copied)
             batch = batch.slice(TRIAL)
-        yield from self._check(batch)
+        yield from self._check(batch, copied=copied)
 
     def record(self, read: int) -> TaskRecord:
         """Return what was done here with ``read`` rows, for the report."""
@@ -124,9 +126,9 @@ class EarlySelection:
             for function in self._functions:
                 functions.callback(function.close)
 
-    def _check(self, batch: pa.RecordBatch) -> Iterator[Checked]:
+    def _check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
         chosen = [
-            candidate for candidate in self._candidates if self._copied or candidate.is_worth(SAVED)
+            candidate for candidate in self._candidates if copied or candidate.is_worth(SAVED)
         ]
         if not chosen:
             yield Checked(batch, 0)

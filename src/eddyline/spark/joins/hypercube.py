@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.query.join_graph import JoinGraph
+from eddyline.spark.joins.skew import HeavyKeys, Words
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio; other bits of the product than those that an index uses."""
@@ -32,6 +33,20 @@ class Axis(NamedTuple):
 
     columns: tuple[int | None, ...]
     own: int | None = None
+
+
+class Span(NamedTuple):
+    """Where rows go along one axis: from coordinate ``start`` on to so many, round the end."""
+
+    start: Words | int
+    copies: npt.NDArray[np.int64] | int
+
+
+class Placed(NamedTuple):
+    """Some rows, None for all, and the cells that they go to: shape (rows, copies)."""
+
+    rows: npt.NDArray[np.int64] | None
+    cells: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,26 +70,95 @@ class Hypercube:
         )
 
     def cells_of(
-        self, relation: int, words: Sequence[npt.NDArray[np.int64] | None], rows: int, first: int
+        self, relation: int, words: Sequence[Words | None], rows: int, first: int
     ) -> npt.NDArray[np.int64]:
-        """Return the cells of rows: shape (rows, copies).
+        """Return the cells of rows where no key is heavy: shape (rows, copies).
 
         ``words`` has for each axis the hashed words of the rows' column, None where there is
         none. ``first`` is a number that tells these rows from others of their input.
         """
-        cells = np.zeros((rows, 1), np.int64)
-        for axis, share, hashed in zip(self.axes, self.shares, words, strict=True):
-            if share == 1:
+        ((_, cells),) = self.placed(relation, words, rows, first)
+        return cells
+
+    def placed(
+        self,
+        relation: int,
+        words: Sequence[Words | None],
+        rows: int,
+        first: int,
+        heavy: Sequence[HeavyKeys | None] = (),
+    ) -> list[Placed]:
+        """Return the cells of rows, those apart that go to different numbers of cells.
+
+        Arguments as of :meth:`cells_of`; ``heavy`` has the heavy keys of each axis.
+        """
+        spans = [
+            self._span(axis, relation, words[axis], rows, first, heavy[axis] if heavy else None)
+            for axis in range(len(self.axes))
+        ]
+        kinds = np.zeros(rows, np.int64)  # a number for each combination of copies
+        for share, span in zip(self.shares, spans, strict=True):
+            kinds = kinds * (share + 1) + span.copies
+        if not rows or (kinds == kinds[0]).all():
+            return [Placed(None, self._cells(spans, rows))]
+        found = []
+        for kind in np.unique(kinds):
+            own = np.flatnonzero(kinds == kind)
+            parts = [Span(_of(span.start, own), _of(span.copies, own)) for span in spans]
+            found.append(Placed(own, self._cells(parts, len(own))))
+        return found
+
+    def copied(
+        self, relation: int, words: Sequence[Words | None], heavy: Sequence[HeavyKeys | None]
+    ) -> npt.NDArray[np.bool_] | None:
+        """Return which rows are copied since their keys are heavy; None where none are."""
+        found: npt.NDArray[np.bool_] | None = None
+        for hashed, keys in zip(words, heavy, strict=True):
+            if hashed is None or keys is None:
                 continue
-            if axis.own == relation:
-                along = ((np.arange(rows) + first) % share)[:, None]
-            elif hashed is not None:
-                along = coordinates(hashed, share)[:, None]
-            else:
-                along = np.arange(share)[None, :]
+            at = keys.find(hashed)
+            own = (at >= 0) & (keys.dealt[at] != relation)
+            found = own if found is None else found | own
+        return found if found is not None and found.any() else None
+
+    def _span(
+        self,
+        number: int,
+        relation: int,
+        hashed: Words | None,
+        rows: int,
+        first: int,
+        heavy: HeavyKeys | None,
+    ) -> Span:
+        axis, share = self.axes[number], self.shares[number]
+        if axis.own == relation:
+            return Span((np.arange(rows) + first) % share, 1)
+        if hashed is None:
+            return Span(0, share)
+        start = coordinates(hashed, share)
+        if heavy is None:
+            return Span(start, 1)
+        at = heavy.find(hashed)
+        is_heavy = at >= 0
+        mine = is_heavy & (heavy.dealt[at] == relation)
+        dealt = (np.arange(rows) + first) % heavy.spread[at]
+        copies = np.where(is_heavy & ~mine, heavy.spread[at], 1)
+        return Span(start + np.where(mine, dealt, 0), copies)
+
+    def _cells(self, spans: Sequence[Span], rows: int) -> npt.NDArray[np.int64]:
+        """Return the cells of rows that all go to as many: shape (rows, copies)."""
+        cells = np.zeros((rows, 1), np.int64)
+        for span, share in zip(spans, self.shares, strict=True):
+            start = np.broadcast_to(span.start, (rows,))
+            count = span.copies if isinstance(span.copies, int) else int(span.copies.max(initial=1))
+            along = (start[:, None] + np.arange(count)[None, :]) % share
             copies = cells.shape[1] * along.shape[1]
             cells = (cells[:, :, None] * share + along[:, None, :]).reshape(rows, copies)
         return cells
+
+
+def _of(values: Words | int, rows: npt.NDArray[np.int64]) -> Words | int:
+    return values if isinstance(values, int) else values[rows]
 
 
 def coordinates(words: npt.NDArray[np.int64], share: int) -> npt.NDArray[np.int64]:

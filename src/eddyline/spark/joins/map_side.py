@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,18 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.spark.fused import Records, RoutingOptions, record_key
-from eddyline.spark.joins.blobs import BLOB_ROWS, Sorter, gathered
+from eddyline.spark.joins.blobs import BLOB_ROWS, Sorter, decoded, gathered
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.early import EarlySelection
 from eddyline.spark.joins.hypercube import Hypercube
+from eddyline.spark.joins.skew import HeavyKeys, fingerprint, of_axes
+
+
+class Heavy(NamedTuple):
+    """The heavy keys of each axis, none at all if there are none, and what names this set."""
+
+    keys: tuple[HeavyKeys | None, ...]
+    stamp: int
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,8 @@ class MapSide:
     relation: int
     keys: tuple[int, ...]  # columns that an equality needs: where one is NULL nothing joins
     cube: Hypercube
-    copied: bool  # whether a row may go to several places
+    copied: bool  # whether every row goes to several places
+    sampled: bool  # whether the last column brings the heavy keys
     options: RoutingOptions
     records: Accumulator[Records]
 
@@ -37,23 +47,35 @@ class MapSide:
         # A different start for each partition, so that dealing is even over all of them.
         seen = context.partitionId() if context is not None else 0
         sorters: dict[int, Sorter] = {}  # by the predicates that rows have passed
-        early = EarlySelection(self.block, self.relation, copied=self.copied)
+        early = EarlySelection(self.block, self.relation)
+        heavy = Heavy((), 0)
         read = 0
         try:
             # By default Spark sends 10,000 rows at a time: too few to pay for sorting them apart.
-            for arrived in gathered(batches, BLOB_ROWS):
+            for number, arrived in enumerate(gathered(batches, BLOB_ROWS)):
+                if self.sampled and not number:
+                    heavy = self._heavy(arrived.column(-1)[0].as_buffer())
                 joinable = self._joinable(arrived)
                 read += joinable.num_rows
-                for checked in early.check(joinable):
-                    batch = checked.batch
-                    if not batch.num_rows:
-                        continue
-                    sorter = sorters.get(checked.done)
-                    if sorter is None:
-                        sorter = Sorter(self.relation, self.cube.cells, checked.done)
-                        sorters[checked.done] = sorter
-                    yield from sorter.add(batch, self._cells(batch, seen))
-                    seen += batch.num_rows
+                for rows, copied in self._by_copies(joinable, heavy):
+                    for checked in early.check(rows, copied=copied):
+                        batch = checked.batch
+                        if not batch.num_rows:
+                            continue
+                        sorter = sorters.get(checked.done)
+                        if sorter is None:
+                            sorter = Sorter(
+                                self.relation, self.cube.cells, checked.done, heavy.stamp
+                            )
+                            sorters[checked.done] = sorter
+                        words = self._words(batch)
+                        count = batch.num_rows
+                        for some, cells in self.cube.placed(
+                            self.relation, words, count, seen, heavy.keys
+                        ):
+                            own = batch if some is None else batch.take(pa.array(some))
+                            yield from sorter.add(own, cells)
+                        seen += count
             for sorter in sorters.values():
                 yield from sorter.rest()
         finally:
@@ -61,15 +83,34 @@ class MapSide:
             self.records.add({record_key(self.block.identity, self.options): record})
             early.close()
 
-    def _cells(self, batch: pa.RecordBatch, seen: int) -> npt.NDArray[np.int64]:
-        words = [
+    def _heavy(self, data: pa.Buffer) -> Heavy:
+        for batch in decoded(data):
+            return Heavy(of_axes(batch, len(self.cube.axes)), fingerprint(data))
+        return Heavy((), fingerprint(data))
+
+    def _by_copies(
+        self, batch: pa.RecordBatch, heavy: Heavy
+    ) -> Iterator[tuple[pa.RecordBatch, bool]]:
+        """Yield rows that go to one place each, and apart from them those that are copied."""
+        copied = None
+        if heavy.keys and not self.copied:
+            copied = self.cube.copied(self.relation, self._words(batch), heavy.keys)
+        if copied is None:
+            yield batch, self.copied
+        else:
+            yield batch.filter(pa.array(~copied)), False
+            yield batch.filter(pa.array(copied)), True
+
+    def _words(self, batch: pa.RecordBatch) -> list[npt.NDArray[np.int64] | None]:
+        return [
             None if column is None else key_words(batch.column(column))
             for column in (axis.columns[self.relation] for axis in self.cube.axes)
         ]
-        return self.cube.cells_of(self.relation, words, batch.num_rows, seen)
 
     def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Drop the rows with a NULL where a key must be."""
+        """Drop the rows with a NULL where a key must be, and the column of heavy keys."""
+        if self.sampled:
+            batch = batch.select(list(range(batch.num_columns - 1)))
         wanted: npt.NDArray[np.bool_] | None = None
         for column in self.keys:
             values = batch.column(column)

@@ -83,7 +83,7 @@ def left_behind(block: JoinBlock, driver: int) -> LeftBehind | None:
         for node in expression.walk()
         if isinstance(node, Argument) and query.place_of(node.index)[0] == driver
     }
-    if not needed or sum(_width(described.types[column]) for column in wanted) < WORTH_STAYING:
+    if not needed or sum(width(described.types[column]) for column in wanted) < WORTH_STAYING:
         return None
     columns = tuple(sorted(needed))
     place = {offset + column: offset + n for n, column in enumerate(columns)}
@@ -207,7 +207,7 @@ def _together(arrays: Sequence[pa.Array]) -> pa.Array:
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
-def _width(a_type: pa.DataType) -> int:
+def width(a_type: pa.DataType) -> int:
     """Return the bytes of a value, about."""
     try:
         return max(int(a_type.bit_width) // 8, 1)

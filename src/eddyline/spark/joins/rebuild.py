@@ -35,18 +35,35 @@ from eddyline.spark.joins.claim import JoinClaim, in_relations
 from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
 from eddyline.spark.joins.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.joins.map_side import MapSide
-from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type
+from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type, width
 from eddyline.spark.joins.reduce_side import ReduceSide
+from eddyline.spark.joins.sampling import (
+    HEAVY_KEYS,
+    HEAVY_SCHEMA,
+    SAMPLE_ROWS,
+    WORTH_SAMPLING,
+    JudgingSide,
+    SampleSide,
+)
 from eddyline.spark.session_settings import session_settings
 
 MAP_ARROW: Final = 207
 """Spark's evaluation type of a function over an iterator of record batches."""
+
+_COUNTS: Final = StructType(
+    [
+        StructField("relation", IntegerType()),
+        StructField("done", LongType()),
+        StructField("batch", BinaryType()),
+    ]
+)
 
 _BLOBS: Final = StructType(
     [
         StructField("cell", IntegerType()),
         StructField("relation", IntegerType()),
         StructField("done", LongType()),
+        StructField("heavy", LongType()),
         StructField("rows", LongType()),
         StructField("batch", BinaryType()),
     ]
@@ -225,9 +242,12 @@ def over_one_shuffle(
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
     numbers = range(len(inputs))
-    blobs = _blobs(workshop, block, inputs, numbers, cube, environments)
+    heavy = _heavy_keys(workshop, block, inputs, cube, environments)
+    blobs = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
     meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
     layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
+    if heavy is not None:
+        layout += "; rows of heavy keys, found in a sample, are dealt out"
     return _last(workshop, replace(block, layout=layout), meeting, environments, ReduceSide)
 
 
@@ -252,14 +272,19 @@ def in_place(
     described = block if wide is None else wide.block
     blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
     gathered = blobs.agg(F.expr(f"listagg({_FRAME}) AS frames")).select(F.expr(_AS_ONE_RUN))
-    first = F.expr(_FIRST_OF_PARTITION)
-    rows = catalyst.frame(workshop.spark, inputs[driver].plan).withColumn(
-        SMALL_INPUTS, F.when(first, gathered.scalar())
-    )
-    plan = catalyst.analyzed_plan(rows)
+    plan = _with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
     if wide is not None:
         return _matched(workshop, wide, driver, plan, environments)
     return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
+
+
+def _with_value(spark: SparkSession, plan: Plan, name: str, value: DataFrame) -> Plan:
+    """Return a plan of which the first row of each partition carries a value.
+
+    ``value`` is a DataFrame of one row and one column. It runs when the query runs, before it.
+    """
+    carried = F.when(F.expr(_FIRST_OF_PARTITION), value.scalar())
+    return catalyst.analyzed_plan(catalyst.frame(spark, plan).withColumn(name, carried))
 
 
 def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
@@ -339,6 +364,44 @@ def _described(block: JoinBlock, cube: Hypercube) -> str:
     return " x ".join(parts) or "all rows in one"
 
 
+def _heavy_keys(
+    workshop: Workshop,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    cube: Hypercube,
+    environments: Sequence[PickledFunction],
+) -> DataFrame | None:
+    """Return the heavy keys of a grid, as they will be found in a sample of the inputs.
+
+    None where that is not worth it, or no input is read as it lies there: others would be
+    computed twice.
+    """
+    if sum(block.sizes) < WORTH_SAMPLING:
+        return None
+    counted: list[DataFrame] = []
+    fractions = [1.0] * len(inputs)
+    for relation, each in enumerate(inputs):
+        axes = [a for a, axis in enumerate(cube.axes) if axis.columns[relation] is not None]
+        if not axes or not catalyst.is_scan(each.plan):
+            continue
+        types = block.query.relations[relation].types
+        rows = block.sizes[relation] / sum(map(width, types))
+        fractions[relation] = min(SAMPLE_ROWS / max(rows, 1.0), 1.0)
+        keys = (F.col(f"c{cube.axes[a].columns[relation]}") for a in axes)
+        sample = catalyst.frame(workshop.spark, each.plan).select(*keys)
+        if fractions[relation] < 1.0:
+            sample = sample.where(F.rand(workshop.options.seed) < fractions[relation])
+        side = SampleSide(relation, tuple(axes))
+        plan = map_in_arrow(catalyst.analyzed_plan(sample), side, _COUNTS, environments)
+        counted.append(catalyst.frame(workshop.spark, plan))
+    if not counted:
+        return None
+    frames = reduce(DataFrame.union, counted).agg(F.expr(f"listagg({_FRAME}) AS frames"))
+    judging = JudgingSide(cube, tuple(fractions))
+    judged = map_in_arrow(catalyst.analyzed_plan(frames), judging, HEAVY_SCHEMA, environments)
+    return catalyst.frame(workshop.spark, judged)
+
+
 def _blobs(
     workshop: Workshop,
     block: JoinBlock,
@@ -346,19 +409,23 @@ def _blobs(
     numbers: Sequence[int],
     cube: Hypercube,
     environments: Sequence[PickledFunction],
+    heavy: DataFrame | None = None,
 ) -> DataFrame:
-    """Return the rows of some inputs as blobs by cell."""
+    """Return the rows of some inputs as blobs by cell; ``heavy`` are the heavy keys."""
     graph = JoinGraph(block.query)
     frames: list[DataFrame] = []
     for relation in numbers:
         places = (place for places in graph.classes for place in places)
         keys = sorted({place.column for place in places if place.relation == relation})
         copied = not cube.axes or cube.copies(relation) > 1
+        sampled = heavy is not None
         side = MapSide(
-            block, relation, tuple(keys), cube, copied, workshop.options, workshop.records
+            block, relation, tuple(keys), cube, copied, sampled, workshop.options, workshop.records
         )
-        schema = _BLOBS
-        plan = map_in_arrow(inputs[relation].plan, side, schema, environments)
+        plan = inputs[relation].plan
+        if heavy is not None:
+            plan = _with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
+        plan = map_in_arrow(plan, side, _BLOBS, environments)
         frames.append(catalyst.frame(workshop.spark, plan))
     return reduce(DataFrame.union, frames)
 

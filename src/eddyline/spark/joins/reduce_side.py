@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.inputs import Input
+from eddyline.errors import EddylineError
 from eddyline.query.join_graph import JoinGraph
 from eddyline.reports.merging import merge
 from eddyline.reports.records import TaskRecord
@@ -18,6 +19,17 @@ from eddyline.spark.joins.blobs import decoded
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.spill import Spill, SpillTotals, spill_folder
 from eddyline.spark.joins.task import JoinTask, reading
+
+
+class SampledTwiceError(EddylineError, RuntimeError):
+    """Inputs were dealt out by different sets of heavy keys, so that rows would be missed."""
+
+    def __init__(self) -> None:
+        """Say what can be done."""
+        super().__init__(
+            "Spark ran the sample of this join twice, with different results. Turn on "
+            "spark.sql.execution.reuseSubquery, or leave this join to Spark (joins='never')."
+        )
 
 
 @dataclass
@@ -40,8 +52,12 @@ class ReduceSide:
         """Yield the joined rows of one cell."""
         spill = Spill(JoinGraph(self.block.query), self.options.memory, spill_folder())
         done = Done([0] * len(self.block.query.relations))
+        dealt_by: set[int] = set()
         try:
             for batch in batches:
+                dealt_by.update(batch.column("heavy").to_pylist())
+                if len(dealt_by) > 1:
+                    raise SampledTwiceError
                 relations = batch.column("relation").to_pylist()
                 passed = batch.column("done").to_pylist()
                 blobs = batch.column("batch")
