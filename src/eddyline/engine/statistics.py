@@ -42,20 +42,26 @@ class EddyStatistics:
     routing_seconds: float
 
 
+LEAST_SECONDS = 1e-300
+"""What a visit that took no time counts as."""
+
+
 class StatisticsTable:
     """Running totals per (signature, module), for policies and reports."""
 
     def __init__(self) -> None:
         """Start with nothing seen."""
-        self._cells: dict[tuple[Signature, int], list[float]] = {}
+        # By signature, then by module: whoever compares modules hashes a signature once.
+        self._cells: dict[Signature, dict[int, list[float]]] = {}
 
     def record(
         self, signature: Signature, module: int, rows_in: int, rows_out: int, seconds: float
     ) -> None:
         """Add one visit."""
-        cell = self._cells.get((signature, module))
+        cells = self._cells.setdefault(signature, {})
+        cell = cells.get(module)
         if cell is None:
-            self._cells[signature, module] = [1, rows_in, rows_out, seconds]
+            cells[module] = [1, rows_in, rows_out, seconds]
         else:
             cell[0] += 1
             cell[1] += rows_in
@@ -64,26 +70,39 @@ class StatisticsTable:
 
     def of(self, signature: Signature, module: int) -> VisitStatistics:
         """Return the totals of one signature at one module."""
-        cell = self._cells.get((signature, module))
+        cell = self._cells.get(signature, {}).get(module)
         if cell is None:
             return VisitStatistics()
         return VisitStatistics(int(cell[0]), int(cell[1]), int(cell[2]), cell[3])
 
-    def rank(self, signature: Signature, module: int) -> float:
-        """Return (selectivity - 1) / cost, the lower the sooner; minus infinity where unseen."""
-        cell = self._cells.get((signature, module))
-        if cell is None:
-            return -math.inf
-        _, rows_in, rows_out, seconds = cell
-        # Both sides multiplied by rows_in: (out/in - 1) / (seconds/in).
-        return (rows_out - rows_in) / max(seconds, 1e-300)
+    def best_rank(self, signature: Signature, candidates: tuple[int, ...]) -> int:
+        """Return the candidate of the least rank, (selectivity - 1) / cost; the first unseen one.
+
+        A decision among two takes 0.5 microseconds, which matters where every 100 tuples
+        are decided about: with a look-up for each candidate it took 2.5.
+        """
+        cells = self._cells.get(signature)
+        if cells is None:
+            return candidates[0]
+        best, least = candidates[0], math.inf
+        for module in candidates:
+            cell = cells.get(module)
+            if cell is None:
+                return module
+            _, rows_in, rows_out, seconds = cell
+            # Both sides multiplied by rows_in: (out/in - 1) / (seconds/in).
+            rank = (rows_out - rows_in) / (seconds or LEAST_SECONDS)
+            if rank < least:
+                best, least = module, rank
+        return best
 
     def of_module(self, module: int) -> VisitStatistics:
         """Return a module's totals over all signatures."""
         visits = rows_in = rows_out = 0
         seconds = 0.0
-        for (_, visited), cell in self._cells.items():
-            if visited == module:
+        for cells in self._cells.values():
+            cell = cells.get(module)
+            if cell is not None:
                 visits += int(cell[0])
                 rows_in += int(cell[1])
                 rows_out += int(cell[2])
@@ -92,4 +111,5 @@ class StatisticsTable:
 
     def snapshot(self) -> dict[tuple[Signature, int], VisitStatistics]:
         """Return all totals."""
-        return {key: self.of(*key) for key in self._cells}
+        keys = ((signature, module) for signature, of in self._cells.items() for module in of)
+        return {key: self.of(*key) for key in keys}

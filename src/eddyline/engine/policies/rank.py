@@ -60,18 +60,22 @@ class RankPolicy:
         if len(candidates) == 1:
             return Allotment(candidates[0], tuples)
         if self._left.get(signature, 0) <= 0:
-            self._decide(signature, candidates)
+            self._next[signature] = self._table.best_rank(signature, candidates)
+            self._left[signature] = self._every
         return Allotment(self._next[signature], tuples)
 
-    def sent(self, signature: Signature, module: int, tuples: int) -> None:  # noqa: ARG002 - counts tuples of the signature
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count down to the next decision; make those that fell into the visit."""
         candidates = self._routes.candidates(signature)
         if len(candidates) == 1:  # nothing to decide
             return
         left = self._left.get(signature, 0) - tuples
-        while left <= -self._every:
-            self._decide(signature, candidates)
-            left += self._every
+        if left <= -self._every:
+            best_rank, chosen = self._table.best_rank, module
+            while left <= -self._every:
+                chosen = best_rank(signature, candidates)
+                left += self._every
+            self._next[signature] = chosen
         self._left[signature] = left
 
     def returned(
@@ -84,22 +88,7 @@ class RankPolicy:
         """Return the order of ranks, each under the signature that it would be met with."""
         order: list[int] = []
         while candidates := self._routes.candidates(signature):
-            best = self._best(signature, candidates)
+            best = self._table.best_rank(signature, candidates)
             order.append(best)
             signature = self._routes.after(signature, best)
         return tuple(order)
-
-    def _decide(self, signature: Signature, candidates: tuple[int, ...]) -> None:
-        self._next[signature] = self._best(signature, candidates)
-        self._left[signature] = self._every
-
-    def _best(self, signature: Signature, candidates: tuple[int, ...]) -> int:
-        # The first of the order is all that is ever asked for: what comes second is
-        # another signature's decision. A loop takes 0.9 microseconds for three
-        # candidates, min() with a key 1.1.
-        rank = self._table.rank
-        best, least = candidates[0], rank(signature, candidates[0])
-        for module in candidates[1:]:
-            if (other := rank(signature, module)) < least:
-                best, least = module, other
-        return best

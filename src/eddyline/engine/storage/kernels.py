@@ -20,6 +20,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci 
 MIXER = np.uint64(0xD6E8FEB86659FD93)  # an odd constant that spreads each bit over the word
 HALF = np.uint64(32)
 EIGHT = 8  # bytes of a word
+ALL_BITS = np.uint64(2**64 - 1)
 
 _compiled: Any = njit(cache=True, nogil=True)
 _inlined: Any = njit(cache=True, nogil=True, inline="always")
@@ -220,29 +221,44 @@ def padded_starts(offsets, starts, first):
     return at
 
 
+@_inlined
+def word_of(data, words, at, size):
+    """Return up to eight bytes of ``data`` from ``at`` on as a word, with zeros behind.
+
+    ``words`` is the same memory as whole words. Two of them give eight bytes from anywhere;
+    near the end, where there are no two, bytes are taken one by one.
+    """
+    place = at >> 3
+    if place + 1 < len(words):
+        shift = np.uint64((at & 7) << 3)
+        # Shifted twice, since by 64 at once is not defined.
+        rest = (np.uint64(words[place + 1]) << np.uint64(1)) << (np.uint64(63) - shift)
+        word = (np.uint64(words[place]) >> shift) | rest
+        return word & (ALL_BITS >> np.uint64(64 - (size << 3)))
+    word = np.uint64(0)
+    for k in range(size):
+        word |= np.uint64(data[at + k]) << np.uint64(EIGHT * k)
+    return word
+
+
 @_compiled
-def pad_texts(offsets, data, starts, first, padded, hashes):
-    """Write each text as its size and words of eight bytes, and a hash of these."""
+def pad_texts(offsets, data, words, starts, first, padded, hashes):
+    """Write each text as its size and words of eight bytes, and a hash of these.
+
+    ``words`` is the memory of ``data`` as whole words, as many as there are.
+    """
     for i in range(len(starts)):
         at = offsets[i]
         size = offsets[i + 1] - at
         to = starts[i] - first
         padded[to] = size
         mixed = np.uint64(size + 1) * MIXER
-        for _ in range(size // EIGHT):
-            word = np.uint64(0)
-            for k in range(EIGHT):
-                word |= np.uint64(data[at + k]) << np.uint64(8 * k)
+        while size > 0:
+            word = word_of(data, words, at, min(size, EIGHT))
             at += EIGHT
+            size -= EIGHT
             to += 1
             padded[to] = np.int64(word)
-            mixed = (mixed ^ word) * GOLDEN
-            mixed ^= mixed >> HALF
-        if size % EIGHT:
-            word = np.uint64(0)
-            for k in range(size % EIGHT):
-                word |= np.uint64(data[at + k]) << np.uint64(8 * k)
-            padded[to + 1] = np.int64(word)
             mixed = (mixed ^ word) * GOLDEN
             mixed ^= mixed >> HALF
         hashes[i] = np.int64(mixed)

@@ -149,7 +149,9 @@ class PaddedTexts:
         stop = kernels.padded_starts(offsets, starts, first)
         words = room_for(stop - first, np.int64)
         hashes = np.empty(len(values), np.int64)
-        kernels.pad_texts(offsets, unlocked(data), starts, first, words, hashes)
+        held = unlocked(data)
+        whole = held[: len(held) // 8 * 8].view(np.int64)
+        kernels.pad_texts(offsets, held, whole, starts, first, words, hashes)
         self._starts.adopt(starts)
         self._words.adopt(words)
         return hashes
