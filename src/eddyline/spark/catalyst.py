@@ -417,6 +417,13 @@ def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
     return Plan(_class(_LOGICAL + "Project")(_seq(item.java for item in items), child.java))
 
 
+def first_rows(count: int, child: Plan) -> Plan:
+    """Return the first so many rows of each partition; no more than these are read."""
+    whole = _static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    limit = _static(_EXPRESSIONS + "Literal", "create")(count, whole)
+    return Plan(_class(_LOGICAL + "LocalLimit")(limit, child.java))
+
+
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
     """Return a ``MapInArrow`` of a function over the record batches of ``child``.
 

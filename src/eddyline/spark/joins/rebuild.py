@@ -379,25 +379,23 @@ def _heavy_keys(
     if sum(block.sizes) < WORTH_SAMPLING:
         return None
     counted: list[DataFrame] = []
-    fractions = [1.0] * len(inputs)
+    rows = []
     for relation, each in enumerate(inputs):
+        types = block.query.relations[relation].types
+        rows.append(max(block.sizes[relation] // sum(map(width, types)), 1))
         axes = [a for a, axis in enumerate(cube.axes) if axis.columns[relation] is not None]
         if not axes or not catalyst.is_scan(each.plan):
             continue
-        types = block.query.relations[relation].types
-        rows = block.sizes[relation] / sum(map(width, types))
-        fractions[relation] = min(SAMPLE_ROWS / max(rows, 1.0), 1.0)
         keys = (F.col(f"c{cube.axes[a].columns[relation]}") for a in axes)
-        sample = catalyst.frame(workshop.spark, each.plan).select(*keys)
-        if fractions[relation] < 1.0:
-            sample = sample.where(F.rand(workshop.options.seed) < fractions[relation])
+        sample = catalyst.analyzed_plan(catalyst.frame(workshop.spark, each.plan).select(*keys))
+        sample = catalyst.first_rows(SAMPLE_ROWS, sample)
         side = SampleSide(relation, tuple(axes))
-        plan = map_in_arrow(catalyst.analyzed_plan(sample), side, _COUNTS, environments)
+        plan = map_in_arrow(sample, side, _COUNTS, environments)
         counted.append(catalyst.frame(workshop.spark, plan))
     if not counted:
         return None
     frames = reduce(DataFrame.union, counted).agg(F.expr(f"listagg({_FRAME}) AS frames"))
-    judging = JudgingSide(cube, tuple(fractions))
+    judging = JudgingSide(cube, tuple(rows))
     judged = map_in_arrow(catalyst.analyzed_plan(frames), judging, HEAVY_SCHEMA, environments)
     return catalyst.frame(workshop.spark, judged)
 
