@@ -1,6 +1,6 @@
 """``python -m bench``: measure the Python predicates of Spark queries.
 
-``python -m bench tpch``, ``adversarial`` and ``flights`` measure joins instead;
+``python -m bench tpch``, ``adversarial``, ``flights`` and ``orders`` measure joins instead;
 each has a ``--help`` of its own.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import bench.adversarial.benchmark
 import bench.flights
 import bench.tpch.benchmark
+import bench.written_orders
 import eddyline
 from bench.predicates.benchmark import CORES, run
 from bench.predicates.workload import workloads
@@ -22,6 +23,7 @@ OF_JOINS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tpch": bench.tpch.benchmark.main,
     "adversarial": bench.adversarial.benchmark.main,
     "flights": bench.flights.main,
+    "orders": bench.written_orders.main,
 }
 
 

@@ -22,6 +22,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
+from bench.engine_joins import twenty
 from bench.engine_joins.workload import Workload, chain, star, two_tables
 from bench.measure import Turns, take_turns
 
@@ -149,6 +150,17 @@ def main() -> int:
             f"written orders, worst over best: {max(ours) / min(ours):.2f} (1.10); median over "
             f"DuckDB's worst as written: {statistics.median(ours) / worst:.2f} (below 1)"
         )
+    starts = {
+        shape: [twenty.start(shape) for _ in range(options.turns + 1)][1:]
+        for shape in twenty.SHAPES
+    }
+    results[f"{twenty.COUNT} relations"] = starts
+    console.print(
+        f"{twenty.COUNT} relations, ms to the first row ({1e3 * twenty.TARGET:.0f}): "
+        + ", ".join(
+            f"{shape} {1e3 * statistics.median(seconds):.0f}" for shape, seconds in starts.items()
+        )
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "engine-joins.json").write_text(json.dumps(results, indent=1))
     return 0
