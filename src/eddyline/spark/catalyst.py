@@ -23,10 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
-_SCANS: Final = frozenset(
-    {"DataSourceV2ScanRelation", "InMemoryRelation", "LocalRelation", "LogicalRelation", "Range"}
-)
-"""Leaves of a plan that can be read twice for little."""
+_ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
+
+_HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
+"""Leaves of a plan whose rows are at hand."""
 
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 
@@ -370,11 +370,28 @@ def table_name(plan: Plan) -> str | None:
 
 
 def is_scan(plan: Plan) -> bool:
-    """Whether a plan reads one table as it lies there, with filters and projections at most."""
+    """Whether a plan reads files or what is in memory, with filters and projections at most.
+
+    Such a plan can be read twice for little. Others compute, or ask another system.
+    """
     java = plan.java
-    while java.nodeName() in {"Project", "Filter"}:
+    while java.nodeName() in _ROW_BY_ROW:
         java = java.child()
-    return str(java.nodeName()).partition(" ")[0] in _SCANS and not has_python_function(plan)
+    if _is(java, "org.apache.spark.sql.execution.datasources.LogicalRelation"):
+        files = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+        return _is(java.relation(), files) and not has_python_function(plan)
+    return str(java.nodeName()).partition(" ")[0] in _HELD and not has_python_function(plan)
+
+
+def first_rows(count: int, scan: Plan) -> Plan:
+    """Return a scan of no more than the first so many rows of each partition, then filtered."""
+    java = scan.java
+    if java.nodeName() in _ROW_BY_ROW:
+        below = first_rows(count, Plan(java.child()))
+        return Plan(java.withNewChildren(_seq([below.java])))
+    whole = _static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    limit = _static(_EXPRESSIONS + "Literal", "create")(count, whole)
+    return Plan(_class(_LOGICAL + "LocalLimit")(limit, java))
 
 
 def outputs(plan: Plan) -> list[CatalystExpression]:
@@ -415,13 +432,6 @@ def in_struct(expression: CatalystExpression) -> CatalystExpression:
 def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
     """Return a ``Project`` of named expressions."""
     return Plan(_class(_LOGICAL + "Project")(_seq(item.java for item in items), child.java))
-
-
-def first_rows(count: int, child: Plan) -> Plan:
-    """Return the first so many rows of each partition; no more than these are read."""
-    whole = _static("org.apache.spark.sql.types.DataTypes", "IntegerType")
-    limit = _static(_EXPRESSIONS + "Literal", "create")(count, whole)
-    return Plan(_class(_LOGICAL + "LocalLimit")(limit, child.java))
 
 
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:

@@ -22,11 +22,12 @@ from bench.answers import check_same_rows
 from eddyline.spark.filter_block import SessionSettings
 from eddyline.spark.fused import RoutingOptions
 from eddyline.spark.joins import rebuild
-from eddyline.spark.joins.blobs import SCHEMA, encoded
+from eddyline.spark.joins.blobs import SCHEMA, Sorter, decoded, encoded
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
 from eddyline.spark.joins.map_side import key_words
 from eddyline.spark.joins.reduce_side import ReduceSide, SampledTwiceError
+from eddyline.spark.joins.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
 from eddyline.spark.joins.skew import KeyCounts, as_batch, heavy_keys, of_axes
 from eddyline.spark.registry import registry_of
 from tests.spark.joins.broadcasting import broadcasting
@@ -73,7 +74,7 @@ def load(share: int, keys: list[npt.NDArray[np.int64]], samples: list[KeyCounts]
     counts = np.zeros((2, share, KEYS), np.int64)
     for relation, own in enumerate(keys):
         words = key_words(pa.array(own))
-        for rows, cells in cube.placed(relation, [words], len(own), 0, heavy):
+        for rows, cells in cube.placed(relation, [words], np.arange(len(own)), heavy):
             chosen = own if rows is None else own[rows]
             np.add.at(counts[relation], (cells, chosen[:, None]), 1)
     return Load(counts.sum(axis=(0, 2)), (counts[0] * counts[1]).sum(axis=1))
@@ -116,6 +117,42 @@ def test_the_input_with_most_rows_of_a_key_is_dealt_out() -> None:
     assert dict(zip(found.words.tolist(), found.dealt.tolist(), strict=True)) == {5: 0, 7: 2}
 
 
+def test_rows_that_come_in_step_are_dealt_out_evenly() -> None:
+    """As those of a key that every fourth row has, with four places to go."""
+    found = heavy_keys([KeyCounts(0, np.array([1]), np.array([900]), 1.0)], 4)
+    cube = Hypercube((Axis((0, 0)),), (4,))
+    ((_, cells),) = cube.placed(0, [np.ones(10_000, np.int64)], np.arange(0, 40_000, 4), [found])
+    assert min(np.bincount(cells[:, 0], minlength=4)) > 2_300
+
+
+def test_rows_that_must_not_be_copied_are_not() -> None:
+    words = np.array([5, 7])
+    one = KeyCounts(0, words, np.array([80, 20]), 1.0)
+    other = KeyCounts(1, words, np.array([20, 80]), 1.0)
+    for bound, kept in (((), [5, 7]), ((0,), [5]), ((1,), [7])):
+        found = heavy_keys([one, other], 64, bound)
+        assert found is not None
+        assert found.words.tolist() == kept
+    assert heavy_keys([one, other], 64, (0, 1)) is None
+    assert heavy_keys([one, other], 64, (2,)) is None
+
+
+def test_where_there_are_heavy_keys_every_cell_hears_of_it() -> None:
+    batch = pa.record_batch([pa.array([1])], names=["c0"])
+    for heavy, cells in ((7, [0, 1, 2]), (0, [1])):
+        sorter = Sorter(0, 3, 0, heavy)
+        blobs = [*sorter.add(batch, np.array([[1]])), *sorter.rest()]
+        assert sorted(blob["cell"][0].as_py() for blob in blobs) == cells
+        rows = [list(decoded(blob["batch"][0].as_buffer())) for blob in blobs]
+        assert sum(len(each) for each in rows) == 1
+
+
+def test_an_input_is_sampled_in_few_rows_however_large_it_is() -> None:
+    assert sampled_rows(1 << 20) == SAMPLE_ROWS
+    assert sampled_rows(1 << 40) * (1 << 13) <= MOST_ROWS * 2
+    assert sampled_rows(1 << 60) == LEAST_ROWS
+
+
 def test_heavy_keys_travel_as_one_batch() -> None:
     first = heavy_keys([KeyCounts(0, np.array([-3, 9]), np.array([90, 50]), 1.0)], 4)
     other = heavy_keys([KeyCounts(1, np.array([2**62]), np.array([70]), 1.0)], 3)
@@ -154,9 +191,9 @@ def test_rows_that_join_meet_in_exactly_one_cell(
     found: list[list[list[int]]] = []
     for relation, rows in enumerate(case.rows):
         own: list[list[int]] = [[] for _ in rows]
-        first = data.draw(st.integers(0, 100))
+        numbered = np.arange(len(rows)) + data.draw(st.integers(0, 100))
         copied = cube.copied(relation, words[relation], heavy)
-        for chosen, places in cube.placed(relation, words[relation], len(rows), first, heavy):
+        for chosen, places in cube.placed(relation, words[relation], numbered, heavy):
             numbers = range(len(rows)) if chosen is None else chosen.tolist()
             for row, of_row in zip(numbers, places.tolist(), strict=True):
                 own[row] = of_row
@@ -245,6 +282,28 @@ def test_same_rows_as_plain_spark(skewed: SparkSession) -> None:
     assert join.came[1] > 600 * 2 / 5
     assert join.skew is not None
     assert join.skew <= MOST_SKEW
+
+
+@pytest.mark.usefixtures("always_sampled")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a, named(b) AS name FROM a JOIN b ON a.k = b.k",
+        "SELECT a, b FROM a JOIN b ON a.k = b.k WHERE named(b) % 9 < a % 9",
+    ],
+)
+def test_a_row_that_is_asked_about_later_is_not_copied(skewed: SparkSession, text: str) -> None:
+    """Or it would be asked about in each of the cells."""
+    calls = skewed.sparkContext.accumulator(0)
+
+    def asked(calls: object, value: int) -> int:
+        calls.add(1)  # type: ignore[attr-defined]  # an accumulator
+        return value
+
+    skewed.udf.register("named", partial(asked, calls), "bigint")
+    adapted = eddyline.adapt(skewed.sql(text), joins="always")
+    assert len(adapted.toArrow()) > 100_000
+    assert calls.value <= 600
 
 
 @pytest.mark.usefixtures("always_sampled")

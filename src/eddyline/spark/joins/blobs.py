@@ -33,11 +33,13 @@ class Sorter:
     heavy: int = 0  # which set of heavy keys the cells were found by
     _held: list[list[pa.RecordBatch]] = field(init=False)
     _rows: list[int] = field(init=False)
+    _sent: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with nothing held."""
         self._held = [[] for _ in range(self.cells)]
         self._rows = [0] * self.cells
+        self._sent = [False] * self.cells
 
     def add(self, batch: pa.RecordBatch, cells: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         """Take rows, each for one or more cells (shape (rows, copies)); yield full blobs."""
@@ -57,17 +59,27 @@ class Sorter:
                     yield self._blob(cell)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield what is left."""
+        """Yield what is left.
+
+        Where there are heavy keys every cell gets a blob, be it empty: it must be able to see
+        whether all rows were dealt out by the same set.
+        """
         for cell in range(self.cells):
             if self._rows[cell]:
                 yield self._blob(cell)
+            elif self.heavy and not self._sent[cell]:
+                yield self._packed(cell, 0, as_binary(pa.py_buffer(b"")))
 
     def _blob(self, cell: int) -> pa.RecordBatch:
         batches, rows = self._held[cell], self._rows[cell]
         self._held[cell], self._rows[cell] = [], 0
+        self._sent[cell] = True
+        return self._packed(cell, rows, as_binary(encoded(batches)))
+
+    def _packed(self, cell: int, rows: int, batch: pa.Array) -> pa.RecordBatch:
         columns = [[cell], [self.relation], [self.done], [self.heavy], [rows]]
         arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)]
-        return pa.record_batch([*arrays, as_binary(encoded(batches))], schema=SCHEMA)
+        return pa.record_batch([*arrays, batch], schema=SCHEMA)
 
 
 def as_binary(data: pa.Buffer) -> pa.Array:
@@ -86,7 +98,9 @@ def encoded(batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
 
 
 def decoded(data: pa.Buffer) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a blob that have rows, without copying them."""
+    """Yield the batches of a blob that have rows, without copying them; none of no bytes."""
+    if not data.size:
+        return
     with pa.ipc.open_stream(data) as reader:
         for batch in reader:
             if batch.num_rows:

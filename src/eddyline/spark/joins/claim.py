@@ -84,15 +84,12 @@ class JoinClaim:
         return tuple(text for predicate, text in pairs if calls_in(predicate))
 
     def inputs_asked_about(self) -> list[frozenset[int]]:
-        """Return for each predicate that calls functions the inputs that it looks at."""
+        """Return for each call in a predicate the inputs that its function looks at."""
         return [
             frozenset(
-                self.columns[node.index].input
-                for node in predicate.walk()
-                if isinstance(node, Argument)
+                self.columns[node.index].input for node in call.walk() if isinstance(node, Argument)
             )
-            for predicate in self.predicates
-            if calls_in(predicate)
+            for call in self.calls
         ]
 
 

@@ -89,7 +89,8 @@ class EarlySelection:
     def check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
         """Yield the rows that go on; the first ones apart, since they are a trial.
 
-        Rows that are ``copied`` are checked by all predicates.
+        Rows that are ``copied`` are checked by all predicates. Columns of the batch behind
+        those of the input are passed on.
         """
         if not self._candidates:
             yield Checked(batch, 0)
@@ -134,7 +135,8 @@ class EarlySelection:
             yield Checked(batch, 0)
             return
         relation, clock = self._made()
-        numbers = relation.load(batch.columns, batch.num_rows)
+        own = len(self._block.query.relations[self._number].types)
+        numbers = relation.load(batch.columns[:own], batch.num_rows)
         left = np.arange(numbers.start, numbers.stop)
         failed = np.zeros(batch.num_rows, np.bool_)
         done = 0

@@ -77,23 +77,24 @@ class Hypercube:
         ``words`` has for each axis the hashed words of the rows' column, None where there is
         none. ``first`` is a number that tells these rows from others of their input.
         """
-        ((_, cells),) = self.placed(relation, words, rows, first)
+        ((_, cells),) = self.placed(relation, words, np.arange(first, first + rows))
         return cells
 
     def placed(
         self,
         relation: int,
         words: Sequence[Words | None],
-        rows: int,
-        first: int,
+        numbers: Words,
         heavy: Sequence[HeavyKeys | None] = (),
     ) -> list[Placed]:
         """Return the cells of rows, those apart that go to different numbers of cells.
 
-        Arguments as of :meth:`cells_of`; ``heavy`` has the heavy keys of each axis.
+        ``words`` as for :meth:`cells_of`; ``numbers`` are numbers of the rows, by which they are
+        dealt out. ``heavy`` has the heavy keys of each axis.
         """
+        rows = len(numbers)
         spans = [
-            self._span(axis, relation, words[axis], rows, first, heavy[axis] if heavy else None)
+            self._span(axis, relation, words[axis], numbers, heavy[axis] if heavy else None)
             for axis in range(len(self.axes))
         ]
         kinds = np.zeros(rows, np.int64)  # a number for each combination of copies
@@ -126,13 +127,12 @@ class Hypercube:
         number: int,
         relation: int,
         hashed: Words | None,
-        rows: int,
-        first: int,
+        numbers: Words,
         heavy: HeavyKeys | None,
     ) -> Span:
         axis, share = self.axes[number], self.shares[number]
         if axis.own == relation:
-            return Span((np.arange(rows) + first) % share, 1)
+            return Span(numbers % share, 1)
         if hashed is None:
             return Span(0, share)
         start = coordinates(hashed, share)
@@ -141,7 +141,8 @@ class Hypercube:
         at = heavy.find(hashed)
         is_heavy = at >= 0
         mine = is_heavy & (heavy.dealt[at] == relation)
-        dealt = (np.arange(rows) + first) % heavy.spread[at]
+        # Mixed, or a key in every fourth row that is dealt to four places would go to one.
+        dealt = _mixed(numbers) % heavy.spread[at]
         copies = np.where(is_heavy & ~mine, heavy.spread[at], 1)
         return Span(start + np.where(mine, dealt, 0), copies)
 
@@ -163,10 +164,15 @@ def _of(values: Words | int, rows: npt.NDArray[np.int64]) -> Words | int:
 
 def coordinates(words: npt.NDArray[np.int64], share: int) -> npt.NDArray[np.int64]:
     """Return the coordinate, from 0 to below ``share``, of each word."""
+    return _mixed(words) % share
+
+
+def _mixed(words: Words) -> npt.NDArray[np.int64]:
+    """Return for each word a number from 0 to below 2^31 that looks like chance."""
     mixed = words.view(np.uint64) * GOLDEN
     mixed ^= mixed >> np.uint64(29)
     mixed *= GOLDEN
-    return ((mixed >> np.uint64(33)) % np.uint64(share)).astype(np.int64)
+    return (mixed >> np.uint64(33)).astype(np.int64)
 
 
 def plan_hypercube(graph: JoinGraph, sizes: Sequence[int], cells: int) -> Hypercube:

@@ -55,12 +55,12 @@ class MapSide:
             for number, arrived in enumerate(gathered(batches, BLOB_ROWS)):
                 if self.sampled and not number:
                     heavy = self._heavy(arrived.column(-1)[0].as_buffer())
-                joinable = self._joinable(arrived)
+                joinable = self._joinable(self._numbered(arrived, seen))
+                seen += arrived.num_rows
                 read += joinable.num_rows
                 for rows, copied in self._by_copies(joinable, heavy):
                     for checked in early.check(rows, copied=copied):
-                        batch = checked.batch
-                        if not batch.num_rows:
+                        if not checked.batch.num_rows:
                             continue
                         sorter = sorters.get(checked.done)
                         if sorter is None:
@@ -68,20 +68,34 @@ class MapSide:
                                 self.relation, self.cube.cells, checked.done, heavy.stamp
                             )
                             sorters[checked.done] = sorter
-                        words = self._words(batch)
-                        count = batch.num_rows
-                        for some, cells in self.cube.placed(
-                            self.relation, words, count, seen, heavy.keys
-                        ):
-                            own = batch if some is None else batch.take(pa.array(some))
-                            yield from sorter.add(own, cells)
-                        seen += count
+                        yield from self._sorted(sorter, checked.batch, heavy)
             for sorter in sorters.values():
                 yield from sorter.rest()
         finally:
             record = early.record(read)
             self.records.add({record_key(self.block.identity, self.options): record})
             early.close()
+
+    def _numbered(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Return rows with their numbers in the partition in place of the heavy keys.
+
+        They are dealt out by these numbers, which a task that is run again finds again: what
+        a predicate drops before depends on the time that it takes.
+        """
+        own = len(self.block.query.relations[self.relation].types)
+        numbers = pa.array(np.arange(first, first + batch.num_rows))
+        names = [f"c{n}" for n in range(own)]
+        return pa.record_batch([*batch.columns[:own], numbers], names=[*names, "number"])
+
+    def _sorted(
+        self, sorter: Sorter, batch: pa.RecordBatch, heavy: Heavy
+    ) -> Iterator[pa.RecordBatch]:
+        """Send rows to their cells; yield blobs that are full."""
+        words = self._words(batch)
+        numbers = batch.column(-1).to_numpy()
+        bare = batch.select(list(range(batch.num_columns - 1)))
+        for some, cells in self.cube.placed(self.relation, words, numbers, heavy.keys):
+            yield from sorter.add(bare if some is None else bare.take(pa.array(some)), cells)
 
     def _heavy(self, data: pa.Buffer) -> Heavy:
         for batch in decoded(data):
@@ -108,9 +122,7 @@ class MapSide:
         ]
 
     def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Drop the rows with a NULL where a key must be, and the column of heavy keys."""
-        if self.sampled:
-            batch = batch.select(list(range(batch.num_columns - 1)))
+        """Drop the rows with a NULL where a key must be."""
         wanted: npt.NDArray[np.bool_] | None = None
         for column in self.keys:
             values = batch.column(column)

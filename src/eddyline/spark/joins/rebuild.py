@@ -32,7 +32,7 @@ from eddyline.spark.filter_block import FunctionKind, SessionSettings
 from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.claim import JoinClaim, in_relations
-from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
+from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
 from eddyline.spark.joins.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.joins.map_side import MapSide
 from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type, width
@@ -40,10 +40,11 @@ from eddyline.spark.joins.reduce_side import ReduceSide
 from eddyline.spark.joins.sampling import (
     HEAVY_KEYS,
     HEAVY_SCHEMA,
-    SAMPLE_ROWS,
+    UNSEEN,
     WORTH_SAMPLING,
     JudgingSide,
     SampleSide,
+    sampled_rows,
 )
 from eddyline.spark.session_settings import session_settings
 
@@ -143,7 +144,7 @@ def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     inputs, _ = inputs_of(claim, plans)
     sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
     asked = claim.inputs_asked_about()
-    if _possible_drivers(spark, sizes) or any(len(over) != 1 for over in asked):
+    if _possible_drivers(spark, sizes) or any(len(over) > 1 for over in asked):
         return True
     return sum(sizes[r] for r in frozenset().union(*asked)) >= WORTH_MOVING * sum(sizes)
 
@@ -373,31 +374,63 @@ def _heavy_keys(
 ) -> DataFrame | None:
     """Return the heavy keys of a grid, as they will be found in a sample of the inputs.
 
-    None where that is not worth it, or no input is read as it lies there: others would be
+    None where that is not worth it, or no large input is read as it lies there: others would be
     computed twice.
     """
     if sum(block.sizes) < WORTH_SAMPLING:
         return None
+    relations = block.query.relations
+    rows = [
+        max(size // sum(map(width, relation.types)), 1)
+        for size, relation in zip(block.sizes, relations, strict=True)
+    ]
+    scans = [catalyst.is_scan(each.plan) for each in inputs]
+    known = [_is_known(axis, scans, rows) for axis in cube.axes]
     counted: list[DataFrame] = []
-    rows = []
     for relation, each in enumerate(inputs):
-        types = block.query.relations[relation].types
-        rows.append(max(block.sizes[relation] // sum(map(width, types)), 1))
-        axes = [a for a, axis in enumerate(cube.axes) if axis.columns[relation] is not None]
-        if not axes or not catalyst.is_scan(each.plan):
+        axes = [
+            (number, axis.columns[relation])
+            for number, axis in enumerate(cube.axes)
+            if known[number] and scans[relation] and axis.columns[relation] is not None
+        ]
+        if not axes:
             continue
-        keys = (F.col(f"c{cube.axes[a].columns[relation]}") for a in axes)
-        sample = catalyst.analyzed_plan(catalyst.frame(workshop.spark, each.plan).select(*keys))
-        sample = catalyst.first_rows(SAMPLE_ROWS, sample)
-        side = SampleSide(relation, tuple(axes))
-        plan = map_in_arrow(sample, side, _COUNTS, environments)
+        first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
+        keys = catalyst.frame(workshop.spark, first).select(*(f"c{column}" for _, column in axes))
+        side = SampleSide(relation, tuple(number for number, _ in axes))
+        plan = map_in_arrow(catalyst.analyzed_plan(keys), side, _COUNTS, environments)
         counted.append(catalyst.frame(workshop.spark, plan))
     if not counted:
         return None
     frames = reduce(DataFrame.union, counted).agg(F.expr(f"listagg({_FRAME}) AS frames"))
-    judging = JudgingSide(cube, tuple(rows))
+    judging = JudgingSide(cube, tuple(rows), _asked_in_cells(block.query))
     judged = map_in_arrow(catalyst.analyzed_plan(frames), judging, HEAVY_SCHEMA, environments)
     return catalyst.frame(workshop.spark, judged)
+
+
+def _is_known(axis: Axis, scans: Sequence[bool], rows: Sequence[int]) -> bool:
+    """Tell whether the inputs that can be sampled say enough about the keys of an axis."""
+    along = [r for r, column in enumerate(axis.columns) if column is not None]
+    most = max((rows[r] for r in along if scans[r]), default=0)
+    return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0
+
+
+def _asked_in_cells(query: JoinQuery) -> frozenset[int]:
+    """Return the inputs that a function is asked about only once they have joined.
+
+    A row that is copied would be asked about in each cell. Predicates over one input are
+    asked before rows are copied.
+    """
+    graph = JoinGraph(query)
+    joined = [
+        predicate
+        for predicate, mask in zip(graph.predicates, graph.masks, strict=True)
+        if mask & (mask - 1)
+    ]
+    masks = (
+        query.relations_in(call) for each in (*joined, *query.outputs) for call in calls_in(each)
+    )
+    return frozenset(r for mask in masks for r in range(len(query.relations)) if mask >> r & 1)
 
 
 def _blobs(

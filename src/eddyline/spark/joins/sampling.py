@@ -21,9 +21,21 @@ SAMPLE_ROWS: Final = 8_192
 """First rows of each partition that are looked at: a key with 1 % of them is seen 80 times.
 
 Rows chosen at random would need a scan of all: with TPC-H at scale 1 that took 3 s in joins of
-11 s. First rows may be alike where they are sorted; a key that only seems heavy does no harm,
-since other inputs have few rows to copy for it.
+11 s. First rows may be alike where they are sorted. A key that is taken for heavy by mistake is
+dealt out for nothing, and other inputs' rows with it are copied.
 """
+
+LEAST_ROWS: Final = 256
+"""First rows of a partition that are looked at, however many partitions there are."""
+
+MOST_ROWS: Final = 1 << 20
+"""Rows of an input that are looked at in all, about."""
+
+PARTITION: Final = 128 << 20
+"""Bytes of a partition by Spark's default."""
+
+UNSEEN: Final = 0.25
+"""Rows that an input which is not sampled may have, as part of those of the largest that is."""
 
 WORTH_SAMPLING: Final = 64 << 20
 """Bytes of all inputs, as Spark estimates them, from which on a sample is taken.
@@ -37,6 +49,12 @@ HEAVY_KEYS: Final = "heavy_keys"
 HEAVY_SCHEMA: Final = StructType([StructField(HEAVY_KEYS, BinaryType())])
 
 _COUNTS: Final = pa.schema([("axis", pa.int32()), ("word", pa.int64()), ("count", pa.int64())])
+
+
+def sampled_rows(size: int) -> int:
+    """Return how many first rows of each partition are looked at, of an input of so many bytes."""
+    partitions = max(size // PARTITION, 1)
+    return max(min(SAMPLE_ROWS, MOST_ROWS // partitions), LEAST_ROWS)
 
 
 @dataclass
@@ -86,11 +104,13 @@ class SampleSide:
 class JudgingSide:
     """What Spark runs over all counts: which keys are heavy.
 
-    ``rows`` are those of the inputs, as far as their sizes tell.
+    ``rows`` are those of the inputs, as far as their sizes tell. Rows of the inputs
+    ``never_copied`` must not be.
     """
 
     cube: Hypercube
     rows: tuple[int, ...]
+    never_copied: frozenset[int]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the heavy keys of all axes as one blob."""
@@ -108,8 +128,13 @@ class JudgingSide:
                 for (of_axis, relation), parts in sorted(found.items())
                 if of_axis == axis
             ]
-            keys.append(heavy_keys(samples, share))
+            keys.append(heavy_keys(samples, share, self._bound(axis)))
         yield pa.record_batch([as_binary(encoded([as_batch(keys)]))], names=[HEAVY_KEYS])
+
+    def _bound(self, axis: int) -> list[int]:
+        """Return the inputs along an axis whose rows must not be copied."""
+        columns = self.cube.axes[axis].columns
+        return [relation for relation in self.never_copied if columns[relation] is not None]
 
     def _sample(self, relation: int, parts: list[pa.RecordBatch]) -> KeyCounts:
         table = pa.Table.from_batches(parts)

@@ -2,8 +2,8 @@
 
 Where a key is heavy, the rows of one input are dealt out along its axis one by one, and the
 others' rows with that key are copied to each of the coordinates that are dealt to. So rows that
-join still meet in exactly one cell, and no cell has all of them (Beame, Koutris and Suciu,
-"Skew in parallel query processing", PODS 2014).
+join still meet in exactly one cell, and no cell makes all the joined rows (Beame, Koutris and
+Suciu, "Skew in parallel query processing", PODS 2014).
 
 Which keys are heavy is found in a sample of the inputs when the query runs, before the shuffle.
 """
@@ -11,7 +11,7 @@ Which keys are heavy is found in a sample of the inputs when the query runs, bef
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -25,9 +25,9 @@ LEAST_SEEN: Final = 16
 """Rows of a sample that a key must have to be taken for heavy: as few may be chance."""
 
 SHARE_OF_A_CELL: Final = 0.5
-"""Part of an average cell that a heavy key may make of each cell that it is dealt out over.
+"""Part of an average cell that the rows of a heavy key make of each cell they are dealt out over.
 
-With this, cells that get parts of several heavy keys stay below twice the average. The less it
+So a cell with parts of several heavy keys stays below three times the median one. The less it
 is, the more often the rows of other inputs are copied.
 """
 
@@ -69,8 +69,12 @@ class HeavyKeys:
         return np.where(self.words[at] == words, at, -1)
 
 
-def heavy_keys(samples: Sequence[KeyCounts], share: int) -> HeavyKeys | None:
+def heavy_keys(
+    samples: Sequence[KeyCounts], share: int, never_copied: Collection[int] = ()
+) -> HeavyKeys | None:
     """Return the heavy keys of an axis of ``share`` coordinates; None where there are none.
+
+    Keys of which rows of the inputs ``never_copied`` would be copied are left out.
 
     ``samples`` are of inputs that the axis splits. A key weighs what it makes of all rows or, if
     that is more, of all joined rows. What it makes of these is estimated by the product of its
@@ -85,14 +89,16 @@ def heavy_keys(samples: Sequence[KeyCounts], share: int) -> HeavyKeys | None:
         counts[np.searchsorted(words, sample.words)] = sample.counts
     rows = seen / np.array([[sample.fraction] for sample in samples])
     of_rows = rows.sum(axis=0) / rows.sum()
-    joined = (seen + 1.0).prod(axis=0)
+    joined = np.log(seen + 1.0).sum(axis=0)
+    joined = np.exp(joined - joined.max())
     weights = np.maximum(of_rows, joined / joined.sum())
     spread = np.minimum(np.ceil(weights * share / SHARE_OF_A_CELL), share).astype(np.int64)
     heavy = (spread > 1) & (seen.max(axis=0) >= LEAST_SEEN)
-    if not heavy.any():
-        return None
     relations = np.array([sample.relation for sample in samples])
-    return HeavyKeys(words[heavy], spread[heavy], relations[rows.argmax(axis=0)[heavy]])
+    dealt = relations[rows.argmax(axis=0)]
+    for relation in never_copied:
+        heavy &= dealt == relation
+    return HeavyKeys(words[heavy], spread[heavy], dealt[heavy]) if heavy.any() else None
 
 
 def as_batch(keys: Sequence[HeavyKeys | None]) -> pa.RecordBatch:
