@@ -78,8 +78,8 @@ class StatisticsTable:
     def best_rank(self, signature: Signature, candidates: tuple[int, ...]) -> int:
         """Return the candidate of the least rank, (selectivity - 1) / cost; the first unseen one.
 
-        A decision among two takes 0.5 microseconds, which matters where every 100 tuples
-        are decided about: with a look-up for each candidate it took 2.5.
+        A decision among two takes 0.4 microseconds, which matters where every 100 tuples
+        are decided about.
         """
         cells = self._cells.get(signature)
         if cells is None:

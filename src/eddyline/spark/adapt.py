@@ -18,7 +18,8 @@ from eddyline.spark.explanation import Explanation, explained
 from eddyline.spark.filter_block import FilterBlock
 from eddyline.spark.fused import RoutingOptions, result_type
 from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.rebuild import Workshop, pays, rebuilt
+from eddyline.spark.joins.choice import pays
+from eddyline.spark.joins.rebuild import Workshop, rebuilt
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
 from eddyline.spark.session_settings import (

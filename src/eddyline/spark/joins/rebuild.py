@@ -9,7 +9,6 @@ output over these. Every attribute above keeps its identity.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -25,15 +24,17 @@ from eddyline.query.expressions import Expression, calls_in
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark import catalyst
-from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
+from eddyline.spark.catalyst import PickledFunction, Plan
 from eddyline.spark.chains import FUSED_NAME
 from eddyline.spark.column_types import arrow_type, spark_type
 from eddyline.spark.filter_block import FunctionKind, SessionSettings
 from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.choice import driving_input
 from eddyline.spark.joins.claim import JoinClaim, in_relations
 from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
 from eddyline.spark.joins.in_place import SMALL_INPUTS, InPlaceSide
+from eddyline.spark.joins.inputs import Input, inputs_of
 from eddyline.spark.joins.map_side import MapSide
 from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type, width
 from eddyline.spark.joins.reduce_side import ReduceSide
@@ -87,14 +88,6 @@ STEP: Final = "rows for an eddy"
 """Name of the functions that only bring rows to where they meet."""
 
 
-@dataclass(frozen=True)
-class Input:
-    """One input as it enters the block: its plan, and for each argument its column there."""
-
-    plan: Plan
-    handles: tuple[CatalystExpression, ...]
-
-
 Registered: TypeAlias = "Callable[[JoinBlock, bytes], None]"
 """Takes note of a block and of the function that runs it."""
 
@@ -116,81 +109,13 @@ def rebuilt(workshop: Workshop, claim: JoinClaim, plans: Sequence[Plan]) -> Plan
     inputs, places = inputs_of(claim, plans)
     block = join_block(claim, plans, inputs, places, settings)
     environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
-    driver = _driver(spark, block)
+    driver = driving_input(spark, block)
     if driver is not None:
         joined = in_place(workshop, block, inputs, driver, environments)
     else:
         cells = 2 * spark.sparkContext.defaultParallelism
         joined = over_one_shuffle(workshop, block, inputs, cells, environments)
     return with_identities(claim, joined)
-
-
-WORTH_MOVING: Final = 0.25
-"""Part of the bytes of a shuffle that functions must be asked about for it to pay.
-
-What an eddy can save grows with the rows that functions are asked about, what it costs with all
-rows that it moves. With predicates of 3 to 5 µs over 9 to 14 % of the bytes three adversarial
-queries took 1.1, 1.25 and 1.5 times as long as in Spark; with 25 % and more, and 20 µs, none did.
-"""
-
-
-def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
-    """Tell whether a claim is worth what it moves, as far as sizes tell.
-
-    It is if nothing is shuffled, if a function is asked about rows of several inputs, of
-    which there may be any number, or if the inputs that functions are asked about are at
-    least :data:`WORTH_MOVING` of all bytes.
-    """
-    inputs, _ = inputs_of(claim, plans)
-    sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
-    asked = claim.inputs_asked_about()
-    if _possible_drivers(spark, sizes) or any(len(over) > 1 for over in asked):
-        return True
-    return sum(sizes[r] for r in frozenset().union(*asked)) >= WORTH_MOVING * sum(sizes)
-
-
-def _driver(spark: SparkSession, block: JoinBlock) -> int | None:
-    """Return the input that is not broadcast where all others are; None where several are not.
-
-    Where there is a choice, the one with the most predicates that call functions, then the
-    largest. A row that stays in place is asked about once in the whole job, wherever that
-    is best; one that is broadcast is asked about before it travels, since every worker
-    process would ask again.
-    """
-    possible = _possible_drivers(spark, block.sizes)
-    graph = JoinGraph(block.query)
-    asked = Counter(
-        mask.bit_length() - 1
-        for predicate, mask in zip(graph.predicates, graph.masks, strict=True)
-        if calls_in(predicate) and not mask & (mask - 1)
-    )
-    return max(possible, key=lambda r: (asked[r], block.sizes[r]), default=None)
-
-
-def _possible_drivers(spark: SparkSession, sizes: Sequence[int]) -> list[int]:
-    """Return the inputs that may stay in place while all others are broadcast."""
-    said = str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760"))
-    most = catalyst.bytes_of(said)
-    return [r for r in range(len(sizes)) if len(sizes) > 1 and sum(sizes) - sizes[r] <= most]
-
-
-def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dict[int, int]]:
-    """Return the inputs, projected, and for each argument of the claim its column's number."""
-    inputs = []
-    places: dict[int, int] = {}
-    offset = 0
-    for number, plan in enumerate(plans):
-        own = [c for c, column in enumerate(claim.columns) if column.input == number]
-        if claim.below[number]:
-            plan = catalyst.filtered(catalyst.conjunction(claim.below[number]), plan)  # noqa: PLW2901 - the same input
-        handles = tuple(claim.columns[c].handle for c in own)
-        items = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(handles)]
-        # Without columns there would be no rows: a cross product needs to count them.
-        items = items or [catalyst.named(catalyst.literal_true(), "c0")]
-        inputs.append(Input(catalyst.projected(items, plan), handles))
-        places.update({c: offset + n for n, c in enumerate(own)})
-        offset += len(items)
-    return inputs, places
 
 
 def join_block(

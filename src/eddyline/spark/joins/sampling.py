@@ -92,7 +92,7 @@ class SampleSide:
         for axis, own in zip(self.axes, counts, strict=True):
             words, seen = own.sums()
             parts.append(
-                pa.record_batch([np.full(len(words), axis, np.int32), words, seen], _COUNTS)
+                pa.record_batch([np.full(len(words), axis, np.int32), words, seen], schema=_COUNTS)
             )
         columns = [pa.array([self.relation], pa.int32()), pa.array([0], pa.int64())]
         yield pa.record_batch(

@@ -27,8 +27,8 @@ LEAST_SEEN: Final = 16
 SHARE_OF_A_CELL: Final = 0.5
 """Part of an average cell that the rows of a heavy key make of each cell they are dealt out over.
 
-So a cell with parts of several heavy keys stays below three times the median one. The less it
-is, the more often the rows of other inputs are copied.
+With keys by Zipf's law (1.2) the largest cell then stays below three times the median one. The
+less it is, the more often the rows of other inputs are copied.
 """
 
 KEYS: Final = pa.schema([
