@@ -32,9 +32,12 @@ $(READY): $(LOCKS)
 demo: $(READY)  ## run the demonstration on real flights
 	@$(BIN)/eddyline demo
 
+# Two processes with a Spark each; a file's tests stay together, as they share tables.
+WORKERS ?= --numprocesses 2 --dist loadfile
+
 .PHONY: test
 test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" narrows them
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 .PHONY: lint
 lint: $(READY)  ## check style, format, types and layers

@@ -17,7 +17,7 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.components import Components
 from eddyline.engine.evaluation import evaluate
 from eddyline.engine.inputs import Arrival
-from eddyline.engine.join_eddy import Joined
+from eddyline.engine.join_results import Joined
 from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation

@@ -40,22 +40,30 @@ class Turns:
         ]
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))
 
+    def worst_over_best(self) -> Ratio:
+        """Return the time of the contestant with the greatest median over that with the least."""
+        medians = {name: self.median(name) for name in self.seconds}
+        return self.ratio(
+            max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
+        )
+
 
 def take_turns(
     contestants: Mapping[str, Callable[[], object]],
     *,
     turns: int,
+    uncounted: int = 1,
     progress: Callable[[], None] | None = None,
 ) -> Turns:
-    """Run each contestant once uncounted, then ``turns`` times in turn: A B C, A B C, …."""
+    """Run each contestant ``turns`` times in turn: A B C, A B C, …, after some uncounted turns."""
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for turn in range(turns + 1):
+    for turn in range(uncounted + turns):
         for name, run in contestants.items():
             gc.collect()
             started = time.perf_counter()
             run()
             taken = time.perf_counter() - started
-            if turn:
+            if turn >= uncounted:
                 seconds[name].append(taken)
             if progress is not None:
                 progress()

@@ -102,10 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shown.add_row(name, *(f"{turns.median(name):.2f}" for turns in measured.values()))
     Console().print(shown)
     for side, turns in measured.items():
-        medians = {name: turns.median(name) for name in turns.seconds}
-        worst, best = max(medians, key=medians.__getitem__), min(medians, key=medians.__getitem__)
         target = f", target {TARGET}" if side == JOINS else ""
-        print(f"{side}: worst order over best {turns.ratio(worst, best)}{target}")
+        print(f"{side}: worst order over best {turns.worst_over_best()}{target}")
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "orders.json"
     path.write_text(

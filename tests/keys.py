@@ -21,7 +21,11 @@ DIGITS = "9" * 38
 INNER = pa.struct([("t", pa.string()), ("f", pa.float64())])
 OUTER = pa.struct([("i", pa.int32()), ("s", INNER)])
 
-TEXTS = ["", "a", "b", "ab", "eight ch", "nine char", "nine chas", "seventeen letters", "ümlaut"]
+TEXTS = [
+    *("", "a", "b", "ab", "ümlaut", "eight ch", "nine char", "nine chas"),
+    *("fifteen letters", "sixteen letters!", "sixteen letterss", "seventeen letters"),
+]
+"""Around the sizes at which a text needs another word, and no longer fits into two."""
 
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.bool_(): [False, True],
@@ -114,16 +118,16 @@ def with_rubbish(values: list[Any], a_type: pa.DataType) -> pa.Array:
 
 
 def colliding(count: int) -> list[bytes]:
-    """Return different texts of 16 bytes with one hash."""
+    """Return different texts of 24 bytes with the same two words."""
     with np.errstate(over="ignore"):
-        size = np.uint64(16 + 1) * MIXER
-        firsts = [np.uint64(n) for n in range(1, count + 1)]
+        size = np.uint64(24) * MIXER
+        seconds = [np.uint64(n) for n in range(1, count + 1)]
         halves = []
-        for first in firsts:
-            mixed = (size ^ first) * GOLDEN
+        for second in seconds:
+            mixed = (size ^ second) * GOLDEN
             halves.append(mixed ^ (mixed >> HALF))
-    seconds = [half ^ halves[0] for half in halves]
+    thirds = [half ^ halves[0] for half in halves]
     return [
-        np.array([first, second], np.uint64).tobytes()
-        for first, second in zip(firsts, seconds, strict=True)
+        np.array([7, second, third], np.uint64).tobytes()
+        for second, third in zip(seconds, thirds, strict=True)
     ]

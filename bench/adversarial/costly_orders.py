@@ -1,7 +1,7 @@
 """Cases in which the order of the joins decides how often a costly function is called.
 
-The cases of :mod:`bench.adversarial.orders` with a model in each of them: Spark calls it as
-soon as its columns are at hand, on rows that a later join would have dropped.
+The cases of :mod:`bench.adversarial.orders`, smaller, with a model in each of them: Spark calls it
+as soon as its columns are at hand, on rows that a later join would have dropped.
 """
 
 # ruff: noqa: PLR2004 - what a predicate compares with says how much it passes
@@ -15,30 +15,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.adversarial.case import Case, Columns, Integers
 from bench.adversarial.costly import costly
+from bench.adversarial.orders import (
+    BadFromOrder,
+    ChainWithExpandingMiddle,
+    StarWithSelectiveDimension,
+)
 
 
-class ModelAndBadFromOrder(Case):
+class ModelAndBadFromOrder(BadFromOrder):
     """The FROM clause starts with a pair that expands, a model looks at one of the two.
 
     The table that stands last keeps one row in 200 of what the model is to see.
     """
 
-    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
-        """Return clicks and visits by users, and the pages of the clicks."""
-        many = self.rows(200_000)
-        users, pages = many // 10, many // 40
-        return {
-            "clicks": {
-                "user_id": draw.integers(users, size=many),
-                "page_id": draw.integers(pages, size=many),
-                "seconds": draw.integers(600, size=many),
-            },
-            "visits": {
-                "user_id": draw.integers(users, size=many),
-                "length": draw.integers(100, size=many),
-            },
-            "pages": {"page_id": np.arange(pages), "topic": draw.integers(200, size=pages)},
-        }
+    asks_much = True
+    clicks = 200_000
 
     def query(self, spark: SparkSession) -> DataFrame:
         """Return the visits beside the clicks by people on pages about one topic."""
@@ -54,29 +45,14 @@ class ModelAndBadFromOrder(Case):
         """)
 
 
-class ModelInExpandingMiddle(Case):
+class ModelInExpandingMiddle(ChainWithExpandingMiddle):
     """A chain a-b-c-d is written from its middle, which expands forty times; a model is there.
 
     Both ends are selective: coming from either, few rows of the middle are left to look at.
     """
 
-    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
-        """Return senders - outgoing - incoming - receivers."""
-        middle = self.rows(200_000)
-        ends, places = middle // 4, max(middle // 40, 1)
-        return {
-            "outgoing": {
-                "sender": draw.integers(ends, size=middle),
-                "place": draw.integers(places, size=middle),
-                "weight": draw.integers(50, size=middle),
-            },
-            "incoming": {
-                "place": draw.integers(places, size=middle),
-                "receiver": draw.integers(ends, size=middle),
-            },
-            "senders": {"sender": np.arange(ends), "name": draw.integers(1000, size=ends)},
-            "receivers": {"receiver": np.arange(ends), "kind": draw.integers(50, size=ends)},
-        }
+    asks_much = True
+    middle = 200_000
 
     def query(self, spark: SparkSession) -> DataFrame:
         """Return how senders of some names reach receivers of some kind by heavy parcels."""
@@ -93,26 +69,15 @@ class ModelInExpandingMiddle(Case):
         """)
 
 
-class ModelOverStar(Case):
+class ModelOverStar(StarWithSelectiveDimension):
     """A model looks at facts of which a dimension, too large to broadcast, keeps one in 200.
 
     Two more dimensions keep all; nobody can know which of the three is the one.
     """
 
-    def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
-        """Return sales with three keys, and customers, products and shops."""
-        facts = self.rows(300_000)
-        dimension = facts
-        keys = {
-            f"{name}_id": draw.integers(dimension, size=facts)
-            for name in ("customer", "product", "shop")
-        }
-        wide: dict[str, Columns] = {}
-        for name in ("customer", "product", "shop"):
-            # Noise that does not compress: above Spark's 10 MB for a broadcast.
-            noise = {f"{name}_{i}": draw.integers(2**62, size=dimension) for i in range(4)}
-            wide[f"{name}s"] = {f"{name}_id": np.arange(dimension), **noise}
-        return {"sales": {**keys, "amount": draw.integers(1000, size=facts)}, **wide}
+    asks_much = True
+    facts = 300_000
+    a_dimension = 1
 
     def query(self, spark: SparkSession) -> DataFrame:
         """Return the plausible sales of some shops with what is known about them."""

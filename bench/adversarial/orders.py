@@ -21,10 +21,11 @@ class BadFromOrder(Case):
     """
 
     asks_much = False
+    clicks = 2_000_000  # at size 1
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return clicks and visits by users, and the pages of the clicks."""
-        many = self.rows(2_000_000)
+        many = self.rows(self.clicks)
         users, pages = many // 10, many // 40
         return {
             "clicks": {
@@ -59,10 +60,11 @@ class ChainWithExpandingMiddle(Case):
     """
 
     asks_much = False
+    middle = 400_000  # rows of the two tables there, at size 1
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return senders - outgoing - incoming - receivers."""
-        middle = self.rows(400_000)
+        middle = self.rows(self.middle)
         ends, places = middle // 4, max(middle // 40, 1)
         return {
             "outgoing": {
@@ -99,11 +101,13 @@ class StarWithSelectiveDimension(Case):
     """
 
     asks_much = False
+    facts = 1_500_000  # at size 1
+    a_dimension = 4  # facts for each row of a dimension
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return sales with three keys, and customers, products and shops."""
-        facts = self.rows(1_500_000)
-        dimension = facts // 4
+        facts = self.rows(self.facts)
+        dimension = facts // self.a_dimension
         keys = {
             f"{name}_id": draw.integers(dimension, size=facts)
             for name in ("customer", "product", "shop")

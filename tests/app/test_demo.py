@@ -33,7 +33,7 @@ def run_demo(run: Run, page: Path, *options: str) -> Answer:
 def numbers_after(word: str, text: str) -> list[float]:
     """Numbers in the row of a table that starts with a word, without their units."""
     line = next(line for line in text.splitlines() if line.startswith(f"{word}  "))
-    texts = re.findall(r"\d[\d,]*(?:\.\d+)?", line.removeprefix(word))
+    texts = re.findall(r"-?\d[\d,]*(?:\.\d+)?", line.removeprefix(word))
     return [float(text.replace(",", "")) for text in texts]
 
 

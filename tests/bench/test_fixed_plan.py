@@ -13,7 +13,8 @@ from bench.fixed_plan import FixedPlan
 from bench.wisconsin import COLUMNS, UNIQUE2
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.inputs import Goal, HeldInput
-from eddyline.engine.join_eddy import Joined, JoinEddy
+from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join_results import Joined
 from eddyline.engine.policies.naive import NaivePolicy
 
 

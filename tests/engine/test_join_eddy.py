@@ -80,6 +80,30 @@ def call(function: int, query: JoinQuery, *places: tuple[int, int]) -> Call:
     return Call(function, tuple(query.column(*place) for place in places), BOOL)
 
 
+@EVERY_POLICY
+def test_a_build_is_no_decision(policy: PolicyName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a SteM does to rows that it stores says nothing of its probes."""
+    eddy = make_eddy(CHAIN, policy=policy, goal=Goal.INTERACTIVE, quantum=FixedQuantum(3))
+    asked = eddy.eddy.policy
+    visits: list[tuple[int, int]] = []
+
+    def sent(signature: Signature, module: int, tuples: int) -> None:
+        visits.append((signature.spanned, module))
+        told(signature, module, tuples)
+
+    told = asked.sent
+    monkeypatch.setattr(asked, "sent", sent)
+    inputs = [held(t, r, 4) for t, r in zip(CHAIN_TABLES, CHAIN.relations, strict=True)]
+    assert bag(eddy.run(inputs)) == CHAIN_ROWS
+    built = {(1 << r, eddy.routes.stem(r)) for r in range(3)}
+    assert visits
+    assert not built & set(visits)
+    recorded = eddy.statistics().eddy.visits
+    for r in (S, T):  # what is left of R when both have ended is not built
+        builds = recorded[Signature(1 << r), eddy.routes.stem(r)]
+        assert builds.visits == -(-builds.rows_in // 4)  # a batch each, whatever the quantum
+
+
 # --- Answers, three-valued logic, errors
 
 

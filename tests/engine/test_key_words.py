@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eddyline.engine.storage.kernels import SHORT_TEXT
 from eddyline.engine.storage.key_words import KeyColumn, UnsupportedKeyError
 from eddyline.engine.storage.ordered_index import OrderColumn
 from eddyline.errors import EddylineError
@@ -68,10 +70,47 @@ def test_words_are_equal_where_keys_are(data: st.DataObject) -> None:
             assert equal_words(one, other, (i, j), confirmed=False) == same(value, compared)
 
 
-def test_only_texts_need_confirmation() -> None:
-    for a_type in VALUES:
-        has_texts = "string" in str(a_type) or "binary" in str(a_type)
-        assert bool(KeyColumn(a_type).texts) == has_texts
+def test_only_long_texts_need_confirmation() -> None:
+    for a_type, values in VALUES.items():
+        longest = max((len(text) for value in values for text in _texts_in(value)), default=0)
+        assert key_column(a_type, pa.array(values, a_type)).hashed == (longest > SHORT_TEXT)
+
+
+def _texts_in(value: object) -> Iterator[bytes]:
+    if isinstance(value, str):
+        yield value.encode()
+    elif isinstance(value, bytes):
+        yield value
+    elif isinstance(value, dict):
+        for field in value.values():
+            yield from _texts_in(field)
+
+
+@pytest.mark.parametrize("size", range(20))
+def test_words_of_texts_of_every_size(size: int) -> None:
+    """Also where a zero byte is all that tells them apart, and at the end of their memory."""
+    text = bytes(range(1, size + 1))
+    others = [text + b"\0", text[:-1], b"\0" * size, text[:-1] + b"\xff", text + text]
+    column = key_column(pa.binary(), pa.array([text, *others]))
+    alone = key_column(pa.binary(), pa.array([text]))
+    assert equal_words(alone, column, (0, 0))
+    for n, other in enumerate(others, 1):
+        assert equal_words(alone, column, (0, n)) == (text == other)
+
+
+def test_long_texts_that_come_late_are_kept() -> None:
+    """And those that are left when the oldest have gone."""
+    texts = [b"short", *colliding(3), b"", *colliding(2)]
+    column = key_column(pa.binary(), pa.array(texts[:1]))
+    hashed = [column.hashed]
+    column.append(pa.array(texts[1:]))
+    assert [*hashed, column.hashed] == [False, True]
+    for dropped in range(len(texts)):
+        left = texts[dropped:]
+        for i, one in enumerate(left):
+            for j, other in enumerate(left):
+                assert equal_words(column, column, (i, j)) == (one == other)
+        column.drop_first(1)
 
 
 @pytest.mark.parametrize("a_type", [pa.binary(), pa.struct([("n", pa.int8()), ("b", pa.binary())])])
@@ -80,9 +119,9 @@ def test_texts_of_one_hash_are_told_apart(a_type: pa.DataType) -> None:
     if pa.types.is_struct(a_type):
         texts = [{"n": 1, "b": text} for text in texts]
     column = key_column(a_type, pa.array(texts, a_type))
-    hashes = column.words[-1]
-    assert len(set(hashes[:4].tolist())) == 1
-    assert hashes[4] != hashes[0]
+    assert len({word[:4].tobytes() for word in column.words}) == len(column.words)
+    assert all((word[:4] == word[0]).all() for word in column.words)
+    assert any(word[4] != word[0] for word in column.words)
     for i in range(4):
         for j in range(4):
             assert equal_words(column, column, (i, j)) == (i == j)

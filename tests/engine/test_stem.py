@@ -18,7 +18,7 @@ from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.components import Components
 from eddyline.engine.join_routes import JoinRoutes
-from eddyline.engine.modules import stem as stem_module
+from eddyline.engine.modules import access
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
@@ -479,7 +479,7 @@ def test_a_probe_with_many_matches_hands_back_what_it_did_not_probe(
     constant: str,
     most: int,
 ) -> None:
-    monkeypatch.setattr(stem_module, constant, most)
+    monkeypatch.setattr(access, constant, most)
     monkeypatch.setattr("eddyline.engine.storage.hash_index.ROOM", 1)
     parts = parts_of(query_of([relation("R"), relation("S")], *conditions))
     stored = [(n % 2 + 1, n) for n in range(40)]

@@ -16,7 +16,7 @@ import pytest
 from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
-from eddyline.engine.quantum import Quantum
+from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.query.expressions import Call
@@ -189,32 +189,24 @@ LATE = query_of(
 """R is built, since T may still come, and S is looked up for it."""
 
 
-class ManyThenTwo:
-    """A quantum that lets all tuples be built and then two at a time go on."""
-
-    def __init__(self, builds: int) -> None:
-        self._builds = builds
-
-    def size(self, *_: float | None) -> int:
-        self._builds -= 1
-        return 1000 if self._builds >= 0 else 2
-
-
 def test_without_timestamps_two_built_tuples_find_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A row of S, looked up for two of R, finds the third one, which finds it later."""
+    """A row of S, looked up for two of R, finds the third one, which finds it later.
+
+    All three are built at once; then they go on two at a time.
+    """
     tables: list[Table] = [[(1, 7), (2, 7), (3, 7)], [(7, 3)], [(0, 4), (3, 6), (1, 5), (2, 5)]]
     steps = [(T, slice(2)), (R, WHOLE), (R, END), (T, slice(2, None)), (T, END)]
     right = expected(tables, lambda r, s, t: r[1] == s[0] and r[0] == t[0])
-    assert run(LATE, tables, *steps, quantum=ManyThenTwo(2)) == right
+    assert run(LATE, tables, *steps, quantum=FixedQuantum(2)) == right
 
     def all_rows(self: SteM, _: TupleBatch) -> npt.NDArray[np.int64]:
         return np.array([self.marks.rows], np.int64)
 
     monkeypatch.setattr(SteM, "older_than", all_rows)
     twice = Counter({(3, 7, 7, 3, 3, 6): 1})
-    assert run(LATE, tables, *steps, quantum=ManyThenTwo(2)) == right + twice
+    assert run(LATE, tables, *steps, quantum=FixedQuantum(2)) == right + twice
 
 
 AGAIN = query_of([relation("R"), looked_up("S", (0,), scan=True)], equal((R, 1), (S, 0)))

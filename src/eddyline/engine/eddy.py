@@ -171,7 +171,8 @@ class Eddy:
             signature, (module, tuples), usual = self._choose()
             taken = self._take(signature, tuples)
             tuples_in = len(taken)
-            policy.sent(signature, module, tuples_in)
+            if usual:
+                policy.sent(signature, module, tuples_in)
             started = clock.now()
             tuples_out = 0
             for result in self.modules[module].process(taken):
@@ -180,11 +181,12 @@ class Eddy:
                 self._put(result, size, finished)
             ended = clock.now()
             seconds = ended - started
-            costs = self._costs.models[module]
-            costs.record(tuples_in, seconds)
             table.record(signature, module, tuples_in, tuples_out, seconds)
-            cost = costs.fair_share(tuples_in, seconds, usual)
-            policy.returned(signature, module, tuples_in, tuples_out, cost)
+            if usual:
+                costs = self._costs.models[module]
+                costs.record(tuples_in, seconds)
+                cost = costs.fair_share(tuples_in, seconds, usual)
+                policy.returned(signature, module, tuples_in, tuples_out, cost)
             if instrument is not None:
                 instrument.visited(signature, module, tuples_in, tuples_out, seconds)
             self._visits += 1
@@ -206,11 +208,17 @@ class Eddy:
             finished.append(batch)
 
     def _choose(self) -> tuple[Signature, Allotment, int]:
-        """Return the signature to serve, module and number of tuples, and the usual number."""
+        """Return the signature to serve, module and number of tuples, and the usual number.
+
+        A build is no decision: there is no usual number of tuples for it, and neither the
+        policy nor the model of the module's cost is told, which are about probes.
+        """
         while True:
             signature, ready = self._next_signature()
             waiting = self._buffer[signature]
             candidates = self._routes.candidates(signature)
+            if self._routes.is_build(signature, candidates[0]):
+                return signature, Allotment(candidates[0], waiting.tuples), 0
             allotment = self.policy.route(signature, candidates, candidates, waiting.tuples)
             if allotment is None:
                 message = f"policy {self.policy.name} waits, but no module is busy"
@@ -219,7 +227,8 @@ class Eddy:
             costs = self._costs.models[module]
             quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._costs.routing_cost)
             if not ready or waiting.tuples >= quantum or signature.depth == ENTERING.depth:
-                usual = min(quantum, waiting.tuples)
+                # As long as nothing is known the usual visit is one of all there are.
+                usual = waiting.tuples if costs.per_tuple is None else min(quantum, waiting.tuples)
                 self._enough[signature] = quantum
                 return signature, Allotment(module, min(quantum, allotted)), usual
             waiting.enough = self._enough[signature] = quantum

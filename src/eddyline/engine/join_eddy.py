@@ -8,17 +8,15 @@ from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.components import Components
 from eddyline.engine.eddy import Eddy, Instrument, LearnedCosts
-from eddyline.engine.errors import CollectiveFailure
-from eddyline.engine.evaluation import evaluate
 from eddyline.engine.inputs import Arrival, Goal, Input, ReadingOrder
+from eddyline.engine.join_results import Joined, Results
 from eddyline.engine.join_routes import JoinRoutes
-from eddyline.engine.modules.join_selection import Held, JoinSelection
+from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.lookup import LookupAccess, LookupStatistics, Source
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteM, SteMStatistics
@@ -29,13 +27,13 @@ from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.timestamps import Ticks
-from eddyline.engine.vector import Function, Scope, Vector
+from eddyline.engine.vector import Function
 from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import terms_of
 
-STEM_VISIT_COST = 30e-6
+STEM_VISIT_COST = 150e-6
 """Guess of the seconds that a visit to a SteM costs however few tuples come; then measured."""
 
 ROW_VISIT_COST = 15e-6
@@ -45,14 +43,6 @@ LOOKUP_VISIT_COST = 1e-3
 """The same for a lookup, whose source may be far away."""
 
 NO_LOOKUPS: Mapping[tuple[int, int], Source] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Joined rows: an array for each output of the query."""
-
-    outputs: tuple[pa.Array, ...]
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +168,7 @@ class JoinEddy:
         )
         self._reduction = Reduction(self.graph, self.stems)
         self._read = [0] * count
-        self._rows_out = 0
-        self._everything = (1 << count) - 1
+        self._results = Results(query, self._components, self._selections)
 
     @property
     def eddy(self) -> Eddy:
@@ -289,7 +278,7 @@ class JoinEddy:
                 )
         return JoinStatistics(
             tuple(self._rows_of(r) for r in self._numbers),
-            self._rows_out,
+            self._results.rows,
             tuple(stem.statistics() for stem in self.stems),
             tuple(
                 lookup.statistics(self._eddy.seconds_in(self.routes.first_lookup + number))
@@ -426,60 +415,7 @@ class JoinEddy:
         finished = self._eddy.run(batch)
         for r in {looked_up for looked_up, _ in self.routes.lookups}:
             self._components.passing[r].evict()  # built by now, every one
-        yield from self._joined(finished)
-
-    def _joined(self, finished: list[TupleBatch]) -> Iterator[Joined]:
-        """Turn finished tuples into rows; errors that they hold count now."""
-        for batch in finished:
-            if batch.signature.spanned != self._everything:
-                raise AssertionError(f"{batch.signature} has nowhere to go")
-            settled = self._settled(batch)
-            if not len(settled):
-                continue
-            scope = self._components.scope(settled)
-            outputs = tuple(self._output(output, settled, scope) for output in self.query.outputs)
-            self._rows_out += len(settled)
-            yield Joined(outputs, len(settled))
-
-    def _settled(self, batch: TupleBatch) -> TupleBatch:
-        """Raise the first error that a tuple holds; return the tuples that pass after all."""
-        held: dict[int, list[tuple[JoinSelection, Held]]] = {}
-        for selection in self._selections:
-            for position, found in selection.held(batch):
-                held.setdefault(position, []).append((selection, found))
-        rejected = []
-        for position in sorted(held):
-            one = batch.at(np.array([position]), batch.signature)
-            errors: list[Exception] = []
-            for selection, found in held[position]:
-                verdict = (
-                    selection.passes_alone(one) if isinstance(found, CollectiveFailure) else found
-                )
-                if verdict is False:
-                    rejected.append(position)
-                    break
-                if isinstance(verdict, Exception):
-                    errors.append(verdict)
-            else:
-                if errors:
-                    raise errors[0]
-        if not rejected:
-            return batch
-        mask = np.ones(len(batch), np.bool_)
-        mask[rejected] = False
-        return batch.keep(mask, batch.signature)
-
-    def _output(self, output: Expression, batch: TupleBatch, scope: Scope) -> pa.Array:
-        """Return an output's values for tuples that are wanted; its errors count at once."""
-        vector: Vector = evaluate(output, scope)
-        if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
-            # Rows that nobody wants may have failed them.
-            self._components.forget_collective_failures(output, batch)
-            vector = evaluate(output, self._components.scope(batch))
-        if vector.errors:
-            error = vector.errors[min(vector.errors)]
-            raise error.error if isinstance(error, CollectiveFailure) else error
-        return vector.values
+        yield from self._results.joined(finished)
 
 
 def _may_fail(node: Expression) -> bool:

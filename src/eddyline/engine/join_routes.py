@@ -82,6 +82,11 @@ class JoinRoutes(Routes):
             )
         return known
 
+    def is_build(self, signature: Signature, module: int) -> bool:
+        """Tell whether tuples are to be built by a module: the SteM of the relation they span."""
+        stem = module - self.first_stem
+        return stem >= 0 and signature.spanned == 1 << stem
+
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""
         known = self._known.get(signature)

@@ -42,6 +42,10 @@ class Routes:
         """Return the modules that the tuple has yet to visit, candidates or not."""
         return tuple(m for m in range(self._modules) if not signature.done >> m & 1)
 
+    def is_build(self, signature: Signature, module: int) -> bool:  # noqa: ARG002 - where modules store nothing
+        """Tell whether tuples go to a module to be stored there; it is then the only candidate."""
+        return False
+
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""
         known = self._known.get(signature)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -28,6 +29,7 @@ _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
 _HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
 """Leaves of a plan whose rows are at hand."""
 
+_EXECUTION: Final = "org.apache.spark.sql.execution.datasources."
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -345,6 +347,37 @@ def size_in_bytes(plan: Plan) -> int:
     return int(str(plan.java.stats().sizeInBytes()))
 
 
+def parquet_rows(plan: Plan, files: int) -> int | None:
+    """Return how many rows a table has, judged by the footers of its first files.
+
+    None unless the plan reads one table of Parquet files, or where they cannot be read.
+    """
+    leaves = plan.java.collectLeaves()
+    leaf = leaves.apply(0)
+    if leaves.size() != 1 or not _is(leaf, _EXECUTION + "LogicalRelation"):
+        return None
+    relation = leaf.relation()
+    if not _is(relation, _EXECUTION + "HadoopFsRelation"):
+        return None
+    if not _is(relation.fileFormat(), _EXECUTION + "parquet.ParquetFileFormat"):
+        return None
+    settings = relation.sparkSession().sessionState().newHadoopConf()
+    rows = size = 0
+    try:
+        for name in relation.location().inputFiles()[:files]:
+            path = _class("org.apache.hadoop.fs.Path")(_class("java.net.URI")(name))
+            file = _static("org.apache.parquet.hadoop.util.HadoopInputFile", "fromPath")(
+                path, settings
+            )
+            reader = _static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file)
+            rows += reader.getRecordCount()
+            size += file.getLength()
+            reader.close()
+    except Py4JJavaError:  # not there any more, or no such files: the query will say so
+        return None
+    return rows * size_in_bytes(Plan(leaf)) // size if size else None
+
+
 def bytes_of(text: str) -> int:
     """Return a size as Spark's settings state it, as ``10MB``, in bytes."""
     network = _class("org.apache.spark.network.util.JavaUtils")
@@ -357,12 +390,12 @@ def table_name(plan: Plan) -> str | None:
     if leaves.size() != 1:
         return None
     leaf = leaves.apply(0)
-    if _is(leaf, "org.apache.spark.sql.execution.datasources.LogicalRelation"):
+    if _is(leaf, _EXECUTION + "LogicalRelation"):
         table = leaf.catalogTable()
         if table.isDefined():
             return str(table.get().identifier().table())
         relation = leaf.relation()
-        if _is(relation, "org.apache.spark.sql.execution.datasources.HadoopFsRelation"):
+        if _is(relation, _EXECUTION + "HadoopFsRelation"):
             paths = relation.location().rootPaths()
             if paths.size() == 1:
                 return str(paths.apply(0).getName()).partition(".")[0]
@@ -377,8 +410,8 @@ def is_scan(plan: Plan) -> bool:
     java = plan.java
     while java.nodeName() in _ROW_BY_ROW:
         java = java.child()
-    if _is(java, "org.apache.spark.sql.execution.datasources.LogicalRelation"):
-        files = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+    if _is(java, _EXECUTION + "LogicalRelation"):
+        files = _EXECUTION + "HadoopFsRelation"
         return _is(java.relation(), files) and not has_python_function(plan)
     return str(java.nodeName()).partition(" ")[0] in _HELD and not has_python_function(plan)
 

@@ -28,6 +28,9 @@ _ATOMIC: Final = frozenset(
     }
 )
 
+VARIABLE: Final = 32
+"""Bytes that a value of no fixed width counts as; Arrow needs some work for each of them."""
+
 
 def spark_type(text: str) -> types.DataType:
     """Return the type that its JSON (``DataType.json()``) describes."""
@@ -72,3 +75,11 @@ def arrow_type(text: str, time_zone: str) -> pa.DataType:
     TimestampType(timestamp[us, tz=Europe/Paris])
     """
     return to_arrow_type(spark_type(text), timezone=time_zone)
+
+
+def width(a_type: pa.DataType) -> int:
+    """Return the bytes of a value, about."""
+    try:
+        return max(int(a_type.bit_width) // 8, 1)
+    except ValueError:
+        return VARIABLE

@@ -13,7 +13,7 @@ import pytest
 from bench.known_costs import Case, Known, cases
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, AdaptivePolicy
+from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, LONG_LOOK, AdaptivePolicy
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
@@ -64,6 +64,40 @@ def visit(
 def test_close_to_the_best_order_of_every_stretch(case: str, bound: float) -> None:
     known = known_cases()[case]
     assert known.run(AdaptivePolicy) <= bound * known.clairvoyant()
+
+
+@pytest.mark.parametrize(
+    ("cost", "looks"),
+    [
+        pytest.param(10.0, (1, 8), id="eight tuples cost more than a visit by itself"),
+        pytest.param(1.0, (1, 8, 91), id="as many as cost a visit"),
+        pytest.param(1e-6, (1, 8, LONG_LOOK - 9), id="but no more than a long look"),
+    ],
+)
+def test_the_first_look_is_as_long_as_a_visit_is_dear(cost: float, looks: tuple[int, ...]) -> None:
+    policy = AdaptivePolicy()
+    policy.start(Routes(2), np.random.default_rng(0), lambda _: 100.0)
+    for module in (0, 1):
+        for tuples in looks:
+            assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(module, tuples)
+            visit(policy, module, tuples, 0.5, cost)
+
+
+def test_a_cost_seen_on_few_tuples_gives_way_to_that_seen_elsewhere() -> None:
+    """Where a visit costs much by itself: a small one finds caches cold."""
+    elsewhere = Signature(1, 1)
+
+    def preferred(overhead: float) -> int:
+        policy = AdaptivePolicy(exploration=0.0)
+        policy.start(Routes(2), np.random.default_rng(0), lambda _: overhead)
+        for module, cost in enumerate((1.0, 0.4)):
+            visit(policy, module, 1, 0.0, 1.0)
+            visit(policy, module, 1000, 0.5, cost)
+        visit(policy, 0, 60_000, 0.5, 0.1, at=elsewhere)
+        return policy.order()[0]
+
+    assert preferred(overhead=0.0) == 1
+    assert preferred(overhead=1000.0) == 0
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.02, 0.1, 0.5])

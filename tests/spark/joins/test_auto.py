@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
@@ -10,6 +15,7 @@ from pyspark.sql.types import BooleanType
 
 import eddyline
 from eddyline.spark.decline import DeclineReason
+from eddyline.spark.joins.choice import WORTH_MOVING
 from tests.spark.joins.broadcasting import broadcasting
 
 ROWS = 200
@@ -54,6 +60,40 @@ def test_a_shuffle_has_to_be_worth_what_it_moves(
         reasons = {left.reason for left in explanation.left}
         assert sum(bool(block.inputs) for block in explanation.claimable) == claimed
         assert (DeclineReason.MUCH_TO_MOVE in reasons) == (not claimed)
+
+
+def written(spark: SparkSession, path: Path, columns: Mapping[str, pa.Array]) -> DataFrame:
+    """Return a table of one Parquet file."""
+    pq.write_table(pa.table(dict(columns)), path)
+    return spark.read.parquet(str(path))
+
+
+def test_what_moves_is_weighed_as_it_is_once_it_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The facts are a twentieth of the bytes of the files, but 16 of 56 bytes of joined rows."""
+    numbers = pa.array(range(ROWS * 50))
+    draw = np.random.default_rng(0)
+    facts = written(
+        spark, tmp_path / "facts.parquet", {"id": numbers, "fact": pa.repeat(7, len(numbers))}
+    )
+    noise = {f"noise_{n}": pa.array(draw.integers(2**62, size=len(numbers))) for n in range(4)}
+    other = written(spark, tmp_path / "other.parquet", {"id": numbers, **noise})
+    sizes = [(tmp_path / name).stat().st_size for name in ("facts.parquet", "other.parquet")]
+    assert sizes[0] < WORTH_MOVING * sum(sizes)
+    with broadcasting(spark, allowed=False):
+        explanation = eddyline.explain(facts.filter(is_odd("fact")).join(other, "id"))
+        assert [len(block.inputs) for block in explanation.claimable] == [2]
+
+
+def test_a_file_that_is_gone_is_for_the_query_to_say(spark: SparkSession, tmp_path: Path) -> None:
+    numbers = pa.array(range(ROWS))
+    gone = written(spark, tmp_path / "gone.parquet", {"id": numbers, "gone_0": numbers})
+    (tmp_path / "gone.parquet").unlink()
+    with broadcasting(spark, allowed=False):
+        joined = eddyline.adapt(gone.filter(is_odd("gone_0")).join(table(spark, "a", 1), "id"))
+        with pytest.raises(Exception, match="gone"):
+            joined.collect()
 
 
 def test_what_is_not_shuffled_always_is(spark: SparkSession) -> None:

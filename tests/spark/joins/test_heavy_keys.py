@@ -21,7 +21,7 @@ import eddyline
 from bench.answers import check_same_rows
 from eddyline.spark.filter_block import SessionSettings
 from eddyline.spark.fused import RoutingOptions
-from eddyline.spark.joins import rebuild
+from eddyline.spark.joins import sampled_keys
 from eddyline.spark.joins.blobs import SCHEMA, Sorter, decoded, encoded
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
@@ -235,7 +235,7 @@ def empty_blob() -> bytes:
 @pytest.fixture
 def always_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small inputs be sampled too."""
-    monkeypatch.setattr(rebuild, "WORTH_SAMPLING", 0)
+    monkeypatch.setattr(sampled_keys, "WORTH_SAMPLING", 0)
 
 
 @pytest.fixture

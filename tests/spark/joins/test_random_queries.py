@@ -39,11 +39,13 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     register_functions(spark)
     for number, path in enumerate(write_tables(tmp_path_factory.mktemp("tables"))):
         spark.read.parquet(str(path)).createOrReplaceTempView(f"t{number}")
+    before = {key: spark.conf.get(key) for key in (*SETTINGS, ADAPTIVE)}
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
     yield spark
-    for key in (*SETTINGS, ADAPTIVE):
-        spark.conf.unset(key)
+    for key, given in before.items():
+        assert given is not None  # each has a default
+        spark.conf.set(key, given)
 
 
 def exact(value: Any) -> Any:  # noqa: ANN401 - any value of a column

@@ -15,34 +15,12 @@ import pyarrow as pa
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
 from eddyline.engine.components import Components, required_rows
 from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.modules.access import Access
 from eddyline.engine.modules.transmissions import Answers, Transmissions
 from eddyline.engine.relation import Relation
-from eddyline.engine.signature import Signature
 from eddyline.engine.storage.beside_store import BesideStore
-from eddyline.engine.storage.hash_index import (
-    HashIndex,
-    Matches,
-    Probing,
-    all_valid,
-    confirmed,
-    words_of,
-)
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.engine.storage.key_words import KeyColumn
-from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
 from eddyline.engine.timestamps import HighWaterMarks, Ticks
-from eddyline.query.expressions import ComparisonOperator
-from eddyline.query.join_graph import Key, Place, RangeEdge
-
-MOST_MATCHES = 1 << 18
-"""Matches after which a probe hands the tuples not yet probed back to the eddy.
-
-So the intermediate result of a join with a large fan-out is worked off piece by piece:
-a quarter of a million tuples over three relations take 6 MB.
-"""
-
-FIRST_PAIRS = 1 << 16
-"""Pairs that a probe without an index makes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +84,7 @@ class SteM:
         self.relation = relation
         self.description = graph.query.relations[relation]
         self._graph = graph
+        self._access = Access(relation, graph, components)
         self._routes = routes
         self._module = routes.stem(relation)
         self._components = components
@@ -235,9 +214,7 @@ class SteM:
 
     def may_match(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match among all rows: certain but for text keys."""
-        keys = self._graph.keys(batch.signature.spanned, self.relation)
-        index = self._hash_index(keys)
-        return index.exists(self._probing_columns(batch, keys)[0], self._dead_flags())
+        return self._access.may_match(batch, self._dead_flags())
 
     def _build(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         rows = required_rows(batch, self.relation)
@@ -292,7 +269,7 @@ class SteM:
         store = self.rows.store
         high = self.older_than(batch) - store.first
         low = np.array([0]) if batch.last_match is None else _places(batch.last_match, store.first)
-        matches, probed = self._matches(batch, low, high)
+        matches, probed = self._access.matches(batch, low, high, self._dead_flags())
         results: list[TupleBatch] = []
         rest: TupleBatch | None = None
         if probed < len(batch):
@@ -355,107 +332,6 @@ class SteM:
         """Return the prior probers that waited for the end of the scan, to be routed again."""
         parked, self.parked = self.parked, []
         return parked
-
-    def _matches(
-        self, batch: TupleBatch, low: npt.NDArray[np.int64], high: npt.NDArray[np.int64]
-    ) -> tuple[Matches, int]:
-        spanned = batch.signature.spanned
-        keys = self._graph.keys(spanned, self.relation)
-        dead = self._dead_flags()
-        if keys:
-            probing, columns, places = self._probing_columns(batch, keys)
-            index = self._hash_index(keys)
-            found, probed = index.probe(probing, low, high, dead, MOST_MATCHES)
-            return confirmed(found, columns, places, self._stored_keys(keys)), probed
-        edges = self._graph.best_ranges(spanned, self.relation)
-        if edges:
-            column = edges[0].seen_from(self.relation)[2]
-            index_of = self.rows.store.ordered_index(column)
-            ranges = self._ranges(batch, edges)
-            return index_of.probe(ranges, low, high, dead, MOST_MATCHES)
-        return self._all_pairs(len(batch), low, high, dead)
-
-    def _hash_index(self, keys: tuple[Key, ...]) -> HashIndex:
-        columns = tuple(key.stored for key in keys)
-        types = [self.description.types[column] for column in columns]
-        return self.rows.store.hash_index(columns, types)
-
-    def _stored_keys(self, keys: tuple[Key, ...]) -> list[KeyColumn]:
-        types = self.description.types
-        return [self.rows.store.key(key.stored, types[key.stored]) for key in keys]
-
-    def _probing_columns(
-        self, batch: TupleBatch, keys: tuple[Key, ...]
-    ) -> tuple[Probing, list[KeyColumn], list[npt.NDArray[np.int64]]]:
-        """Return the keys that tuples bring, and for each its column and the tuples' places."""
-        columns = [self._key_column(batch.signature, key.probing) for key in keys]
-        of_relation = {
-            key.probing.relation: self._components.places(batch, key.probing.relation)
-            for key in keys
-        }
-        places = [of_relation[key.probing.relation] for key in keys]
-        if len(of_relation) == 1:
-            return Probing(words_of(columns), all_valid(columns), places[0]), columns, places
-        # Columns of several relations: one row number does not point into all of them.
-        words: list[npt.NDArray[np.int64]] = []
-        valid: npt.NDArray[np.bool_] | None = None
-        for column, at in zip(columns, places, strict=True):
-            words += [word[at] for word in column.words]
-            if column.valid is not None:
-                valid = column.valid[at] if valid is None else valid & column.valid[at]
-        rows = np.arange(len(batch), dtype=np.int64)
-        return Probing(tuple(words), valid, rows), columns, places
-
-    def _key_column(self, signature: Signature, place: Place) -> KeyColumn:
-        store = self._components.of(signature, place.relation).store
-        types = self._graph.query.relations[place.relation].types
-        return store.key(place.column, types[place.column])
-
-    def _ranges(self, batch: TupleBatch, edges: Sequence[RangeEdge]) -> Range:
-        """Return the words between which a stored row's must lie, for each tuple."""
-        least = np.full(len(batch), LEAST_WORD)
-        greatest = np.full(len(batch), GREATEST_WORD)
-        never = np.zeros(len(batch), np.bool_)
-        for edge in edges:
-            probing, operator, _ = edge.seen_from(self.relation)
-            store = self._components.of(batch.signature, probing.relation).store
-            order = store.order(probing.column)
-            at = self._components.places(batch, probing.relation)
-            words = order.words[at]
-            never |= ~order.valid[at]
-            if operator is ComparisonOperator.LESS:  # the tuple's value is less than the row's
-                never |= words == GREATEST_WORD
-                least = np.maximum(least, np.where(words == GREATEST_WORD, words, words + 1))
-            elif operator is ComparisonOperator.LESS_OR_EQUAL:
-                least = np.maximum(least, words)
-            elif operator is ComparisonOperator.GREATER:
-                never |= words == LEAST_WORD
-                greatest = np.minimum(greatest, np.where(words == LEAST_WORD, words, words - 1))
-            else:
-                greatest = np.minimum(greatest, words)
-        least[never], greatest[never] = GREATEST_WORD, LEAST_WORD
-        return Range(least, greatest)
-
-    @staticmethod
-    def _all_pairs(
-        tuples: int,
-        low: npt.NDArray[np.int64],
-        high: npt.NDArray[np.int64],
-        dead: npt.NDArray[np.bool_] | None,
-    ) -> tuple[Matches, int]:
-        """Pair as many tuples with all rows as make a block of a good size, one at least."""
-        sizes = np.broadcast_to(np.maximum(high - low, 0), (tuples,))
-        probed = int(np.searchsorted(np.cumsum(sizes), FIRST_PAIRS, side="right"))
-        probed = min(max(probed, 1), tuples)
-        sizes = sizes[:probed]
-        positions = np.repeat(np.arange(probed, dtype=np.int64), sizes)
-        starts = np.repeat(np.broadcast_to(low, (tuples,))[:probed], sizes)
-        within = np.arange(len(positions)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        places = starts + within
-        if dead is not None:
-            alive = ~dead[places]
-            positions, places = positions[alive], places[alive]
-        return Matches(positions, places), probed
 
     def _dead_flags(self) -> npt.NDArray[np.bool_] | None:
         return None if self._dead is None else self._dead.values

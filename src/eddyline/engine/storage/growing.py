@@ -83,6 +83,11 @@ class GrowingArray:
         if count > 0:
             self.adopt(np.full((count, *self._width), value, self._dtype))
 
+    def lengthen(self, count: int) -> None:
+        """Add so many elements with whatever is in them, to be filled in."""
+        if count > 0:
+            self.adopt(room_for(count, self._dtype, self._width))
+
     def drop_first(self, count: int) -> None:
         """Forget the oldest elements."""
         kept = self.values[count:].copy()

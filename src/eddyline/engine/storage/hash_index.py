@@ -68,6 +68,7 @@ class HashIndex:
         self._rows = 0
         self._heads: npt.NDArray[np.int32] | None = None
         self._chain = GrowingArray(np.int32)
+        self._keys = self._no_keys()
         self._shift = np.uint64(0)
 
     @property
@@ -78,7 +79,8 @@ class HashIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held, the columns not counted."""
-        return (0 if self._heads is None else self._heads.nbytes) + self._chain.nbytes
+        heads = 0 if self._heads is None else self._heads.nbytes
+        return heads + self._chain.nbytes + self._keys.nbytes
 
     def catch_up(self, rows: int) -> None:
         """Take in the rows up to ``rows``."""
@@ -96,8 +98,13 @@ class HashIndex:
             self._shift = np.uint64(64 - bits)
             start = 0
         valid = all_valid(self._columns)
+        words = words_of(self._columns)
+        if len(words) > 1:
+            first = len(self._keys)
+            self._keys.lengthen(rows - first)
+            kernels.lay_together(words, first, rows, self._keys.values)
         kernels.link(
-            words_of(self._columns),
+            words,
             NO_FLAGS if valid is None else valid,
             valid is not None,
             start,
@@ -113,6 +120,7 @@ class HashIndex:
         self._heads = None
         self._rows = 0
         self._chain = GrowingArray(np.int32)
+        self._keys = self._no_keys()
 
     def probe(
         self,
@@ -132,10 +140,9 @@ class HashIndex:
         if self._heads is None or not len(probing):
             return self._probe_list(probing, low, high, dead), len(probing)
         words, valid, rows = probing
-        stored = words_of(self._columns)
         plain = len(words) == 1 and valid is None and dead is None and len(low) == len(high) == 1
+        stored, chain = self._stored(), self._chain.values
         parts: list[Matches] = []
-        places = np.empty(len(rows), np.int32)
         total = start = 0
         resume = -1
         room = max(ROOM, len(rows) + 16)
@@ -147,13 +154,12 @@ class HashIndex:
                 n, start, resume = kernels.probe_single(
                     words[0],
                     tuples,
-                    stored[0],
+                    stored,
                     self._heads,
-                    self._chain.values,
+                    chain,
                     self._shift,
                     low[0],
                     high[0],
-                    places,
                     start,
                     resume,
                     positions,
@@ -167,13 +173,12 @@ class HashIndex:
                     valid is not None,
                     stored,
                     self._heads,
-                    self._chain.values,
+                    chain,
                     self._shift,
                     low,
                     high,
                     NO_FLAGS if dead is None else dead,
                     dead is not None,
-                    places,
                     start,
                     resume,
                     positions,
@@ -198,7 +203,7 @@ class HashIndex:
             rows,
             NO_FLAGS if valid is None else valid,
             valid is not None,
-            words_of(self._columns),
+            self._stored(),
             self._heads,
             self._chain.values,
             self._shift,
@@ -207,6 +212,17 @@ class HashIndex:
             found,
         )
         return found
+
+    def _no_keys(self) -> GrowingArray:
+        """Return room for keys with their words side by side; of one word they need none."""
+        words = sum(len(column.words) for column in self._columns)
+        return GrowingArray(np.int64, (words,))
+
+    def _stored(self) -> npt.NDArray[np.int64]:
+        """Return the keys, shape (rows, words)."""
+        words = words_of(self._columns)
+        keys: npt.NDArray[np.int64] = self._keys.values if len(words) > 1 else words[0][:, None]
+        return keys
 
     def _probe_list(
         self, probing: Probing, low: Bound, high: Bound, dead: npt.NDArray[np.bool_] | None
@@ -266,7 +282,7 @@ def confirmed(
     ``columns`` are those of the probing tuples, with each tuple's place in them; ``stored``
     those of the index.
     """
-    if not any(column.texts for column in stored) or not len(found.places):
+    if not any(column.hashed for column in stored) or not len(found.places):
         return found
     equal = np.ones(len(found.places), np.bool_)
     for column, at, other in zip(columns, places, stored, strict=True):

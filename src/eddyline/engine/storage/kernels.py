@@ -6,7 +6,8 @@ first called and kept in Numba's cache, so that another process only loads it.
 
 A hash index is an array ``heads`` of 2^k row places (-1: empty) and an array ``chain``
 that gives for each row the next older one of the same slot. Rows are linked at the
-front, so that a chain runs from new to old.
+front, so that a chain runs from new to old. ``stored`` are the keys of the rows, shape
+(rows, words): the words of one key lie in one place, since that is one cache miss.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: Fibonacci 
 MIXER = np.uint64(0xD6E8FEB86659FD93)  # an odd constant that spreads each bit over the word
 HALF = np.uint64(32)
 EIGHT = 8  # bytes of a word
+SHORT_TEXT = 15  # bytes of a text that its two words hold
+LONG_TEXT = np.uint64(0xFF)  # in place of the size, where a word is a hash of what follows
+SIZE_PLACE = np.uint64(56)  # bits of the second word below the size
 ALL_BITS = np.uint64(2**64 - 1)
+
+TOGETHER = 1024
+"""Tuples that are probed side by side: 64 KB of cache lines for each thing that is looked up."""
 
 _compiled: Any = njit(cache=True, nogil=True)
 _inlined: Any = njit(cache=True, nogil=True, inline="always")
@@ -48,6 +55,14 @@ def link(keys, valid, has_nulls, start, stop, heads, chain, shift):
 
 
 @_compiled
+def lay_together(keys, start, stop, stored):
+    """Copy the words of rows ``start`` to ``stop`` to where those of one key lie together."""
+    for row in range(start, stop):
+        for k in range(len(keys)):
+            stored[row, k] = keys[k][row]
+
+
+@_compiled
 def probe_chains(
     probing,
     rows,
@@ -61,7 +76,6 @@ def probe_chains(
     high,
     dead,
     has_dead,
-    places,
     start,
     resume,
     positions,
@@ -74,51 +88,66 @@ def probe_chains(
     not ``dead``. Tuples from number ``start`` on are probed, the first one from place
     ``resume`` of its chain if that is not -1. Fills ``positions`` and ``matches``; returns
     how many, and where to go on when they are full: the tuple (their number when all are
-    done) and its place. ``places`` is room for one place a tuple.
+    done) and its place.
     """
     tuples = len(rows)
     room = len(matches)
     several_low = len(low) > 1
     several_high = len(high) > 1
-    # Two passes: the heads of all tuples are loaded without waiting for each other. For
-    # 2 million keys out of cache that takes 65 instead of 110 ns a tuple.
-    for i in range(start, tuples):
-        if has_nulls and not valid[rows[i]]:
-            places[i] = -1
-        else:
-            places[i] = heads[slot_of(probing, rows[i], shift)]
-    if resume >= 0:
-        places[start] = resume
+    words = len(probing)
+    # Three passes over some tuples at a time: their heads are loaded without waiting for each
+    # other, and so is what stands where their chains start.
+    places = np.empty(TOGETHER, np.int32)
+    following = np.empty(TOGETHER, np.int32)
+    first_words = np.empty(TOGETHER, np.int64)
     found = 0
-    columns = len(stored)
-    for i in range(start, tuples):
-        place = places[i]
-        if place < 0:
-            continue
-        row = rows[i]
-        least = low[i] if several_low else low[0]
-        most = high[i] if several_high else high[0]
-        word = probing[0][row]
-        while place >= least:
-            if place < most and stored[0][place] == word:
-                equal = True
-                for k in range(1, columns):
-                    if stored[k][place] != probing[k][row]:
-                        equal = False
-                        break
-                if equal and not (has_dead and dead[place]):
-                    if found == room:
-                        return found, i, place
-                    positions[found] = i
-                    matches[found] = place
-                    found += 1
-            place = chain[place]
+    for base in range(start, tuples, TOGETHER):
+        count = min(TOGETHER, tuples - base)
+        for n in range(count):
+            row = rows[base + n]
+            if has_nulls and not valid[row]:
+                places[n] = -1
+            else:
+                places[n] = heads[slot_of(probing, row, shift)]
+        if resume >= 0:
+            places[0] = resume
+            resume = -1
+        for n in range(count):
+            place = max(places[n], 0)
+            first_words[n] = stored[place, 0]
+            following[n] = chain[place]
+        for n in range(count):
+            place = places[n]
+            if place < 0:
+                continue
+            i = base + n
+            row = rows[i]
+            least = low[i] if several_low else low[0]
+            most = high[i] if several_high else high[0]
+            word = probing[0][row]
+            first, following_one = first_words[n], following[n]
+            while place >= least:
+                if place < most and first == word:
+                    equal = True
+                    for k in range(1, words):
+                        if stored[place, k] != probing[k][row]:
+                            equal = False
+                            break
+                    if equal and not (has_dead and dead[place]):
+                        if found == room:
+                            return found, i, place
+                        positions[found] = i
+                        matches[found] = place
+                        found += 1
+                place = following_one
+                if place >= 0:
+                    first, following_one = stored[place, 0], chain[place]
     return found, tuples, -1
 
 
 @_compiled
 def probe_single(
-    probing, rows, stored, heads, chain, shift, low, high, places, start, resume, positions, matches
+    probing, rows, stored, heads, chain, shift, low, high, start, resume, positions, matches
 ):
     """Do what :func:`probe_chains` does for the plain case, in two thirds of the time.
 
@@ -126,22 +155,37 @@ def probe_single(
     """
     tuples = len(rows)
     room = len(matches)
-    for i in range(start, tuples):
-        places[i] = heads[np.int64((np.uint64(probing[rows[i]]) * GOLDEN) >> shift)]
-    if resume >= 0:
-        places[start] = resume
+    places = np.empty(TOGETHER, np.int32)
+    following = np.empty(TOGETHER, np.int32)
+    first_words = np.empty(TOGETHER, np.int64)
     found = 0
-    for i in range(start, tuples):
-        place = places[i]
-        word = probing[rows[i]]
-        while place >= low:
-            if place < high and stored[place] == word:
-                if found == room:
-                    return found, i, place
-                positions[found] = i
-                matches[found] = place
-                found += 1
-            place = chain[place]
+    for base in range(start, tuples, TOGETHER):
+        count = min(TOGETHER, tuples - base)
+        for n in range(count):
+            places[n] = heads[np.int64((np.uint64(probing[rows[base + n]]) * GOLDEN) >> shift)]
+        if resume >= 0:
+            places[0] = resume
+            resume = -1
+        for n in range(count):
+            place = max(places[n], 0)
+            first_words[n] = stored[place, 0]
+            following[n] = chain[place]
+        for n in range(count):
+            place = places[n]
+            if place < low:
+                continue
+            word = probing[rows[base + n]]
+            first, following_one = first_words[n], following[n]
+            while place >= low:
+                if place < high and first == word:
+                    if found == room:
+                        return found, base + n, place
+                    positions[found] = base + n
+                    matches[found] = place
+                    found += 1
+                place = following_one
+                if place >= 0:
+                    first, following_one = stored[place, 0], chain[place]
     return found, tuples, -1
 
 
@@ -191,6 +235,7 @@ def exist_in_chains(
     probing, rows, valid, has_nulls, stored, heads, chain, shift, dead, has_dead, found
 ):
     """Set ``found``, which is clear, for each tuple that has a match at all."""
+    words = len(probing)
     for i in range(len(rows)):
         row = rows[i]
         if has_nulls and not valid[row]:
@@ -198,27 +243,14 @@ def exist_in_chains(
         place = heads[slot_of(probing, row, shift)]
         while place >= 0:
             equal = True
-            for k in range(len(stored)):
-                if stored[k][place] != probing[k][row]:
+            for k in range(words):
+                if stored[place, k] != probing[k][row]:
                     equal = False
                     break
             if equal and not (has_dead and dead[place]):
                 found[i] = True
                 break
             place = chain[place]
-
-
-@_compiled
-def padded_starts(offsets, starts, first):
-    """Fill where each text starts once it is made of whole words; return where the last ends.
-
-    A text takes one word for its size and one for every eight bytes begun.
-    """
-    at = first
-    for i in range(len(starts)):
-        starts[i] = at
-        at += 1 + (offsets[i + 1] - offsets[i] + EIGHT - 1) // EIGHT
-    return at
 
 
 @_inlined
@@ -242,39 +274,71 @@ def word_of(data, words, at, size):
 
 
 @_compiled
-def pad_texts(offsets, data, words, starts, first, padded, hashes):
-    """Write each text as its size and words of eight bytes, and a hash of these.
+def text_words(offsets, data, words, firsts, seconds):
+    """Fill the two words of each text; return the words that its long ones take in full.
 
-    ``words`` is the memory of ``data`` as whole words, as many as there are.
+    A text of up to 15 bytes is in its words whole: eight bytes in the first, the others and
+    the size in the second. Of a longer one the second word has a hash. ``words`` is the memory
+    of ``data`` as whole words, as many as there are.
     """
-    for i in range(len(starts)):
+    room = 0
+    for i in range(len(firsts)):
         at = offsets[i]
         size = offsets[i + 1] - at
-        to = starts[i] - first
-        padded[to] = size
-        mixed = np.uint64(size + 1) * MIXER
-        while size > 0:
-            word = word_of(data, words, at, min(size, EIGHT))
-            at += EIGHT
-            size -= EIGHT
-            to += 1
-            padded[to] = np.int64(word)
-            mixed = (mixed ^ word) * GOLDEN
-            mixed ^= mixed >> HALF
-        hashes[i] = np.int64(mixed)
+        firsts[i] = np.int64(word_of(data, words, at, min(size, EIGHT))) if size > 0 else 0
+        if size <= SHORT_TEXT:
+            second = np.uint64(size) << SIZE_PLACE
+            if size > EIGHT:
+                second |= word_of(data, words, at + EIGHT, size - EIGHT)
+        else:
+            room += 1 + (size + EIGHT - 1) // EIGHT
+            mixed = np.uint64(size) * MIXER
+            while size > EIGHT:
+                at += EIGHT
+                size -= EIGHT
+                mixed = (mixed ^ word_of(data, words, at, min(size, EIGHT))) * GOLDEN
+                mixed ^= mixed >> HALF
+            second = (mixed >> np.uint64(EIGHT)) | (LONG_TEXT << SIZE_PLACE)
+        seconds[i] = np.int64(second)
+    return room
 
 
 @_compiled
-def equal_texts(starts, padded, places, positions, stored_starts, stored, matches, equal):
-    """Clear ``equal`` where the padded text of a probing tuple is not that of its match."""
+def keep_long_texts(offsets, data, words, starts, first, kept):
+    """Write each long text as its size and words of eight bytes, with zeros behind.
+
+    Fills where each starts if what was kept before ends at ``first``; -1 for a short one.
+    """
+    to = 0
+    for i in range(len(starts)):
+        at = offsets[i]
+        size = offsets[i + 1] - at
+        if size <= SHORT_TEXT:
+            starts[i] = -1
+            continue
+        starts[i] = first + to
+        kept[to] = size
+        to += 1
+        while size > 0:
+            kept[to] = np.int64(word_of(data, words, at, min(size, EIGHT)))
+            at += EIGHT
+            size -= EIGHT
+            to += 1
+
+
+@_compiled
+def equal_texts(starts, kept, places, positions, stored_starts, stored, matches, equal):
+    """Clear ``equal`` where the long text of a probing tuple is not that of its match.
+
+    Their words are equal, so either both are long or none.
+    """
     for n in range(len(matches)):
         at = starts[places[positions[n]]]
-        to = stored_starts[matches[n]]
-        if padded[at] != stored[to]:
-            equal[n] = False
+        if at < 0:
             continue
-        for k in range(1, 1 + (padded[at] + EIGHT - 1) // EIGHT):
-            if padded[at + k] != stored[to + k]:
+        to = stored_starts[matches[n]]
+        for k in range(1 + (kept[at] + EIGHT - 1) // EIGHT):
+            if kept[at + k] != stored[to + k]:
                 equal[n] = False
                 break
 

@@ -1,11 +1,10 @@
 """Join keys as 64-bit words, so that one kernel serves every type that Spark joins on.
 
-Equal keys give equal words. For numbers, dates, timestamps, booleans and decimals the
-reverse holds too; for strings and binary values the word is a hash, and a match must be
-confirmed by the bytes. Spark's rules for floating point are in the words: NaN is NaN, and
--0.0 is 0.0. A struct is the words of its fields and one word for which of them are NULL,
-since inside a struct Spark takes two NULLs as equal. A key that is NULL itself has no
-words: it matches nothing.
+Equal keys give equal words. The reverse holds too, but for strings and binary values of more than
+15 bytes: their second word is a hash, and a match must be confirmed by the bytes. Spark's rules
+for floating point are in the words: NaN is NaN, and -0.0 is 0.0. A struct is the words of its
+fields and one word for which of them are NULL, since inside a struct Spark takes two NULLs as
+equal. A key that is NULL itself has no words: it matches nothing.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class KeyColumn:
         self._type = a_type
         self._words = [GrowingArray(np.int64) for _ in range(_count(a_type))]
         self._valid: GrowingArray | None = None
-        # Which word is only a hash, and the texts that it stands for.
-        self.texts = {word: PaddedTexts() for word in _hashed(a_type)}
+        # The texts, by the first of their two words.
+        self._texts = {word: Texts() for word in _text_words(a_type)}
 
     @property
     def words(self) -> tuple[npt.NDArray[np.int64], ...]:
@@ -57,18 +56,22 @@ class KeyColumn:
         return None if self._valid is None else self._valid.values
 
     @property
+    def hashed(self) -> bool:
+        """Whether some word is only a hash, so that matches are to be confirmed."""
+        return any(texts.starts is not None for texts in self._texts.values())
+
+    @property
     def nbytes(self) -> int:
         """Bytes held."""
         held = sum(words.nbytes for words in self._words)
-        return held + sum(text.nbytes for text in self.texts.values())
+        return held + sum(text.nbytes for text in self._texts.values())
 
     def append(self, values: pa.Array) -> None:
         """Add the keys of further rows."""
         before = len(self._words[0])
         added = _words(values)
         for word, texts in _text_fields(values).items():
-            hashes = self.texts[word].append(texts)
-            added[word] = np.where(validity(texts), hashes, 0) if texts.null_count else hashes
+            added[word : word + 2] = self._texts[word].append(texts)
         for held, words in zip(self._words, added, strict=True):
             held.adopt(unlocked(words))
         if self._valid is None and values.null_count:
@@ -81,7 +84,7 @@ class KeyColumn:
         """Forget the oldest rows."""
         for words in self._words:
             words.drop_first(count)
-        for text in self.texts.values():
+        for text in self._texts.values():
             text.drop_first(count)
         if self._valid is not None:
             self._valid.drop_first(count)
@@ -98,92 +101,96 @@ class KeyColumn:
 
         A pair is a place ``places[positions]`` of this column and one of ``matches`` in ``stored``.
         """
-        for word, text in self.texts.items():
-            other = stored.texts[word]
+        for word, text in self._texts.items():
+            other = stored._texts[word]
+            if text.starts is None or other.starts is None:
+                continue  # not both have long ones
             kernels.equal_texts(
-                text.starts,
-                text.words,
+                text.starts.values,
+                text.kept.values,
                 places,
                 positions,
-                other.starts,
-                other.words,
+                other.starts.values,
+                other.kept.values,
                 matches,
                 equal,
             )
 
 
-class PaddedTexts:
-    """Texts as whole words: the size in bytes, then the bytes, with zeros behind.
+class Texts:
+    """Two words for each text, which hold short ones whole, and the long ones themselves.
 
-    Two of 11 bytes are compared in three steps; byte by byte a join on such keys takes
-    twice as long.
+    A long one is kept as whole words, the size in bytes first: two of 19 bytes are compared in
+    four steps. While there are none nothing is kept.
     """
 
     def __init__(self) -> None:
         """Start with none."""
-        self._starts = GrowingArray(np.int64)
-        self._words = GrowingArray(np.int64)
-
-    @property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Where each text starts in :attr:`words`."""
-        return self._starts.values
-
-    @property
-    def words(self) -> npt.NDArray[np.int64]:
-        """All texts one behind the other."""
-        return self._words.values
+        self.kept = GrowingArray(np.int64)
+        self.starts: GrowingArray | None = None  # where each text starts, -1 for a short one
+        self._rows = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._starts.nbytes + self._words.nbytes
+        return self.kept.nbytes + (0 if self.starts is None else self.starts.nbytes)
 
-    def append(self, values: pa.Array) -> npt.NDArray[np.int64]:
-        """Add strings or binary values at the back and return their hashes."""
+    def append(self, values: pa.Array) -> list[npt.NDArray[np.int64]]:
+        """Add strings or binary values at the back and return their first and second words."""
         if values.null_count:  # inside a struct two NULLs are equal: none may have bytes
             values = values.fill_null(b"" if is_binary(values.type) else "")
         offsets, data = text_parts(values)
-        first = len(self._words)
-        starts = np.empty(len(values), np.int64)
-        stop = kernels.padded_starts(offsets, starts, first)
-        words = room_for(stop - first, np.int64)
-        hashes = np.empty(len(values), np.int64)
         held = unlocked(data)
         whole = held[: len(held) // 8 * 8].view(np.int64)
-        kernels.pad_texts(offsets, held, whole, starts, first, words, hashes)
-        self._starts.adopt(starts)
-        self._words.adopt(words)
-        return hashes
+        firsts, seconds = (room_for(len(values), np.int64) for _ in range(2))
+        room = kernels.text_words(offsets, held, whole, firsts, seconds)
+        if room and self.starts is None:
+            self.starts = GrowingArray(np.int64)
+            self.starts.extend(self._rows, -1)
+        self._rows += len(values)
+        if self.starts is not None:
+            starts, kept = room_for(len(values), np.int64), room_for(room, np.int64)
+            kernels.keep_long_texts(offsets, held, whole, starts, len(self.kept), kept)
+            self.starts.adopt(starts)
+            self.kept.adopt(kept)
+        return [firsts, seconds]
 
     def drop_first(self, count: int) -> None:
         """Forget the oldest texts."""
-        first = int(self.starts[count]) if count < len(self._starts) else len(self._words)
-        self._starts.drop_first(count)
-        self._starts.values[:] -= first
-        self._words.drop_first(first)
+        self._rows -= count
+        if self.starts is None:
+            return
+        self.starts.drop_first(count)
+        starts = self.starts.values
+        long = starts >= 0
+        first = int(starts[long.argmax()]) if long.any() else len(self.kept)
+        starts[long] -= first
+        self.kept.drop_first(first)
 
 
 def _count(a_type: pa.DataType) -> int:
+    """Return the words of a value."""
     if pa.types.is_struct(a_type):
         return 1 + sum(_count(field.type) for field in a_type)
+    if is_text_like(a_type):
+        return 2
     return 2 if pa.types.is_decimal128(a_type) and a_type.precision > 18 else 1  # noqa: PLR2004 - digits of a word
 
 
-def _hashed(a_type: pa.DataType) -> list[int]:
-    """Return which of a type's words are hashes."""
+def _text_words(a_type: pa.DataType) -> list[int]:
+    """Return which of a type's words are the first ones of texts."""
     if pa.types.is_struct(a_type):
         found: list[int] = []
         word = 1
         for field in a_type:
-            found += [word + inner for inner in _hashed(field.type)]
+            found += [word + inner for inner in _text_words(field.type)]
             word += _count(field.type)
         return found
     return [0] if is_text_like(a_type) else []
 
 
 def _text_fields(values: pa.Array) -> dict[int, pa.Array]:
-    """Return the texts behind the words that are hashes, by word."""
+    """Return the texts of values, by the first of their two words."""
     a_type = values.type
     if pa.types.is_struct(a_type):
         found: dict[int, pa.Array] = {}
@@ -201,7 +208,7 @@ def _words(values: pa.Array) -> list[npt.NDArray[np.int64]]:
     if pa.types.is_struct(a_type):
         return _struct_words(values)
     if is_text_like(a_type):
-        return [np.zeros(len(values), np.int64)]  # the hashes come with the texts
+        return [np.zeros(len(values), np.int64)] * 2  # they are put in afterwards
     if pa.types.is_boolean(a_type):
         return [values.fill_null(fill_value=False).to_numpy(zero_copy_only=False).astype(np.int64)]
     if pa.types.is_floating(a_type):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from eddyline.reports.records import TaskRecord
 from eddyline.spark.fused import Records, RoutingOptions, record_key
 from eddyline.spark.joins.blobs import decoded, gathered
 from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.joins.frames import Frame, frames
 from eddyline.spark.joins.task import JoinTask, Prepared
 
 SMALL_INPUTS: Final = "small_inputs"
@@ -30,9 +30,6 @@ which takes it 27 µs where there are nested columns.
 
 RUN_BYTES: Final = 16
 
-FRAME_HEAD: Final = struct.Struct(">qqq")
-"""The length of a frame's blob in bytes, its relation, and what its rows have passed."""
-
 PUSHED_ROWS: Final = 1 << 15
 """Rows that are handed to the eddy at a time, where Spark's batches are smaller.
 
@@ -43,25 +40,6 @@ _prepared: OrderedDict[str, Prepared] = OrderedDict()
 
 PREPARED: Final = 4
 """Join blocks whose SteMs a worker process keeps, the latest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A blob of a small input with the predicates, as a mask, that its rows have passed."""
-
-    relation: int
-    done: int
-    batches: pa.Buffer
-
-
-def frames(small: pa.Buffer) -> Iterator[Frame]:
-    """Yield what was framed, without copying it."""
-    at = 0
-    while at < small.size:
-        length, relation, done = FRAME_HEAD.unpack_from(small, at)
-        at += FRAME_HEAD.size
-        yield Frame(relation, done, small.slice(at, length))
-        at += length
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from pyspark.sql.types import (
 )
 
 from eddyline.engine.inputs import Arrival
-from eddyline.engine.join_eddy import Joined
+from eddyline.engine.join_results import Joined
 from eddyline.query.expressions import Argument, Expression, with_arguments
 from eddyline.query.join_query import JoinQuery
-from eddyline.spark.column_types import spark_type
+from eddyline.spark.column_types import spark_type, width
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.in_place import InPlaceSide
 from eddyline.spark.joins.task import JoinTask
@@ -40,9 +40,6 @@ Half a million rows with 2, 6, 10 and 18 such columns of 8 bytes and one match e
 each 0.91, 0.80, 0.56 and 0.50 times, with two texts more 0.76 and 0.66 times. Where each row has a
 hundred matches, 2 columns take 1.16 times as long and 6 columns 0.87 times.
 """
-
-VARIABLE: Final = 32
-"""Bytes that a value of no fixed width counts as; Arrow needs some work for each of them."""
 
 MOST_MATCHES: Final = 1 << 18
 """Matches in an array of results, about: rows that have more each go fewer at a time."""
@@ -205,11 +202,3 @@ def _handed_over(block: JoinBlock) -> range:
 
 def _together(arrays: Sequence[pa.Array]) -> pa.Array:
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-
-
-def width(a_type: pa.DataType) -> int:
-    """Return the bytes of a value, about."""
-    try:
-        return max(int(a_type.bit_width) // 8, 1)
-    except ValueError:
-        return VARIABLE

@@ -15,12 +15,11 @@ from functools import partial, reduce
 from typing import Final, TypeAlias
 
 from pyspark.accumulators import Accumulator
-from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from eddyline.query.expressions import Expression, calls_in
+from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark import catalyst
@@ -32,33 +31,17 @@ from eddyline.spark.fused import Records, RoutingOptions
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.choice import driving_input
 from eddyline.spark.joins.claim import JoinClaim, in_relations
-from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
+from eddyline.spark.joins.frames import FRAMES
+from eddyline.spark.joins.hypercube import Hypercube, plan_hypercube
 from eddyline.spark.joins.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.joins.inputs import Input, inputs_of
 from eddyline.spark.joins.map_side import MapSide
-from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type, width
+from eddyline.spark.joins.matches import LeftBehind, MatchesSide, left_behind, matches_type
 from eddyline.spark.joins.reduce_side import ReduceSide
-from eddyline.spark.joins.sampling import (
-    HEAVY_KEYS,
-    HEAVY_SCHEMA,
-    UNSEEN,
-    WORTH_SAMPLING,
-    JudgingSide,
-    SampleSide,
-    sampled_rows,
-)
+from eddyline.spark.joins.sampled_keys import sampled_heavy_keys
+from eddyline.spark.joins.sampling import HEAVY_KEYS
+from eddyline.spark.joins.steps import map_in_arrow, pickled, with_value
 from eddyline.spark.session_settings import session_settings
-
-MAP_ARROW: Final = 207
-"""Spark's evaluation type of a function over an iterator of record batches."""
-
-_COUNTS: Final = StructType(
-    [
-        StructField("relation", IntegerType()),
-        StructField("done", LongType()),
-        StructField("batch", BinaryType()),
-    ]
-)
 
 _BLOBS: Final = StructType(
     [
@@ -71,22 +54,9 @@ _BLOBS: Final = StructType(
     ]
 )
 
-# Said in SQL, since each function of PySpark's that makes a column is several calls of the JVM.
-_FRAME: Final = "concat({}, batch)".format(
-    ", ".join(
-        f"unhex(lpad(hex({number}), 16, '0'))"  # eight bytes, the highest first
-        for number in ("octet_length(batch)", "relation", "done")
-    )
-)
 _AS_ONE_RUN: Final = "concat(unhex(replace(uuid(), '-')), coalesce(frames, unhex('')))"
-_FIRST_OF_PARTITION: Final = f"monotonically_increasing_id() & {(1 << 33) - 1}L = 0"
-
 MATCHES: Final = "matches"
 """The column of a row's matches, where the row stays in the JVM."""
-
-STEP: Final = "rows for an eddy"
-"""Name of the functions that only bring rows to where they meet."""
-
 
 Registered: TypeAlias = "Callable[[JoinBlock, bytes], None]"
 """Takes note of a block and of the function that runs it."""
@@ -168,7 +138,7 @@ def over_one_shuffle(
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
     numbers = range(len(inputs))
-    heavy = _heavy_keys(workshop, block, inputs, cube, environments)
+    heavy = sampled_heavy_keys(workshop.spark, block, inputs, cube, environments)
     blobs = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
     meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
     layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
@@ -197,20 +167,11 @@ def in_place(
     others = [number for number in range(len(inputs)) if number != driver]
     described = block if wide is None else wide.block
     blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
-    gathered = blobs.agg(F.expr(f"listagg({_FRAME}) AS frames")).select(F.expr(_AS_ONE_RUN))
-    plan = _with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
+    gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
+    plan = with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
     if wide is not None:
         return _matched(workshop, wide, driver, plan, environments)
     return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
-
-
-def _with_value(spark: SparkSession, plan: Plan, name: str, value: DataFrame) -> Plan:
-    """Return a plan of which the first row of each partition carries a value.
-
-    ``value`` is a DataFrame of one row and one column. It runs when the query runs, before it.
-    """
-    carried = F.when(F.expr(_FIRST_OF_PARTITION), value.scalar())
-    return catalyst.analyzed_plan(catalyst.frame(spark, plan).withColumn(name, carried))
 
 
 def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
@@ -234,7 +195,7 @@ def _matched(
     block = wide.block
     result = matches_type(block)
     side = MatchesSide(driver, block, workshop.options, workshop.records)
-    command = _pickled(side, result)
+    command = pickled(side, result)
     workshop.register(block, command)
     columns = catalyst.outputs(plan)
     call = catalyst.python_call(
@@ -269,9 +230,10 @@ def _last(
 ) -> Plan:
     """Return the step that joins, and let it be found again."""
     function = side(block, workshop.options, workshop.records)
-    command = _pickled(function, output_type(block))
+    command = pickled(function, output_type(block))
     workshop.register(block, command)
-    return _map_in_arrow(plan, _block_name(block), command, output_type(block), environments)
+    result = output_type(block)
+    return map_in_arrow(plan, command, result, environments, name=_block_name(block))
 
 
 def _described(block: JoinBlock, cube: Hypercube) -> str:
@@ -288,74 +250,6 @@ def _described(block: JoinBlock, cube: Hypercube) -> str:
             )
             parts.append(f"{share} by {' = '.join(names)}")
     return " x ".join(parts) or "all rows in one"
-
-
-def _heavy_keys(
-    workshop: Workshop,
-    block: JoinBlock,
-    inputs: Sequence[Input],
-    cube: Hypercube,
-    environments: Sequence[PickledFunction],
-) -> DataFrame | None:
-    """Return the heavy keys of a grid, as they will be found in a sample of the inputs.
-
-    None where that is not worth it, or no large input is read as it lies there: others would be
-    computed twice.
-    """
-    if sum(block.sizes) < WORTH_SAMPLING:
-        return None
-    relations = block.query.relations
-    rows = [
-        max(size // sum(map(width, relation.types)), 1)
-        for size, relation in zip(block.sizes, relations, strict=True)
-    ]
-    scans = [catalyst.is_scan(each.plan) for each in inputs]
-    known = [_is_known(axis, scans, rows) for axis in cube.axes]
-    counted: list[DataFrame] = []
-    for relation, each in enumerate(inputs):
-        axes = [
-            (number, axis.columns[relation])
-            for number, axis in enumerate(cube.axes)
-            if known[number] and scans[relation] and axis.columns[relation] is not None
-        ]
-        if not axes:
-            continue
-        first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
-        keys = catalyst.frame(workshop.spark, first).select(*(f"c{column}" for _, column in axes))
-        side = SampleSide(relation, tuple(number for number, _ in axes))
-        plan = map_in_arrow(catalyst.analyzed_plan(keys), side, _COUNTS, environments)
-        counted.append(catalyst.frame(workshop.spark, plan))
-    if not counted:
-        return None
-    frames = reduce(DataFrame.union, counted).agg(F.expr(f"listagg({_FRAME}) AS frames"))
-    judging = JudgingSide(cube, tuple(rows), _asked_in_cells(block.query))
-    judged = map_in_arrow(catalyst.analyzed_plan(frames), judging, HEAVY_SCHEMA, environments)
-    return catalyst.frame(workshop.spark, judged)
-
-
-def _is_known(axis: Axis, scans: Sequence[bool], rows: Sequence[int]) -> bool:
-    """Tell whether the inputs that can be sampled say enough about the keys of an axis."""
-    along = [r for r, column in enumerate(axis.columns) if column is not None]
-    most = max((rows[r] for r in along if scans[r]), default=0)
-    return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0
-
-
-def _asked_in_cells(query: JoinQuery) -> frozenset[int]:
-    """Return the inputs that a function is asked about only once they have joined.
-
-    A row that is copied would be asked about in each cell. Predicates over one input are
-    asked before rows are copied.
-    """
-    graph = JoinGraph(query)
-    joined = [
-        predicate
-        for predicate, mask in zip(graph.predicates, graph.masks, strict=True)
-        if mask & (mask - 1)
-    ]
-    masks = (
-        query.relations_in(call) for each in (*joined, *query.outputs) for call in calls_in(each)
-    )
-    return frozenset(r for mask in masks for r in range(len(query.relations)) if mask >> r & 1)
 
 
 def _blobs(
@@ -380,8 +274,8 @@ def _blobs(
         )
         plan = inputs[relation].plan
         if heavy is not None:
-            plan = _with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
-        plan = map_in_arrow(plan, side, _BLOBS, environments)
+            plan = with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
+        plan = map_in_arrow(plan, pickled(side, _BLOBS), _BLOBS, environments)
         frames.append(catalyst.frame(workshop.spark, plan))
     return reduce(DataFrame.union, frames)
 
@@ -401,37 +295,3 @@ def output_type(block: JoinBlock) -> StructType:
     """Return the Spark type of the block's rows."""
     fields = [StructField(f"c{n}", spark_type(text)) for n, text in enumerate(block.output_types)]
     return StructType(fields)
-
-
-def map_in_arrow(
-    plan: Plan,
-    function: object,
-    result: StructType,
-    environments: Sequence[PickledFunction],
-) -> Plan:
-    """Return a function over the record batches of a plan."""
-    return _map_in_arrow(plan, STEP, _pickled(function, result), result, environments)
-
-
-def _pickled(function: object, result: DataType) -> bytes:
-    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    command: bytes = serializer.dumps((function, result))  # type: ignore[no-untyped-call]
-    return command
-
-
-def _map_in_arrow(
-    plan: Plan,
-    name: str,
-    command: bytes,
-    result: StructType,
-    environments: Sequence[PickledFunction],
-) -> Plan:
-    call = catalyst.python_call(
-        name=name,
-        command=command,
-        like=environments,
-        return_type=result.json(),
-        arguments=catalyst.outputs(plan),
-        kind=MAP_ARROW,
-    )
-    return catalyst.mapped_in_arrow(call, result.json(), plan)

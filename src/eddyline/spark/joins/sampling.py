@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from eddyline.spark.joins.blobs import as_binary, decoded, encoded
+from eddyline.spark.joins.frames import frames
 from eddyline.spark.joins.hypercube import Hypercube
-from eddyline.spark.joins.in_place import frames
 from eddyline.spark.joins.map_side import key_words
 from eddyline.spark.joins.skew import KeyCounts, as_batch, heavy_keys
 

@@ -16,7 +16,8 @@ from pyspark import TaskContext
 
 from eddyline.engine.eddy import LearnedCosts
 from eddyline.engine.evaluation import forget_programs
-from eddyline.engine.join_eddy import Joined, JoinEddy, JoinStatistics
+from eddyline.engine.join_eddy import JoinEddy, JoinStatistics
+from eddyline.engine.join_results import Joined
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
