@@ -115,14 +115,19 @@ def measure_orders(workload: Workload, turns: int) -> Mapping[str, Turns]:
         _require_equal(workload, rows)
 
     contestants: dict[str, Callable[[], object]] = {}
+    unordered: dict[str, Callable[[], object]] = {}
     for name, order in workload.orders.items():
         sql = workload.sql(order)
         contestants[f"{EDDY}: {name}"] = partial(with_eddy, order)
         contestants[f"{DUCKDB}: {name}"] = partial(with_duck, sql, DUCKDB)
-        contestants[f"{UNORDERED}: {name}"] = partial(with_duck, sql, UNORDERED)
-    taken = take_turns(contestants, turns=turns, uncounted=UNCOUNTED)
+        unordered[f"{UNORDERED}: {name}"] = partial(with_duck, sql, UNORDERED)
+    seconds = {
+        **take_turns(contestants, turns=turns, uncounted=UNCOUNTED).seconds,
+        # Apart: a query that is given up leaves gigabytes behind, which the next one pays for.
+        **take_turns(unordered, turns=turns).seconds,
+    }
     return {
-        who: Turns({name: taken.seconds[f"{who}: {name}"] for name in workload.orders})
+        who: Turns({name: seconds[f"{who}: {name}"] for name in workload.orders})
         for who in (EDDY, DUCKDB, UNORDERED)
     }
 
