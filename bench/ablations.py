@@ -61,9 +61,10 @@ def with_window(window: type[AdaptiveWindow]) -> Callable[[], Policy]:
 class Pooled(Knowledge):
     """Judges each module by its record over all signatures."""
 
-    def estimate(self, signature: Signature, module: int) -> Estimate:  # noqa: ARG002 - one for all
+    def estimate(self, signature: Signature, module: int) -> Estimate:
         """Return the pooled estimate."""
-        return self._pooled[module]
+        shared = self.shared(signature, module)
+        return Estimate(shared.cost, shared.selectivity, shared.lowest_cost, 0.0)
 
 
 class Unconditional(AdaptivePolicy):

@@ -214,3 +214,17 @@ def test_no_walk_is_longer_than_what_there_is_to_do(
     assert signature.spanned == 0b11111
     assert signature.done == (1 << routes.first_stem) - 1
     assert not signature.probed
+
+
+def test_probes_by_other_columns_are_other_operations() -> None:
+    """In a triangle a pair brings two columns for the third relation; in a star always one."""
+    sides = [relation("A"), relation("B"), relation("C")]
+    triangle = routes_of(
+        query_of(sides, equal((A, 1), (B, 0)), equal((B, 1), (C, 0)), equal((C, 1), (A, 0)))
+    )
+    one, two = Signature(1 << A), Signature(1 << A | 1 << B)
+    stem = triangle.stem(C)
+    assert triangle.operation(one, stem) != triangle.operation(two, stem)
+    star = routes_of(query_of(sides, equal((A, 0), (B, 0)), equal((A, 1), (C, 0))))
+    assert star.operation(one, star.stem(C)) == star.operation(two, star.stem(C))
+    assert star.operation(one, star.stem(B)) != star.operation(one, star.stem(C))

@@ -7,7 +7,7 @@ Hellerstein, 2003, Table 2). What binds the SteM itself, SteM BounceBack and Tim
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
@@ -43,6 +43,7 @@ class JoinRoutes(Routes):
         self._steps: dict[tuple[Signature, int], Signature] = {}
         self._remaining: dict[Signature, tuple[int, ...]] = {}
         self._lookups_for: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._operations: dict[tuple[int, int], Hashable] = {}
 
     def stem(self, relation: int) -> int:
         """Return the module that is a relation's SteM."""
@@ -86,6 +87,18 @@ class JoinRoutes(Routes):
         """Tell whether tuples are to be built by a module: the SteM of the relation they span."""
         stem = module - self.first_stem
         return stem >= 0 and signature.spanned == 1 << stem
+
+    def operation(self, signature: Signature, module: int) -> Hashable:
+        """Return the module, and of a SteM by which of its columns it is probed."""
+        if not self.first_stem <= module < self.first_lookup:
+            return module
+        known = self._operations.get((signature.spanned, module))
+        if known is None:
+            keys = self.graph.keys(signature.spanned, module - self.first_stem)
+            columns = tuple(sorted(key.stored for key in keys))
+            known = module, columns or signature.spanned  # each range and product by itself
+            self._operations[signature.spanned, module] = known
+        return known
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""

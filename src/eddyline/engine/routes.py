@@ -6,7 +6,7 @@ not make an answer wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from eddyline.engine.signature import Signature
 
@@ -45,6 +45,13 @@ class Routes:
     def is_build(self, signature: Signature, module: int) -> bool:  # noqa: ARG002 - where modules store nothing
         """Tell whether tuples go to a module to be stored there; it is then the only candidate."""
         return False
+
+    def operation(self, signature: Signature, module: int) -> Hashable:  # noqa: ARG002 - where a module does one thing
+        """Return what a module does to tuples of a signature, if it can do several things.
+
+        What is known of one of them says nothing of what another returns.
+        """
+        return module
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""

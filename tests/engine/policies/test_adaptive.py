@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import weakref
+from collections.abc import Hashable
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,26 @@ def test_a_cost_seen_on_few_tuples_gives_way_to_that_seen_elsewhere() -> None:
 
     assert preferred(overhead=0.0) == 1
     assert preferred(overhead=1000.0) == 0
+
+
+class Probes(Routes):
+    """Module 0 is a SteM that tuples which have been to module 2 probe by other columns."""
+
+    def operation(self, signature: Signature, module: int) -> Hashable:
+        return module, module == 0 and signature.done >> 2 & 1
+
+
+@pytest.mark.parametrize(("routes", "best"), [(Probes(3), 0), (Routes(3), 1)])
+def test_a_fan_out_by_some_columns_says_nothing_of_others(routes: Routes, best: int) -> None:
+    """With all key columns at hand a SteM returns one row where by one of them it returned 400."""
+    policy = AdaptivePolicy(exploration=0.0)
+    policy.start(routes, np.random.default_rng(0))
+    for module, back, cost in ((0, 400.0, 1.0), (1, 0.5, 30.0), (2, 1.0, 1.0)):
+        visit(policy, module, 1, back, cost)
+        visit(policy, module, 1000, back, cost)
+    paired = Signature(0, 0, 1 << 2)
+    visit(policy, 0, 8, 0.0, 1.0, at=paired)
+    assert policy.order(paired)[0] == best
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.02, 0.1, 0.5])

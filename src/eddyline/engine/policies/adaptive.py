@@ -122,7 +122,7 @@ class AdaptivePolicy:
         self._learn_anew(Routes(0))
 
     def _learn_anew(self, routes: Routes) -> None:
-        self._knowledge = self.new_knowledge(routes.modules)
+        self._knowledge = self.new_knowledge(routes)
         self._plan = Plan(self._knowledge, routes)
         self._sent = [0] * routes.modules  # tuples, by module
         # The first call may load a model or open a connection: what it costs is never
@@ -147,6 +147,7 @@ class AdaptivePolicy:
             self._learn_anew(routes)
             self._knowledge.overhead = overhead
             return
+        self._knowledge.routes = routes
         self._knowledge.overhead = overhead
         self._knowledge.forget_rare()
         self._plan = Plan(self._knowledge, routes)

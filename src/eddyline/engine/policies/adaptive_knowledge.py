@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from eddyline.engine.policies.adaptive_window import (
     Found,
 )
 from eddyline.engine.policies.policy import no_overhead
+from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 
 BORROWED = 32.0
@@ -61,6 +62,29 @@ class Estimate(NamedTuple):
     lowest_selectivity: float  # likewise
 
 
+class Shared(NamedTuple):
+    """What is known of an operation of a module under all signatures together."""
+
+    cost: float
+    selectivity: float
+    lowest_cost: float
+    weight: float  # of its cost, in tuples, beside what one signature knows
+
+
+@dataclass(slots=True)
+class Sum:
+    """Records of one operation, or of all operations of a module."""
+
+    module: int = -1
+    bucket: Bucket = field(default_factory=Bucket)
+    noise: float = 0.0
+
+    def add(self, bucket: Bucket) -> None:
+        """Add one more."""
+        self.bucket.absorb(bucket)
+        self.noise += bucket.cost_noise()
+
+
 @dataclass(slots=True)
 class Cell:
     """What is known of one module for one signature."""
@@ -93,12 +117,13 @@ class Knowledge:
     new_window: type[AdaptiveWindow] = AdaptiveWindow
     """What remembers the visits; another way of forgetting can be put in its place."""
 
-    def __init__(self, modules: int) -> None:
-        """Start with nothing known of so many modules."""
-        self.stations: dict[Signature, Station] = {}
+    def __init__(self, routes: Routes) -> None:
+        """Start with nothing known of the modules of some routes."""
+        self.routes = routes
         self.overhead: Callable[[int], float] = no_overhead  # of a visit to a module
-        self._pooled = [Estimate(1.0, 0.5, 0.0, 0.0)] * modules
-        self._borrowed = [BORROWED] * modules  # the weight of its cost under other signatures
+        self.stations: dict[Signature, Station] = {}
+        self._shared: dict[Hashable, Shared] = {}  # by operation
+        self._unseen = [Shared(1.0, 0.5, 0.0, BORROWED)] * routes.modules
 
     def station(self, signature: Signature) -> Station:
         """Return the record of a signature."""
@@ -116,8 +141,8 @@ class Knowledge:
 
     def estimate(self, signature: Signature, module: int) -> Estimate:
         """Return cost and selectivity, a tuple, and how low they may plausibly be."""
-        pooled = self._pooled[module]
-        cost, selectivity = pooled.cost, pooled.selectivity
+        shared = self.shared(signature, module)
+        cost, selectivity = shared.cost, shared.selectivity
         tuples = 0.0
         station = self.stations.get(signature)
         cell = station.cells.get(module) if station is not None else None
@@ -125,14 +150,18 @@ class Knowledge:
             whole = cell.window.whole
             tuples = whole.tuples
             selectivity = (whole.returned + BORROWED * selectivity) / (tuples + BORROWED)
-            borrowed = self._borrowed[module]
-            cost = (whole.cost + borrowed * cost) / (whole.cost_tuples + borrowed)
+            cost = (whole.cost + shared.weight * cost) / (whole.cost_tuples + shared.weight)
         variance = selectivity * max(1.0 - selectivity, 0.0) or selectivity
         # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
         doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
         lowest_selectivity = max(0.0, selectivity - OPTIMISM * doubt)
-        lowest_cost = cost * pooled.lowest_cost / pooled.cost
+        lowest_cost = cost * shared.lowest_cost / shared.cost
         return Estimate(cost, selectivity, lowest_cost, lowest_selectivity)
+
+    def shared(self, signature: Signature, module: int) -> Shared:
+        """Return what all signatures together know of what a module does to one of them."""
+        known = self._shared.get(self.routes.operation(signature, module))
+        return self._unseen[module] if known is None else known
 
     def seen_cost(self, module: int) -> float:
         """Return the cost a tuple that was seen of a module; 0 where none was."""
@@ -142,26 +171,37 @@ class Knowledge:
         return sum(whole.cost for whole in seen) / tuples if tuples else 0.0
 
     def pool(self) -> None:
-        """Add each module's records up over all signatures."""
-        sums = [Bucket() for _ in self._pooled]
-        noises = [0.0] * len(sums)
-        for station in self.stations.values():
+        """Add the records of each operation up over all signatures."""
+        sums: dict[Hashable, Sum] = {}
+        whole = [Sum() for _ in self._unseen]
+        for signature, station in self.stations.items():
             for module, cell in station.cells.items():
-                whole = cell.window.whole
-                sums[module].absorb(whole)
-                noises[module] += whole.cost_noise()
-        known = sum(whole.cost_tuples for whole in sums)
-        typical = sum(whole.cost for whole in sums) / known if known else 1.0
-        self._pooled = []
-        self._borrowed = []
-        for module, (whole, noise) in enumerate(zip(sums, noises, strict=True)):
-            mean = whole.cost / whole.cost_tuples if whole.cost_tuples else typical
-            cost = max(mean, CHEAPEST)
-            doubt = math.sqrt(noise + FIRST_DOUBT * FIRST_DOUBT) / max(whole.cost_visits, 1.0)
-            selectivity = (whole.returned + 0.5) / (whole.tuples + 1.0)
-            lowest_cost = cost * math.exp(-OPTIMISM * doubt)
-            self._pooled.append(Estimate(cost, selectivity, lowest_cost, 0.0))
-            self._borrowed.append(max(BORROWED, BORROWED_VISITS * self.overhead(module) / cost))
+                operation = self.routes.operation(signature, module)
+                for total in (sums.setdefault(operation, Sum(module)), whole[module]):
+                    total.add(cell.window.whole)
+        known = sum(total.bucket.cost_tuples for total in whole)
+        typical = sum(total.bucket.cost for total in whole) / known if known else 1.0
+        self._unseen = [
+            self._weighed(total, module, typical)._replace(selectivity=0.5)
+            for module, total in enumerate(whole)
+        ]
+        self._shared = {
+            operation: self._weighed(total, total.module, typical)
+            for operation, total in sums.items()
+        }
+
+    def _weighed(self, total: Sum, module: int, typical: float) -> Shared:
+        bucket = total.bucket
+        mean = bucket.cost / bucket.cost_tuples if bucket.cost_tuples else typical
+        cost = max(mean, CHEAPEST)
+        noise = total.noise + FIRST_DOUBT * FIRST_DOUBT
+        doubt = math.sqrt(noise) / max(bucket.cost_visits, 1.0)
+        return Shared(
+            cost,
+            (bucket.returned + 0.5) / (bucket.tuples + 1.0),
+            cost * math.exp(-OPTIMISM * doubt),
+            max(BORROWED, BORROWED_VISITS * self.overhead(module) / cost),
+        )
 
     def forget(self, signature: Signature, module: int, found: Found) -> None:
         """Drop what other signatures know of a module from before it changed.
