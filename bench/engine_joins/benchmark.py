@@ -28,7 +28,7 @@ from bench.engine_joins.workload import Workload, chain, star, two_tables
 from bench.measure import Turns, take_turns
 
 LIMIT = 2.0
-"""Seconds after which a query of DuckDB's is given up, which is 20 times what others take."""
+"""Seconds after which a query of DuckDB's is given up, many times what others take."""
 
 UNCOUNTED = 4
 """Turns that are not counted: kernels are compiled, and every allocator gets its memory.
@@ -123,7 +123,7 @@ def measure_orders(workload: Workload, turns: int) -> Mapping[str, Turns]:
         unordered[f"{UNORDERED}: {name}"] = partial(with_duck, sql, UNORDERED)
     seconds = {
         **take_turns(contestants, turns=turns, uncounted=UNCOUNTED).seconds,
-        # Apart: a query that is given up leaves gigabytes behind, which the next one pays for.
+        # Apart: what a query that is given up leaves in memory the next one pays for.
         **take_turns(unordered, turns=turns).seconds,
     }
     return {

@@ -34,7 +34,11 @@ from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import terms_of
 
 STEM_VISIT_COST = 150e-6
-"""Guess of the seconds that a visit to a SteM costs however few tuples come; then measured."""
+"""Guess of the seconds that a visit to a SteM costs however few tuples come; then measured.
+
+Rather too high: what a first look's tuples cost beside the visit then looks small for every
+SteM, and what they return decides.
+"""
 
 ROW_VISIT_COST = 15e-6
 """The same for a predicate."""

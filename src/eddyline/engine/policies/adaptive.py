@@ -27,8 +27,7 @@ FIRST_LOOK = 8
 LONG_LOOK = 1024
 """Tuples of the first look at a module of which a visit costs more than these tuples do.
 
-Eight tuples of a join say little of its fan-out, and cost hardly less than a thousand. In a star
-of four small tables the first to be probed was the right one in 3 of 10 runs, now in 10 of 10.
+Eight tuples of a join say little of its fan-out, and cost hardly less than a thousand.
 """
 
 REFRESH = 32

@@ -149,7 +149,7 @@ def probe_chains(
 def probe_single(
     probing, rows, stored, heads, chain, shift, low, high, start, resume, positions, matches
 ):
-    """Do what :func:`probe_chains` does for the plain case, in two thirds of the time.
+    """Do what :func:`probe_chains` does for the plain case, with less in its loop.
 
     That is: one word, no NULLs, none dead, and ``low`` and ``high`` are numbers.
     """

@@ -27,10 +27,7 @@ queries took 1.1, 1.25 and 1.5 times as long as in Spark; with 25 % and more, an
 
 
 FOOTERS: Final = 1
-"""Parquet files of an input whose footers are read: the others are taken to be alike.
-
-Reading one takes 5 ms on a local disk.
-"""
+"""Parquet files of an input whose footers are read: the others are taken to be alike."""
 
 
 def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
