@@ -370,9 +370,11 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
                 path, settings
             )
             reader = _static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file)
-            rows += reader.getRecordCount()
-            size += file.getLength()
-            reader.close()
+            try:
+                rows += reader.getRecordCount()
+                size += file.getLength()
+            finally:
+                reader.close()
     except Py4JJavaError:  # not there any more, or no such files: the query will say so
         return None
     return rows * size_in_bytes(Plan(leaf)) // size if size else None

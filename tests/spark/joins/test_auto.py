@@ -71,7 +71,7 @@ def written(spark: SparkSession, path: Path, columns: Mapping[str, pa.Array]) ->
 def test_what_moves_is_weighed_as_it_is_once_it_is_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The facts are less than a quarter of the bytes of the files, but 16 of 56 bytes of joined rows."""
+    """The facts are less than a quarter of the files, but 16 of 56 bytes of joined rows."""
     numbers = pa.array(range(ROWS * 50))
     draw = np.random.default_rng(0)
     facts = written(
