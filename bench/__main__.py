@@ -1,7 +1,7 @@
 """``python -m bench``: measure the Python predicates of Spark queries.
 
-``python -m bench tpch``, ``adversarial``, ``flights`` and ``orders`` measure joins instead;
-each has a ``--help`` of its own.
+``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
+instead; each has a ``--help`` of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import bench.adversarial.benchmark
+import bench.engine_joins.benchmark
 import bench.flights
 import bench.tpch.benchmark
 import bench.written_orders
@@ -24,6 +25,7 @@ OF_JOINS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "adversarial": bench.adversarial.benchmark.main,
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
+    "engine": bench.engine_joins.benchmark.main,
 }
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eddyline.engine.storage.kernels import GOLDEN, HALF, MIXER
+from eddyline.engine.storage.kernels import GOLDEN, HALF
+from eddyline.engine.storage.text_kernels import MIXER
 from tests.oracle.plain_values import plain
 
 DAY = dt.date(2024, 2, 29)

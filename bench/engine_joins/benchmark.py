@@ -12,7 +12,8 @@ import json
 import os
 import statistics
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.engine_joins import twenty
-from bench.engine_joins.workload import Workload, chain, star, two_tables
+from bench.engine_joins.workload import BATCH, Workload, chain, star, two_tables
 from bench.measure import Turns, take_turns
 
 LIMIT = 2.0
@@ -155,25 +156,27 @@ def _require_equal(workload: Workload, rows: Mapping[str, int | None]) -> None:
         raise AssertionError(f"{workload.name}: the contestants disagree: {rows}")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure and print which targets are met."""
-    parser = argparse.ArgumentParser(prog="python -m bench.engine_joins", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench engine", description=__doc__)
     parser.add_argument("--turns", type=int, default=7, help="counted turns (default: 7)")
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the largest tables")
+    parser.add_argument("--batch", type=int, default=BATCH, help="rows of an arrival")
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the JSON file")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     console = Console()
     results: dict[str, object] = {}
     table = Table("join", "Eddyline", "over DuckDB", "target", "over Polars", title="Two tables")
     for kind, target in TARGETS.items():
-        workload = two_tables(kind, options.rows)
+        workload = replace(two_tables(kind, options.rows), batch=options.batch)
         turns = measure_two(workload, options.turns)
         results[workload.name] = dict(turns.seconds)
         seconds = f"{turns.median(EDDY):.2f} s"
         over = (str(turns.ratio(EDDY, DUCKDB)), f"{target}", str(turns.ratio(EDDY, POLARS)))
         table.add_row(workload.name, seconds, *over)
     console.print(table)
-    for workload in (star(options.rows), chain(options.rows // 2)):
+    for several in (star(options.rows), chain(options.rows // 2)):
+        workload = replace(several, batch=options.batch)
         measured = measure_orders(workload, options.turns)
         results[workload.name] = {who: dict(turns.seconds) for who, turns in measured.items()}
         show_orders(console, workload, measured)

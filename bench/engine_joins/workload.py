@@ -15,8 +15,12 @@ from eddyline.query.expressions import Comparison, ComparisonOperator, Literal
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.wall_clock import WallClock
 
-BATCH = 1 << 16
-"""Rows that an input gives at a time."""
+BATCH = 1 << 18
+"""Rows that an input gives at a time, unless told otherwise.
+
+The tables are in memory, whole. Smaller batches make more visits, and a few thousand tuples that
+are left of one after its first probe pay for visits of their own.
+"""
 
 Column = tuple[str, str]
 """A table and a column of it."""
@@ -32,6 +36,7 @@ class Workload:
     below: tuple[tuple[Column, int], ...]
     wanted: tuple[Column, ...]
     orders: Mapping[str, tuple[str, ...]]  # written orders of FROM, by name
+    batch: int = BATCH  # rows that an input gives at a time
 
     def sql(self, order: Sequence[str]) -> str:
         """Return the query with its FROM clause in an order."""
@@ -70,14 +75,12 @@ class Workload:
             WallClock(),
             np.random.default_rng(0),
         )
-        inputs = [_input(self.tables[name]) for name in order]
+        inputs = [self._input(name) for name in order]
         return [joined.outputs for joined in eddy.run(inputs)]
 
-
-def _input(table: pa.Table) -> HeldInput:
-    return HeldInput(
-        [Arrival(tuple(batch.columns), batch.num_rows) for batch in table.to_batches(BATCH)]
-    )
+    def _input(self, name: str) -> HeldInput:
+        batches = self.tables[name].to_batches(self.batch)
+        return HeldInput([Arrival(tuple(batch.columns), batch.num_rows) for batch in batches])
 
 
 def two_tables(kind: str, rows: int) -> Workload:

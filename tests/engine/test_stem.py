@@ -480,7 +480,7 @@ def test_a_probe_with_many_matches_hands_back_what_it_did_not_probe(
     most: int,
 ) -> None:
     monkeypatch.setattr(access, constant, most)
-    monkeypatch.setattr("eddyline.engine.storage.hash_index.ROOM", 1)
+    monkeypatch.setattr("eddyline.engine.storage.hash_index.MORE_ROOM", 1)
     parts = parts_of(query_of([relation("R"), relation("S")], *conditions))
     stored = [(n % 2 + 1, n) for n in range(40)]
     probing = [(n, n % 3) for n in range(60)]

@@ -30,6 +30,13 @@ WARM = 8
 """Visits before the eddy believes its own measurement; fewer tell more about the cold start."""
 
 
+A_VISITS_WORTH = 1024
+"""Tuples that cost as much as a visit by itself, as long as nothing is known of a module.
+
+Where it calls no function of a user's. Eight tuples, which others begin with, would cost no less.
+"""
+
+
 class Instrument(Protocol):
     """Watches an eddy. A run with no instrument pays one comparison a visit for the chance."""
 
@@ -137,6 +144,7 @@ class Eddy:
         self._visits = 0
         self._work_seconds = 0.0
         self._routing_seconds = 0.0
+        self._only_computes = [self._routes.only_computes(m) for m in range(len(self.modules))]
         policy.start(self._routes, generator, self._costs.overhead)
 
     def statistics(self) -> EddyStatistics:
@@ -225,7 +233,10 @@ class Eddy:
                 raise RuntimeError(message)
             module, allotted = allotment
             costs = self._costs.models[module]
-            quantum = self._quantum.size(costs.per_tuple, costs.per_visit, self._costs.routing_cost)
+            cost = costs.per_tuple
+            if cost is None and self._only_computes[module]:
+                cost = self._costs.overhead(module) / A_VISITS_WORTH
+            quantum = self._quantum.size(cost, costs.per_visit, self._costs.routing_cost)
             if not ready or waiting.tuples >= quantum or signature.depth == ENTERING.depth:
                 # As long as nothing is known the usual visit is one of all there are.
                 usual = waiting.tuples if costs.per_tuple is None else min(quantum, waiting.tuples)

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable
 
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
+from eddyline.query.expressions import Call
 from eddyline.query.join_graph import JoinGraph
 
 
@@ -99,6 +100,14 @@ class JoinRoutes(Routes):
             known = module, columns or signature.spanned  # each range and product by itself
             self._operations[signature.spanned, module] = known
         return known
+
+    def only_computes(self, module: int) -> bool:
+        """Tell whether a module is a SteM, or a predicate that calls no function."""
+        if module >= self.first_lookup:
+            return False
+        return module >= self.first_stem or not any(
+            isinstance(node, Call) for node in self.graph.predicates[module].walk()
+        )
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:
         """Return the modules that may come next; empty where the tuple is finished."""

@@ -84,6 +84,33 @@ def test_the_first_look_is_as_long_as_a_visit_is_dear(cost: float, looks: tuple[
             visit(policy, module, tuples, 0.5, cost)
 
 
+class Computing(Routes):
+    """No module calls a function."""
+
+    def only_computes(self, module: int) -> bool:  # noqa: ARG002 - the same for all
+        return True
+
+
+def test_what_only_computes_is_looked_at_in_a_thousand_tuples_twice() -> None:
+    """The first look pays for an index, which tells nothing of the cost of further tuples."""
+    policy = AdaptivePolicy()
+    policy.start(Computing(2), np.random.default_rng(0), lambda _: 100.0)
+    for module in (0, 1):
+        for _ in range(2):
+            assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(module, LONG_LOOK)
+            visit(policy, module, LONG_LOOK, 0.5, 1.0)
+
+
+def test_such_a_look_waits_for_enough_tuples() -> None:
+    """Where few tuples come their order matters little, and a visit costs the same."""
+    policy = AdaptivePolicy()
+    policy.start(Computing(2), np.random.default_rng(0), lambda _: 1000.0)
+    few = LONG_LOOK // 2 - 1
+    assert policy.route(Signature(1, 1), (0, 1), (0, 1), few) == Allotment(0, few)
+    visit(policy, 0, few, 0.5, 1.0, at=Signature(1, 1))
+    assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(0, LONG_LOOK)
+
+
 def test_a_cost_seen_on_few_tuples_gives_way_to_that_seen_elsewhere() -> None:
     """Where a visit costs much by itself: a small one finds caches cold."""
     elsewhere = Signature(1, 1)
@@ -247,6 +274,16 @@ def test_decisions_are_short_at_first_and_after_a_change() -> None:
     allotment = policy.route(ENTERING, (0, 1), (0, 1), 500)
     assert allotment is not None
     assert allotment.tuples == 16
+
+
+def test_tuples_with_one_way_to_go_prove_no_decision_right() -> None:
+    policy = started(exploration=0.0)
+    for _ in range(20):
+        visit(policy, 0, 20, 0.1, 1.0)
+        visit(policy, 1, 20, 0.5, 1.0)
+    policy.start(Routes(2), np.random.default_rng(1))
+    visit(policy, 1, 5000, 0.5, 1.0, at=ENTERING.after(0))
+    assert policy.route(ENTERING, (0, 1), (0, 1), 500) == Allotment(0, 16)
 
 
 def test_short_decisions_are_worth_their_visits() -> None:

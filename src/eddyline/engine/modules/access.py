@@ -14,17 +14,11 @@ import numpy.typing as npt
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.components import Components
 from eddyline.engine.signature import Signature
-from eddyline.engine.storage.hash_index import (
-    HashIndex,
-    Matches,
-    Probing,
-    all_valid,
-    confirmed,
-    words_of,
-)
+from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
+from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
 from eddyline.query.expressions import ComparisonOperator
 from eddyline.query.join_graph import JoinGraph, Key, Place, RangeEdge
 

@@ -113,7 +113,8 @@ class AdaptivePolicy:
         self._stale_share = exploration * STALE_PART
         self._overhead: Callable[[int], float] = no_overhead
         self._now = 0  # all tuples sent so far: the policy's own time
-        self._doubted_at = 0  # when there last was reason to doubt everything
+        self._decided = 0  # tuples sent so far for which there was a choice
+        self._doubted_at = 0  # of these, when there last was reason to doubt everything
         self._visits = 0  # since the last change
         self._replan_at = 0
         self._look: Look | None = None  # what the last decision was, if a look
@@ -128,6 +129,7 @@ class AdaptivePolicy:
         # seen again. It is one tuple's, and its cost is not learned.
         self._warm = [False] * routes.modules
         self._looked = [False] * routes.modules  # as much as is wanted at first
+        self._only_computes = [routes.only_computes(module) for module in range(routes.modules)]
         self._all_seen = False
 
     def start(
@@ -140,7 +142,7 @@ class AdaptivePolicy:
     ) -> None:
         """Take the routes; what was learned for another eddy over the same modules stays."""
         self._overhead = overhead
-        self._doubted_at = self._now
+        self._doubted_at = self._decided
         self.changes = []
         if len(self._sent) != routes.modules:
             self._learn_anew(routes)
@@ -165,7 +167,7 @@ class AdaptivePolicy:
         if not self._all_seen:
             for module in candidates:
                 wanted = self._first_look(module)
-                if wanted > 0:
+                if wanted > 0 and (tuples >= wanted // 2 or not self._only_computes[module]):
                     return Allotment(module, min(tuples, wanted))
             self._all_seen = all(self._looked)
         station = self._knowledge.station(signature)
@@ -177,7 +179,7 @@ class AdaptivePolicy:
             if self._look is not None:
                 return Allotment(self._look.module, self._look.tuples)
             station.standing = WORTH_DECIDING * self._overhead(outlook.best)
-        trusted = self._now - self._doubted_at
+        trusted = self._decided - self._doubted_at
         if trusted < tuples:
             tuples = min(tuples, max(trusted, self._short(signature, station.chosen)))
         return Allotment(station.chosen, tuples)
@@ -197,6 +199,8 @@ class AdaptivePolicy:
         self._look = None
         self._sent[module] += tuples
         self._now += tuples
+        if len(self._knowledge.routes.candidates(signature)) > 1:
+            self._decided += tuples
         cell = self._knowledge.cell(station, module)
         cell.sent += tuples
         cell.last_sent = station.last_used = self._now
@@ -220,7 +224,7 @@ class AdaptivePolicy:
                 Change(found.when, module, found.quantity, found.before, found.after)
             )
             if found.quantity is ChangedQuantity.SELECTIVITY:
-                self._doubted_at = self._now
+                self._doubted_at = self._decided
             self._visits = self._replan_at = 0
         if self._visits >= self._replan_at:
             # Between changes the estimates only get firmer, so plans may get rarer.
@@ -235,11 +239,14 @@ class AdaptivePolicy:
         """Return how many tuples more a module gets before anything is decided about it.
 
         One, which may have to wait for a model to load, then a few; and then as many as cost
-        what a visit costs by itself.
+        what a visit costs by itself. Where nothing is called it is known beforehand that these
+        are many: as many at once, and once more, since the first ones had to wait for an index.
         """
         if self._looked[module]:
             return 0
         sent = self._sent[module]
+        if self._only_computes[module] and sent <= LONG_LOOK:
+            return LONG_LOOK
         if sent < FIRST_LOOK:
             return FIRST_LOOK if sent else 1
         cost = self._knowledge.seen_cost(module)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, as_array
-from eddyline.engine.storage import kernels
+from eddyline.engine.storage import text_kernels
 from eddyline.query.key_types import is_binary, is_text_like
 
 FIRST_ROOM = 1024
@@ -308,9 +308,9 @@ class TextColumn:
             offsets, data = self.offsets[rows.start : rows.stop + 1], self.data
         else:
             offsets = np.empty(len(rows) + 1, np.int64)
-            total = kernels.text_sizes(self.offsets, rows, offsets)
+            total = text_kernels.text_sizes(self.offsets, rows, offsets)
             data = np.empty(total, np.uint8)
-            kernels.gather_texts(self.offsets, self.data, rows, offsets, data)
+            text_kernels.gather_texts(self.offsets, self.data, rows, offsets, data)
         wide = pa.Array.from_buffers(
             pa.large_binary() if is_binary(self._type) else pa.large_string(),
             len(rows),

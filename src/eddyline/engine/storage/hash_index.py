@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.storage import kernels
-from eddyline.engine.storage.growing import GrowingArray, room_for
+from eddyline.engine.storage.growing import room_for
 from eddyline.engine.storage.key_words import KeyColumn
-
-Bound: TypeAlias = "npt.NDArray[np.int64]"
-"""Row places that bound what counts as a match: one for all probing tuples, or one a tuple."""
+from eddyline.engine.storage.slots import (
+    NO_FLAGS,
+    Bound,
+    Counting,
+    DenseSlots,
+    HashedSlots,
+    Matches,
+    Probing,
+    Progress,
+    Slots,
+    all_valid,
+    words_of,
+)
 
 LIST_SIZE = 8
 """Rows up to which a SteM is a list: comparing with each takes no longer than hashing.
@@ -22,34 +31,16 @@ Probing 64k tuples takes 0.3 ms against a list of 4 rows and 0.5 ms against one 
 table of any such size takes 0.4 ms.
 """
 
-LEAST_SLOTS = 1 << 10
+MORE_ROOM = 4
+"""Every round of a probe has room for so many times the matches of the one before.
 
-ROOM = 1 << 16
-"""Matches that a probe has room for at first; more are found in further rounds."""
+The first has room for one match a tuple: a visit of a few tuples is to ask for little memory.
+"""
 
-NO_FLAGS = np.zeros(1, np.bool_)
+FEW = 4
+"""Matches are copied out of the room that was made for them if that is so many times as large."""
 
-
-class Matches(NamedTuple):
-    """Pairs: a position among the probing tuples, and the place of a stored row."""
-
-    positions: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
-
-
-class Probing(NamedTuple):
-    """The keys of probing tuples: words of some rows, and the row of each tuple.
-
-    ``words`` has one array a word; ``valid`` tells which rows have a key, None where all do.
-    """
-
-    words: tuple[npt.NDArray[np.int64], ...]
-    valid: npt.NDArray[np.bool_] | None
-    rows: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Return the number of tuples."""
-        return len(self.rows)
+NO_ROOM = Matches(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class HashIndex:
@@ -66,61 +57,41 @@ class HashIndex:
         """Make an index that has taken in none of the rows yet."""
         self._columns = tuple(columns)
         self._rows = 0
-        self._heads: npt.NDArray[np.int32] | None = None
-        self._chain = GrowingArray(np.int32)
-        self._keys = self._no_keys()
-        self._shift = np.uint64(0)
+        self._slots: Slots | None = None
+        self._spare = NO_ROOM
 
     @property
     def is_list(self) -> bool:
-        """Whether there is no hash table yet."""
-        return self._heads is None
+        """Whether there is no table yet."""
+        return self._slots is None
 
     @property
     def nbytes(self) -> int:
         """Bytes held, the columns not counted."""
-        heads = 0 if self._heads is None else self._heads.nbytes
-        return heads + self._chain.nbytes + self._keys.nbytes
+        return 0 if self._slots is None else self._slots.nbytes
 
     def catch_up(self, rows: int) -> None:
         """Take in the rows up to ``rows``."""
         if rows == self._rows:
             return
-        if self._heads is None and rows <= LIST_SIZE:
-            self._rows = rows
-            return
-        self._chain.extend(rows - len(self._chain), -1)
-        start = self._rows
-        if self._heads is None or rows * 2 > len(self._heads):
-            bits = max(LEAST_SLOTS, 2 * rows).bit_length()
-            self._heads = room_for(1 << bits, np.int32)
-            self._heads.fill(-1)
-            self._shift = np.uint64(64 - bits)
-            start = 0
-        valid = all_valid(self._columns)
-        words = words_of(self._columns)
-        if len(words) > 1:
-            first = len(self._keys)
-            self._keys.lengthen(rows - first)
-            kernels.lay_together(words, first, rows, self._keys.values)
-        kernels.link(
-            words,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
-            start,
-            rows,
-            self._heads,
-            self._chain.values,
-            self._shift,
-        )
+        if rows > LIST_SIZE and (self._slots is None or not self._slots.take_in(self._rows, rows)):
+            self._slots = self._roomier(rows)
+            self._slots.take_in(0, rows)
         self._rows = rows
+
+    def _roomier(self, rows: int) -> Slots:
+        """Return empty slots with room for so many rows."""
+        dense = DenseSlots.fitting(self._columns, rows, self._slots)
+        if dense is not None:
+            return dense
+        hashed = self._slots if isinstance(self._slots, HashedSlots) else HashedSlots(self._columns)
+        hashed.make_room(rows)
+        return hashed
 
     def rebuild(self) -> None:
         """Take in all rows anew: places have changed."""
-        self._heads = None
+        self._slots = None
         self._rows = 0
-        self._chain = GrowingArray(np.int32)
-        self._keys = self._no_keys()
 
     def probe(
         self,
@@ -137,97 +108,54 @@ class HashIndex:
         probed, but the one at hand is finished. Where a word is only a hash the matches are
         to be confirmed.
         """
-        if self._heads is None or not len(probing):
-            return self._probe_list(probing, low, high, dead), len(probing)
-        words, valid, rows = probing
-        plain = len(words) == 1 and valid is None and dead is None and len(low) == len(high) == 1
-        stored, chain = self._stored(), self._chain.values
+        counting = Counting(low, high, dead)
+        if self._slots is None or not len(probing):
+            return self._probe_list(probing, counting), len(probing)
         parts: list[Matches] = []
-        total = start = 0
-        resume = -1
-        room = max(ROOM, len(rows) + 16)
-        tuples = rows
-        while start < len(tuples):
-            positions = room_for(room, np.int64)
-            matches = room_for(room, np.int64)
-            if plain:
-                n, start, resume = kernels.probe_single(
-                    words[0],
-                    tuples,
-                    stored,
-                    self._heads,
-                    chain,
-                    self._shift,
-                    low[0],
-                    high[0],
-                    start,
-                    resume,
-                    positions,
-                    matches,
-                )
-            else:
-                n, start, resume = kernels.probe_chains(
-                    words,
-                    tuples,
-                    NO_FLAGS if valid is None else valid,
-                    valid is not None,
-                    stored,
-                    self._heads,
-                    chain,
-                    self._shift,
-                    low,
-                    high,
-                    NO_FLAGS if dead is None else dead,
-                    dead is not None,
-                    start,
-                    resume,
-                    positions,
-                    matches,
-                )
-            parts.append(Matches(positions[:n], matches[:n]))
-            total += n
-            if total >= most and start < len(tuples):
-                tuples = rows[: start + 1]  # only to the end of the tuple at hand
-        return parts[0] if len(parts) == 1 else _joined(parts), len(tuples)
+        total = 0
+        room = len(probing) + 1
+        progress = Progress(0, 0, -1)
+        while progress.tuple < len(probing):
+            pairs = self._room(room)
+            progress = self._slots.probe(probing, counting, progress, *pairs)
+            parts.append(self._taken(pairs, progress.found))
+            total += progress.found
+            room *= MORE_ROOM
+            if total >= most and progress.tuple < len(probing):
+                # Only to the end of the tuple at hand.
+                at_hand = probing.rows[: progress.tuple + 1]
+                probing = Probing(probing.words, probing.valid, at_hand)
+        return parts[0] if len(parts) == 1 else _joined(parts), len(probing)
+
+    def _room(self, pairs: int) -> Matches:
+        """Return room for so many pairs, or more."""
+        if len(self._spare.places) < pairs:
+            self._spare = Matches(room_for(pairs, np.int64), room_for(pairs, np.int64))
+        return self._spare
+
+    def _taken(self, pairs: Matches, found: int) -> Matches:
+        """Return the first pairs: a copy, where they are few, so that the room is used again.
+
+        It is in the cache then, and tuples do not keep alive what has room for ten times as many.
+        """
+        if FEW * found <= len(pairs.places):
+            return Matches(pairs.positions[:found].copy(), pairs.places[:found].copy())
+        self._spare = NO_ROOM
+        return Matches(pairs.positions[:found], pairs.places[:found])
 
     def exists(self, probing: Probing, dead: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match: certain but for words that are hashes."""
         found = np.zeros(len(probing), np.bool_)
-        if self._heads is None:
-            matches = self._probe_list(probing, np.array([0]), np.array([self._rows]), dead)
-            found[matches.positions] = True
-            return found
-        words, valid, rows = probing
-        kernels.exist_in_chains(
-            words,
-            rows,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
-            self._stored(),
-            self._heads,
-            self._chain.values,
-            self._shift,
-            NO_FLAGS if dead is None else dead,
-            dead is not None,
-            found,
-        )
+        if self._slots is not None:
+            self._slots.exist(probing, dead, found)
+        else:
+            every = Counting(np.array([0]), np.array([self._rows]), dead)
+            found[self._probe_list(probing, every).positions] = True
         return found
 
-    def _no_keys(self) -> GrowingArray:
-        """Return room for keys with their words side by side; of one word they need none."""
-        words = sum(len(column.words) for column in self._columns)
-        return GrowingArray(np.int64, (words,))
-
-    def _stored(self) -> npt.NDArray[np.int64]:
-        """Return the keys, shape (rows, words)."""
-        words = words_of(self._columns)
-        keys: npt.NDArray[np.int64] = self._keys.values if len(words) > 1 else words[0][:, None]
-        return keys
-
-    def _probe_list(
-        self, probing: Probing, low: Bound, high: Bound, dead: npt.NDArray[np.bool_] | None
-    ) -> Matches:
+    def _probe_list(self, probing: Probing, counting: Counting) -> Matches:
         words, valid, rows = probing
+        low, high, dead = counting
         room = len(rows) * self._rows
         positions = np.empty(room, np.int64)
         matches = np.empty(room, np.int64)
@@ -248,27 +176,6 @@ class HashIndex:
             matches,
         )
         return Matches(positions[:n], matches[:n])
-
-
-def words_of(columns: Sequence[KeyColumn]) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return the words of several columns side by side."""
-    return tuple(_all_words(columns))
-
-
-def _all_words(columns: Sequence[KeyColumn]) -> Iterator[npt.NDArray[np.int64]]:
-    for column in columns:
-        yield from column.words
-
-
-def all_valid(columns: Sequence[KeyColumn]) -> npt.NDArray[np.bool_] | None:
-    """Return which rows have no NULL in any of the columns; None where all rows have none."""
-    flags = [column.valid for column in columns if column.valid is not None]
-    if not flags:
-        return None
-    whole = flags[0]
-    for further in flags[1:]:
-        whole = whole & further
-    return whole
 
 
 def confirmed(

@@ -9,15 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage.hash_index import (
-    HashIndex,
-    Matches,
-    Probing,
-    all_valid,
-    confirmed,
-    words_of,
-)
+from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
 
 
 class KeySet:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage import kernels
+from eddyline.engine.storage import text_kernels
 from eddyline.engine.storage.growing import (
     GrowingArray,
     raw_values,
@@ -105,7 +105,7 @@ class KeyColumn:
             other = stored._texts[word]
             if text.starts is None or other.starts is None:
                 continue  # not both have long ones
-            kernels.equal_texts(
+            text_kernels.equal_texts(
                 text.starts.values,
                 text.kept.values,
                 places,
@@ -143,14 +143,14 @@ class Texts:
         held = unlocked(data)
         whole = held[: len(held) // 8 * 8].view(np.int64)
         firsts, seconds = (room_for(len(values), np.int64) for _ in range(2))
-        room = kernels.text_words(offsets, held, whole, firsts, seconds)
+        room = text_kernels.text_words(offsets, held, whole, firsts, seconds)
         if room and self.starts is None:
             self.starts = GrowingArray(np.int64)
             self.starts.extend(self._rows, -1)
         self._rows += len(values)
         if self.starts is not None:
             starts, kept = room_for(len(values), np.int64), room_for(room, np.int64)
-            kernels.keep_long_texts(offsets, held, whole, starts, len(self.kept), kept)
+            text_kernels.keep_long_texts(offsets, held, whole, starts, len(self.kept), kept)
             self.starts.adopt(starts)
             self.kept.adopt(kept)
         return [firsts, seconds]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import GrowingArray, raw_values, validity
-from eddyline.engine.storage.hash_index import NO_FLAGS, Bound, Matches
+from eddyline.engine.storage.slots import NO_FLAGS, Bound, Matches
 
 LEAST_WORD = np.iinfo(np.int64).min
 GREATEST_WORD = np.iinfo(np.int64).max
