@@ -94,7 +94,7 @@ def measure_two(workload: Workload, turns: int) -> Turns:
         DUCKDB: with_duck,
         POLARS: with_polars,
     }
-    taken = take_turns(contestants, turns=turns, uncounted=UNCOUNTED)
+    taken = take_turns(contestants, turns=turns, uncounted=UNCOUNTED, warmed=True)
     _require_equal(workload, rows)
     return taken
 
@@ -123,7 +123,7 @@ def measure_orders(workload: Workload, turns: int) -> Mapping[str, Turns]:
         contestants[f"{DUCKDB}: {name}"] = partial(with_duck, sql, DUCKDB)
         unordered[f"{UNORDERED}: {name}"] = partial(with_duck, sql, UNORDERED)
     seconds = {
-        **take_turns(contestants, turns=turns, uncounted=UNCOUNTED).seconds,
+        **take_turns(contestants, turns=turns, uncounted=UNCOUNTED, warmed=True).seconds,
         # Apart: what a query that is given up leaves in memory the next one pays for.
         **take_turns(unordered, turns=turns).seconds,
     }
