@@ -101,16 +101,6 @@ def test_what_only_computes_is_looked_at_in_a_thousand_tuples_twice() -> None:
             visit(policy, module, LONG_LOOK, 0.5, 1.0)
 
 
-def test_such_a_look_waits_for_enough_tuples() -> None:
-    """Where few tuples come their order matters little, and a visit costs the same."""
-    policy = AdaptivePolicy()
-    policy.start(Computing(2), np.random.default_rng(0), lambda _: 1000.0)
-    few = LONG_LOOK // 2 - 1
-    assert policy.route(Signature(1, 1), (0, 1), (0, 1), few) == Allotment(0, few)
-    visit(policy, 0, few, 0.5, 1.0, at=Signature(1, 1))
-    assert policy.route(ENTERING, (0, 1), (0, 1), 5000) == Allotment(0, LONG_LOOK)
-
-
 def test_a_cost_seen_on_few_tuples_gives_way_to_that_seen_elsewhere() -> None:
     """Where a visit costs much by itself: a small one finds caches cold."""
     elsewhere = Signature(1, 1)

@@ -167,7 +167,7 @@ class AdaptivePolicy:
         if not self._all_seen:
             for module in candidates:
                 wanted = self._first_look(module)
-                if wanted > 0 and (tuples >= wanted // 2 or not self._only_computes[module]):
+                if wanted > 0:
                     return Allotment(module, min(tuples, wanted))
             self._all_seen = all(self._looked)
         station = self._knowledge.station(signature)
