@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.storage import hash_index
+from eddyline.engine.storage import hash_index, slots
 from eddyline.engine.storage.hash_index import LIST_SIZE, HashIndex, confirmed
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_words import KeyColumn
@@ -131,6 +131,15 @@ def test_a_list_becomes_a_hash_table() -> None:
     assert store.hash_index((0,), [pa.int64()]).is_list
 
 
+@pytest.fixture(params=["dense", "hashed"])
+def kind_of_slots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that lie close together: once their own slots, once hashed like any others."""
+    if request.param == "hashed":
+        monkeypatch.setattr(slots, "FEW_SLOTS", 0)
+        monkeypatch.setattr(slots, "SLOTS_A_ROW", 0)
+
+
+@pytest.mark.usefixtures("kind_of_slots")
 def test_the_table_grows_with_the_rows() -> None:
     column = KeyColumn(pa.int64())
     index = HashIndex([column])
@@ -144,6 +153,7 @@ def test_the_table_grows_with_the_rows() -> None:
     assert index.nbytes >= 2 * 4 * len(values)
 
 
+@pytest.mark.usefixtures("kind_of_slots")
 @pytest.mark.parametrize("last", [7, None])
 @pytest.mark.parametrize("more", [1, 4])
 def test_a_full_room_is_gone_on_from(
@@ -171,6 +181,7 @@ def test_a_full_room_is_gone_on_from(
     }
 
 
+@pytest.mark.usefixtures("kind_of_slots")
 @pytest.mark.parametrize("most", [1, 29, 30, 31, 60, 61, 1000])
 @pytest.mark.parametrize("more", [1, 4])
 def test_enough_matches_end_a_probe_with_the_tuple_at_hand(

@@ -11,7 +11,6 @@ from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import room_for
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.slots import (
-    NO_FLAGS,
     Bound,
     Counting,
     DenseSlots,
@@ -21,6 +20,7 @@ from eddyline.engine.storage.slots import (
     Progress,
     Slots,
     all_valid,
+    flags,
     words_of,
 )
 
@@ -68,7 +68,8 @@ class HashIndex:
     @property
     def nbytes(self) -> int:
         """Bytes held, the columns not counted."""
-        return 0 if self._slots is None else self._slots.nbytes
+        room = self._spare.positions.nbytes + self._spare.places.nbytes
+        return room + (0 if self._slots is None else self._slots.nbytes)
 
     def catch_up(self, rows: int) -> None:
         """Take in the rows up to ``rows``."""
@@ -159,19 +160,15 @@ class HashIndex:
         room = len(rows) * self._rows
         positions = np.empty(room, np.int64)
         matches = np.empty(room, np.int64)
-        stored_valid = all_valid(self._columns)
         n = kernels.probe_list(
             words,
             rows,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
+            *flags(valid),
             words_of(self._columns),
-            NO_FLAGS if stored_valid is None else stored_valid,
-            stored_valid is not None,
+            *flags(all_valid(self._columns)),
             low,
             high,
-            NO_FLAGS if dead is None else dead,
-            dead is not None,
+            *flags(dead),
             positions,
             matches,
         )

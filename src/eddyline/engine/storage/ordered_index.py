@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import GrowingArray, raw_values, validity
-from eddyline.engine.storage.slots import NO_FLAGS, Bound, Matches
+from eddyline.engine.storage.slots import Bound, Matches, flags
 
 LEAST_WORD = np.iinfo(np.int64).min
 GREATEST_WORD = np.iinfo(np.int64).max
@@ -154,8 +154,7 @@ class OrderedIndex:
             places,
             low,
             high,
-            NO_FLAGS if dead is None else dead,
-            dead is not None,
+            *flags(dead),
             positions,
             matches,
         )

@@ -151,8 +151,7 @@ class HashedSlots:
             kernels.lay_together(words, first, rows, self._keys.values)
         kernels.link(
             words,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
+            *flags(valid),
             start,
             rows,
             self._heads,
@@ -191,16 +190,14 @@ class HashedSlots:
             found = kernels.probe_chains(
                 words,
                 rows,
-                NO_FLAGS if valid is None else valid,
-                valid is not None,
+                *flags(valid),
                 self._stored(),
                 self._heads,
                 self._chain.values,
                 self._shift,
                 low,
                 high,
-                NO_FLAGS if dead is None else dead,
-                dead is not None,
+                *flags(dead),
                 since.tuple,
                 since.place,
                 positions,
@@ -219,14 +216,12 @@ class HashedSlots:
         kernels.exist_in_chains(
             words,
             rows,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
+            *flags(valid),
             self._stored(),
             self._heads,
             self._chain.values,
             self._shift,
-            NO_FLAGS if dead is None else dead,
-            dead is not None,
+            *flags(dead),
             found,
         )
 
@@ -289,11 +284,9 @@ class DenseSlots:
         if least <= greatest and not (least in self.keys and greatest in self.keys):
             return False
         self._chain.lengthen(rows - len(self._chain))
-        valid = self._column.valid
         self._repeated |= kernels.link_dense(
             self._column.words[0],
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
+            *flags(self._column.valid),
             start,
             rows,
             self._heads,
@@ -323,15 +316,13 @@ class DenseSlots:
             *kernels.probe_dense(
                 words,
                 rows,
-                NO_FLAGS if valid is None else valid,
-                valid is not None,
+                *flags(valid),
                 self._heads,
                 self._chain.values,
                 self._least,
                 low,
                 high,
-                NO_FLAGS if dead is None else dead,
-                dead is not None,
+                *flags(dead),
                 since.tuple,
                 since.place,
                 positions,
@@ -350,15 +341,18 @@ class DenseSlots:
         kernels.exist_dense(
             words,
             rows,
-            NO_FLAGS if valid is None else valid,
-            valid is not None,
+            *flags(valid),
             self._heads,
             self._chain.values,
             self._least,
-            NO_FLAGS if dead is None else dead,
-            dead is not None,
+            *flags(dead),
             found,
         )
+
+
+def flags(mask: npt.NDArray[np.bool_] | None) -> tuple[npt.NDArray[np.bool_], bool]:
+    """Return a mask as kernels take it: an array in any case, and whether it counts."""
+    return (NO_FLAGS, False) if mask is None else (mask, True)
 
 
 def _empty(slots: int) -> npt.NDArray[np.int32]:
@@ -369,9 +363,7 @@ def _empty(slots: int) -> npt.NDArray[np.int32]:
 
 def _span(column: KeyColumn, start: int, rows: int) -> tuple[int, int]:
     """Return the least and the greatest key of rows; the second is below the first if none."""
-    valid = column.valid
-    flags = NO_FLAGS if valid is None else valid
-    least, greatest = kernels.span(column.words[0], flags, valid is not None, start, rows)
+    least, greatest = kernels.span(column.words[0], *flags(column.valid), start, rows)
     return int(least), int(greatest)
 
 
