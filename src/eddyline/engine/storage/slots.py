@@ -22,8 +22,8 @@ SLOTS_A_ROW = 4
 """Slots for each row up to which keys are taken as lying close together: a hash table has 2 to 4.
 
 Probing 2 million tuples in batches of 65,536, nanoseconds a tuple, by the key itself and by its
-hash: 4 and 12 where 2,000 rows are stored, 8 and 13 to 27 with 200,000, 12 to 34 and 34 to 52 with
-a million. With 8 slots a row and 200,000 rows it is 26 and 19.
+hash: 3 and 6 to 11 where 2,000 rows are stored, 7 to 8 and 12 to 18 with 200,000, 10 to 39 and
+34 to 54 with a million. With 16 slots a row and 200,000 rows it is 28 and 12.
 """
 
 FEW_SLOTS = 1 << 16
