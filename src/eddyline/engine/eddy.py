@@ -155,7 +155,7 @@ class Eddy:
 
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module so far."""
-        return self._table.of_module(module).seconds
+        return self._table.seconds_in(module)
 
     def renew(self, clock: Clock, instrument: Instrument | None) -> None:
         """Go on with another clock and another instrument."""
@@ -247,7 +247,8 @@ class Eddy:
     def _next_signature(self) -> tuple[Signature, bool]:
         """Return the deepest signature with enough tuples for a visit, and that it has.
 
-        If none has, the deepest of all.
+        If none has, the one that is farthest behind: so its tuples catch up with those of
+        others, and the visits from there on are shared.
         """
         best: Signature | None = None
         depth = -1
@@ -256,7 +257,7 @@ class Eddy:
                 best, depth = signature, waiting.depth
         if best is not None:
             return best, True
-        return max(self._buffer, key=lambda signature: self._buffer[signature].depth), False
+        return min(self._buffer, key=lambda signature: self._buffer[signature].depth), False
 
     def _take(self, signature: Signature, tuples: int) -> TupleBatch:
         waiting = self._buffer[signature]

@@ -46,6 +46,11 @@ class JoinRoutes(Routes):
         self._lookups_for: dict[tuple[int, int], tuple[int, ...]] = {}
         self._operations: dict[tuple[int, int], Hashable] = {}
 
+    @property
+    def free(self) -> bool:
+        """Whether tuples may visit the modules in any order: not where probes open others."""
+        return False
+
     def stem(self, relation: int) -> int:
         """Return the module that is a relation's SteM."""
         return self.first_stem + relation

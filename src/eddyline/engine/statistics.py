@@ -53,11 +53,13 @@ class StatisticsTable:
         """Start with nothing seen."""
         # By signature, then by module: whoever compares modules hashes a signature once.
         self._cells: dict[Signature, dict[int, list[float]]] = {}
+        self._seconds: dict[int, float] = {}  # by module, over all signatures
 
     def record(
         self, signature: Signature, module: int, rows_in: int, rows_out: int, seconds: float
     ) -> None:
         """Add one visit."""
+        self._seconds[module] = self._seconds.get(module, 0.0) + seconds
         cells = self._cells.setdefault(signature, {})
         cell = cells.get(module)
         if cell is None:
@@ -95,6 +97,10 @@ class StatisticsTable:
             if rank < least:
                 best, least = module, rank
         return best
+
+    def seconds_in(self, module: int) -> float:
+        """Return the time spent in a module, over all signatures."""
+        return self._seconds.get(module, 0.0)
 
     def of_module(self, module: int) -> VisitStatistics:
         """Return a module's totals over all signatures."""

@@ -68,7 +68,14 @@ class Shared(NamedTuple):
     cost: float
     selectivity: float
     lowest_cost: float
+    lowest_selectivity: float
     weight: float  # of its cost, in tuples, beside what one signature knows
+    seen: bool  # it is not all guesses
+
+    @property
+    def rank(self) -> float:
+        """Return the rank, (selectivity - 1) / cost: what comes first has the least."""
+        return (self.selectivity - 1.0) / self.cost
 
 
 @dataclass(slots=True)
@@ -79,10 +86,10 @@ class Sum:
     bucket: Bucket = field(default_factory=Bucket)
     noise: float = 0.0
 
-    def add(self, bucket: Bucket) -> None:
+    def add(self, bucket: Bucket, noise: float) -> None:
         """Add one more."""
         self.bucket.absorb(bucket)
-        self.noise += bucket.cost_noise()
+        self.noise += noise
 
 
 @dataclass(slots=True)
@@ -112,6 +119,9 @@ class Knowledge:
 
     A cell is the record of a module under one signature. Where it holds few tuples,
     the module's record over all signatures fills in.
+
+    A visit is learned in O(1) time, in signatures and in modules: sums over signatures are kept
+    up visit by visit. Only a change, which makes old records void, has them added up again.
     """
 
     new_window: type[AdaptiveWindow] = AdaptiveWindow
@@ -122,8 +132,11 @@ class Knowledge:
         self.routes = routes
         self.overhead: Callable[[int], float] = no_overhead  # of a visit to a module
         self.stations: dict[Signature, Station] = {}
+        self._sums: dict[Hashable, Sum] = {}  # by operation
+        self._wholes = [Sum(module) for module in range(routes.modules)]
+        self._void = False  # something in the sums is no longer believed
         self._shared: dict[Hashable, Shared] = {}  # by operation
-        self._unseen = [Shared(1.0, 0.5, 0.0, BORROWED)] * routes.modules
+        self._unseen = [Shared(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)] * routes.modules
 
     def station(self, signature: Signature) -> Station:
         """Return the record of a signature."""
@@ -139,6 +152,25 @@ class Knowledge:
             cell = station.cells[module] = Cell(self.new_window())
         return cell
 
+    def learn(
+        self, signature: Signature, module: int, now: int, given: int, back: int, cost: float | None
+    ) -> Found | None:
+        """Add a visit, None for a cost that means nothing; return the change that it reveals."""
+        window = self.cell(self.station(signature), module).window
+        visit = Bucket.of_visit(now, given, back, cost)
+        noise = window.whole.cost_noise()
+        found = window.add_visit(visit)
+        if found is not None:
+            self._void = True
+        elif not self._void:
+            noise = window.whole.cost_noise() - noise
+            operation = self.routes.operation(signature, module)
+            if (total := self._sums.get(operation)) is None:
+                total = self._sums[operation] = Sum(module)
+            total.add(visit, noise)
+            self._wholes[module].add(visit, noise)
+        return found
+
     def estimate(self, signature: Signature, module: int) -> Estimate:
         """Return cost and selectivity, a tuple, and how low they may plausibly be."""
         shared = self.shared(signature, module)
@@ -151,56 +183,71 @@ class Knowledge:
             tuples = whole.tuples
             selectivity = (whole.returned + BORROWED * selectivity) / (tuples + BORROWED)
             cost = (whole.cost + shared.weight * cost) / (whole.cost_tuples + shared.weight)
-        variance = selectivity * max(1.0 - selectivity, 0.0) or selectivity
-        # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
-        doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
-        lowest_selectivity = max(0.0, selectivity - OPTIMISM * doubt)
         lowest_cost = cost * shared.lowest_cost / shared.cost
-        return Estimate(cost, selectivity, lowest_cost, lowest_selectivity)
+        return Estimate(cost, selectivity, lowest_cost, _lowest(selectivity, tuples))
 
     def shared(self, signature: Signature, module: int) -> Shared:
         """Return what all signatures together know of what a module does to one of them."""
         known = self._shared.get(self.routes.operation(signature, module))
         return self._unseen[module] if known is None else known
 
+    def pooled_rank(self, signature: Signature, module: int) -> float:
+        """Return the rank of a module by what all signatures together know."""
+        return self.shared(signature, module).rank
+
+    def shared_by_module(self) -> list[Shared]:
+        """Return what all signatures together know of each module, where it does but one thing."""
+        return [self._shared.get(m, unseen) for m, unseen in enumerate(self._unseen)]
+
     def seen_cost(self, module: int) -> float:
         """Return the cost a tuple that was seen of a module; 0 where none was."""
-        cells = (station.cells.get(module) for station in self.stations.values())
-        seen = [cell.window.whole for cell in cells if cell is not None]
-        tuples = sum(whole.cost_tuples for whole in seen)
-        return sum(whole.cost for whole in seen) / tuples if tuples else 0.0
+        self._add_up()
+        whole = self._wholes[module].bucket
+        return whole.cost / whole.cost_tuples if whole.cost_tuples else 0.0
 
     def pool(self) -> None:
-        """Add the records of each operation up over all signatures."""
-        sums: dict[Hashable, Sum] = {}
-        whole = [Sum() for _ in self._unseen]
+        """Judge each operation by the records of all signatures."""
+        self._add_up()
+        known = sum(total.bucket.cost_tuples for total in self._wholes)
+        typical = sum(total.bucket.cost for total in self._wholes) / known if known else 1.0
+        self._unseen = [
+            self._weighed(total, typical)._replace(selectivity=0.5) for total in self._wholes
+        ]
+        self._shared = {
+            operation: self._weighed(total, typical) for operation, total in self._sums.items()
+        }
+
+    def _add_up(self) -> None:
+        """Add the records up again if something in the sums is no longer believed."""
+        if not self._void:
+            return
+        self._void = False
+        self._sums = {}
+        self._wholes = [Sum(module) for module in range(len(self._wholes))]
         for signature, station in self.stations.items():
             for module, cell in station.cells.items():
                 operation = self.routes.operation(signature, module)
-                for total in (sums.setdefault(operation, Sum(module)), whole[module]):
-                    total.add(cell.window.whole)
-        known = sum(total.bucket.cost_tuples for total in whole)
-        typical = sum(total.bucket.cost for total in whole) / known if known else 1.0
-        self._unseen = [
-            self._weighed(total, module, typical)._replace(selectivity=0.5)
-            for module, total in enumerate(whole)
-        ]
-        self._shared = {
-            operation: self._weighed(total, total.module, typical)
-            for operation, total in sums.items()
-        }
+                noise = cell.window.whole.cost_noise()
+                for total in (
+                    self._sums.setdefault(operation, Sum(module)),
+                    self._wholes[module],
+                ):
+                    total.add(cell.window.whole, noise)
 
-    def _weighed(self, total: Sum, module: int, typical: float) -> Shared:
+    def _weighed(self, total: Sum, typical: float) -> Shared:
         bucket = total.bucket
         mean = bucket.cost / bucket.cost_tuples if bucket.cost_tuples else typical
         cost = max(mean, CHEAPEST)
         noise = total.noise + FIRST_DOUBT * FIRST_DOUBT
         doubt = math.sqrt(noise) / max(bucket.cost_visits, 1.0)
+        selectivity = (bucket.returned + 0.5) / (bucket.tuples + 1.0)
         return Shared(
             cost,
-            (bucket.returned + 0.5) / (bucket.tuples + 1.0),
+            selectivity,
             cost * math.exp(-OPTIMISM * doubt),
-            max(BORROWED, BORROWED_VISITS * self.overhead(module) / cost),
+            _lowest(selectivity, bucket.tuples),
+            max(BORROWED, BORROWED_VISITS * self.overhead(total.module) / cost),
+            bucket.tuples > 0.0,
         )
 
     def forget(self, signature: Signature, module: int, found: Found) -> None:
@@ -210,6 +257,7 @@ class Knowledge:
         known of the other modules may still hold, but no longer stands against what
         is seen from now on. A change of cost may be a hiccup of the machine.
         """
+        self._void = True
         for other, station in self.stations.items():
             station.standing = 0.0
             for number, cell in station.cells.items():
@@ -224,3 +272,12 @@ class Knowledge:
         if len(self.stations) > STATIONS:
             latest = sorted(self.stations.items(), key=lambda entry: entry[1].last_used)
             self.stations = dict(latest[-STATIONS // 2 :])
+            self._void = True
+
+
+def _lowest(selectivity: float, tuples: float) -> float:
+    """Return how low a selectivity that was seen on so many tuples may plausibly be."""
+    variance = selectivity * max(1.0 - selectivity, 0.0) or selectivity
+    # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
+    doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
+    return max(0.0, selectivity - OPTIMISM * doubt)

@@ -79,6 +79,14 @@ class Bucket:
     log_cost: float = 0.0  # sums over visits of log(cost a tuple) and of its square
     log_cost_squared: float = 0.0
 
+    @classmethod
+    def of_visit(cls, now: int, tuples: int, returned: int, cost: float | None) -> Bucket:
+        """Return the bucket of one visit, None for a cost that means nothing."""
+        if cost is None:
+            return cls(now, 1.0, tuples, returned)
+        log_cost = math.log(max(cost / tuples, 1e-12))
+        return cls(now, 1.0, tuples, returned, 1.0, tuples, cost, log_cost, log_cost * log_cost)
+
     def absorb(self, later: Bucket) -> None:
         """Add the visits of the bucket that follows."""
         self.end = later.end
@@ -136,12 +144,10 @@ class AdaptiveWindow:
 
     def add(self, now: int, tuples: int, returned: int, cost: float | None) -> Found | None:
         """Add a visit, None for a cost that means nothing; return the change that it reveals."""
-        if cost is None:
-            visit = Bucket(now, 1.0, tuples, returned)
-        else:
-            log_cost = math.log(max(cost / tuples, 1e-12))
-            squared = log_cost * log_cost
-            visit = Bucket(now, 1.0, tuples, returned, 1.0, tuples, cost, log_cost, squared)
+        return self.add_visit(Bucket.of_visit(now, tuples, returned, cost))
+
+    def add_visit(self, visit: Bucket) -> Found | None:
+        """Add the bucket of a visit, which is kept; return the change that it reveals."""
         self.whole.absorb(visit)
         self._buckets.append(visit)
         self._compress()
