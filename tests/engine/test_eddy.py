@@ -96,6 +96,48 @@ def test_a_module_may_return_more_than_it_got() -> None:
     assert (use.rows_in, use.rows_out, use.selectivity) == (5, 15, 3.0)
 
 
+def test_an_instrument_that_raises_is_dropped_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(Watch):
+        def visited(self, *visit: object) -> None:
+            self.visits.append((0, 0, 0))
+            raise OSError(f"no more room for {visit}")
+
+        def __repr__(self) -> str:
+            return "Broken()"
+
+    eddy = Eddy(
+        [Threefold()],
+        StaticPolicy(),
+        VirtualClock(),
+        np.random.default_rng(0),
+        instrument=(broken := Broken()),
+    )
+    for _ in range(2):
+        assert sum(map(len, eddy.run(TupleBatch(ENTERING, (range(5),))))) == 15
+    assert len(broken.visits) == 1
+    (record,) = caplog.records
+    assert record.getMessage() == "An instrument raised an error and is dropped: Broken()"
+    assert record.exc_info is not None
+    assert "no more room" in str(record.exc_info[1])
+
+
+class Slow:
+    """A clock that tells nothing below a second."""
+
+    resolution = 1.0
+
+    def now(self) -> float:
+        return 0.0
+
+
+def test_no_visit_costs_less_than_the_clock_can_tell() -> None:
+    eddy = Eddy([Threefold()], StaticPolicy(), Slow(), np.random.default_rng(0))
+    eddy.run(TupleBatch(ENTERING, (range(5),)))
+    assert eddy.seconds_in(0) == 1.0
+
+
 def test_no_tuples_no_visit() -> None:
     assert watched([1.0], [1.0], MeasuredQuantum(), rows=0).visits == []
 

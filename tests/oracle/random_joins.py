@@ -107,13 +107,12 @@ class RandomJoin:
             connection.register(f"t{number}", table)
         return bag(connection.sql(self.sql).fetchall())
 
-    def found(self) -> Counter[tuple[Any, ...]]:
-        """Return what the eddy says, run in a random way."""
+    def found(self, policy: str | None = None) -> Counter[tuple[Any, ...]]:
+        """Return what the eddy says, run in a random way, or with a given policy."""
         generator = np.random.default_rng([self.seed, 1])
         pick = generator.choice
-        policy = str(pick(list(PolicyName)))
-        if policy == PolicyName.ADAPTIVE and self._has_alternatives():
-            policy = PolicyName.RANK  # the other expects every candidate in every order
+        drawn = str(pick(list(PolicyName)))
+        policy = policy or drawn
         quantum = int(pick([0, 1, 3, 1000]))
         goal = Goal(str(pick(list(Goal))))
         batch = int(pick([1, 2, 7, 100]))
@@ -142,8 +141,9 @@ class RandomJoin:
         self._check_calls()
         return bag(rows)
 
-    def _has_alternatives(self) -> bool:
-        """Tell whether a prior prober may go to one of several access methods."""
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether a prior prober may go to one of several access methods."""
         return any(r.lookups and r.scan + len(r.lookups) > 1 for r in self.query.relations)
 
     def _input(self, relation: int, batch: int, generator: np.random.Generator) -> Input:
@@ -170,6 +170,8 @@ class RandomJoin:
 
 class TickingClock:
     """A clock on which everything takes some time, at random."""
+
+    resolution = 0.0
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -409,11 +411,13 @@ def bag(rows: Sequence[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(map(plain, row)) for row in rows)
 
 
-def check(seed: int, connection: duckdb.DuckDBPyConnection) -> RandomJoin:
+def check(
+    seed: int, connection: duckdb.DuckDBPyConnection, policy: str | None = None
+) -> RandomJoin:
     """Run the query of a seed both ways and compare; AssertionError where they differ."""
     join = random_join(seed)
     expected = join.expected(connection)
-    found = join.found()
+    found = join.found(policy)
     assert found == expected, (
         f"seed {seed}: {join.description}\n"
         f"missing {list((expected - found).items())[:3]}, "

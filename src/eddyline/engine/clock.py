@@ -8,6 +8,11 @@ from typing import Protocol
 class Clock(Protocol):
     """Where the engine reads the time; seconds, or any other unit that costs are stated in."""
 
+    @property
+    def resolution(self) -> float:
+        """The shortest time that the clock can tell from none; 0 where it tells all."""
+        ...
+
     def now(self) -> float:
         """Return the time; it never goes backwards."""
         ...
@@ -21,6 +26,8 @@ class VirtualClock:
     >>> clock.now()
     2.5
     """
+
+    resolution = 0.0
 
     def __init__(self, start: float = 0.0) -> None:
         """Start at ``start``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,8 +38,14 @@ Where it calls no function of a user's. Eight tuples, which others begin with, w
 """
 
 
+_log = logging.getLogger(__name__)
+
+
 class Instrument(Protocol):
-    """Watches an eddy. A run with no instrument pays one comparison a visit for the chance."""
+    """Watches an eddy. A run with no instrument pays one comparison a visit for the chance.
+
+    One that raises is dropped and its error logged; the run goes on.
+    """
 
     def visited(
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, seconds: float
@@ -173,6 +180,7 @@ class Eddy:
             return finished
         clock, buffer, policy = self._clock, self._buffer, self.policy
         table, instrument = self._table, self._instrument
+        resolution = clock.resolution  # nothing is for nothing, whatever the clock says
         self._put(batch, len(batch), finished)
         since = clock.now()
         while buffer:
@@ -188,7 +196,7 @@ class Eddy:
                 tuples_out += size
                 self._put(result, size, finished)
             ended = clock.now()
-            seconds = ended - started
+            seconds = max(ended - started, resolution)
             table.record(signature, module, tuples_in, tuples_out, seconds)
             if usual:
                 costs = self._costs.models[module]
@@ -196,7 +204,11 @@ class Eddy:
                 cost = costs.fair_share(tuples_in, seconds, usual)
                 policy.returned(signature, module, tuples_in, tuples_out, cost)
             if instrument is not None:
-                instrument.visited(signature, module, tuples_in, tuples_out, seconds)
+                try:
+                    instrument.visited(signature, module, tuples_in, tuples_out, seconds)
+                except Exception:  # noqa: BLE001 - whatever the observer raises
+                    _log.exception("An instrument raised an error and is dropped: %r", instrument)
+                    instrument = self._instrument = None
             self._visits += 1
             self._work_seconds += seconds
             self._routing_seconds += started - since
