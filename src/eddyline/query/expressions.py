@@ -291,10 +291,15 @@ def with_arguments(expression: Expression, change: Callable[[Argument], Expressi
     """Return an expression with every column replaced by what ``change`` gives for it."""
     if isinstance(expression, Argument):
         return change(expression)
+    return with_children(expression, lambda child: with_arguments(child, change))
+
+
+def with_children(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return an expression with what is right below it replaced by what ``change`` gives for it."""
 
     def changed(part: object) -> object:
         if isinstance(part, Expression):
-            return with_arguments(part, change)
+            return change(part)
         if isinstance(part, tuple):
             return tuple(map(changed, part))
         return part

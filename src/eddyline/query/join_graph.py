@@ -18,7 +18,12 @@ from eddyline.query.expressions import (
     with_arguments,
 )
 from eddyline.query.join_query import JoinQuery, Lookup
-from eddyline.query.key_types import is_joinable, is_one_value, is_ordered
+from eddyline.query.key_types import (
+    is_joinable,
+    is_one_value,
+    is_ordered,
+    same_but_for_labels,
+)
 
 
 class NotExecutableError(EddylineError, ValueError):
@@ -267,9 +272,9 @@ def _columns(
     if not isinstance(left, Argument) or not isinstance(right, Argument):
         return None
     first, second = Place(*query.place_of(left.index)), Place(*query.place_of(right.index))
-    if first.relation == second.relation or left.type != right.type or not fits(left.type):
+    if first.relation == second.relation or not fits(left.type):
         return None
-    return first, second
+    return (first, second) if same_but_for_labels(left.type, right.type) else None
 
 
 def _equality(query: JoinQuery, predicate: Expression) -> tuple[Place, Place] | None:

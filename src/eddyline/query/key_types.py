@@ -32,6 +32,23 @@ def is_joinable(a_type: pa.DataType) -> bool:
     )
 
 
+def same_but_for_labels(one: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether two types are one, or structs that differ in labels only.
+
+    Labels are names of fields and whether these may be NULL. Spark compares structs without
+    a look at them.
+
+    >>> whole = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    >>> same_but_for_labels(whole, pa.struct([("A", pa.int32())]))
+    True
+    """
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        return one.num_fields == other.num_fields and all(
+            same_but_for_labels(mine.type, its.type) for mine, its in zip(one, other, strict=True)
+        )
+    return bool(one == other)
+
+
 def is_text_like(a_type: pa.DataType) -> bool:
     """Return whether values of a type are bytes of any number."""
     text = pa.types.is_string(a_type) or pa.types.is_large_string(a_type)

@@ -130,7 +130,7 @@ class _Judgement:
         before = self._terms.contents
         try:
             # Other conjuncts of the filter may shield this one, so it counts as guarded.
-            expression = self._terms.expression(conjunct, guarded=True)
+            expression = self._terms.evaluable(self._terms.expression(conjunct, guarded=True))
         except DeclinedError as declined:
             self._terms.contents = before
             self._left.append(Left(text, declined.reason, declined.detail))

@@ -77,6 +77,18 @@ def arrow_type(text: str, time_zone: str) -> pa.DataType:
     return to_arrow_type(spark_type(text), timezone=time_zone)
 
 
+def returned_type(kind: types.DataType) -> pa.DataType:
+    """Return the Arrow type that Spark's worker wants of a function declared to return a type.
+
+    The time zone is always UTC there. Whatever differs the worker casts, and Arrow's cast
+    refuses NULL in a field declared NOT NULL even where the struct around it is NULL itself.
+
+    >>> returned_type(types.TimestampType())
+    TimestampType(timestamp[us, tz=UTC])
+    """
+    return to_arrow_type(kind, timezone="UTC")
+
+
 def width(a_type: pa.DataType) -> int:
     """Return the bytes of a value, about."""
     try:

@@ -21,7 +21,6 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.serializers import CloudPickleSerializer
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     BooleanType,
     StructField,
@@ -30,6 +29,7 @@ from pyspark.sql.types import (
 
 from eddyline.engine.evaluation import forget_programs
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan, FilterStatistics, Learned
+from eddyline.engine.labels import relabelled
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive import Change as PolicyChange
@@ -48,7 +48,7 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.spark.calling import make_function
-from eddyline.spark.column_types import spark_type
+from eddyline.spark.column_types import returned_type, spark_type
 from eddyline.spark.filter_block import FilterBlock, UserFunction
 from eddyline.wall_clock import WallClock, WorkClock
 
@@ -174,11 +174,7 @@ class _Task:
         self._inside = 0.0
         self._block = block
         self._fields = [
-            pa.field(
-                field.name,
-                to_arrow_type(field.dataType, timezone=block.settings.time_zone),
-                field.nullable,
-            )
+            pa.field(field.name, returned_type(field.dataType), field.nullable)
             for field in result_type(block)
         ]
         self._functions = [make_function(f, block.settings) for f in block.functions]
@@ -214,7 +210,11 @@ class _Task:
         kept = self._eddy.filter(columns, rows)
         mask = np.zeros(rows, dtype=np.bool_)
         mask[kept.kept] = True
-        arrays = [pa.array(mask), *(_spread(values, kept.kept, rows) for values in kept.outputs)]
+        outputs = (_spread(values, kept.kept, rows) for values in kept.outputs)
+        arrays = [
+            relabelled(values, field.type)
+            for values, field in zip([pa.array(mask), *outputs], self._fields, strict=True)
+        ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
         ended = self._clock.now()
         self._inside += ended - started

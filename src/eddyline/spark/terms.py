@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 
+from eddyline.engine.evaluation import reason_not_to_evaluate
 from eddyline.query.expressions import And, Argument, Call, Expression, Or
 from eddyline.spark import catalyst
 from eddyline.spark.calling import reason_not_to_call
@@ -23,6 +25,8 @@ from eddyline.spark.expression_details import ExpressionDetails
 from eddyline.spark.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.spark.iterator_state import iterator_is_stateless
 from eddyline.spark.translation import CatalystNode, Refusal, translate
+
+ExpressionT = TypeVar("ExpressionT", bound=Expression)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,17 @@ class Terms:
         types = tuple(catalyst.data_type(value.handle) for value in values)
         number, kind = self._function(nest, types, tuple(keywords))
         return Call(number, arguments, kind)
+
+    def evaluable(self, expression: ExpressionT) -> ExpressionT:
+        """Return an expression of the block, be it a predicate or a value, as it is.
+
+        Raises :class:`DeclinedError` where a worker could not evaluate it; whatever a claim
+        is made of passes here, however it was put together.
+        """
+        reason = reason_not_to_evaluate(expression)
+        if reason is not None:
+            raise DeclinedError(DeclineReason.UNTRANSLATABLE, reason)
+        return expression
 
     def is_native(self, tree: Tree) -> bool:
         """Whether an expression is a column that Spark computes below the block."""

@@ -10,6 +10,7 @@ from eddyline.engine.evaluation.failures import (
 from eddyline.engine.evaluation.families import is_floating, is_integer, is_text
 from eddyline.engine.evaluation.preparation import evaluate, forget_programs, prepare
 from eddyline.engine.evaluation.program import Program
+from eddyline.engine.evaluation.rehearsal import reason_not_to_evaluate
 from eddyline.engine.evaluation.support import supported, type_of
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "is_integer",
     "is_text",
     "prepare",
+    "reason_not_to_evaluate",
     "supported",
     "type_of",
 ]

@@ -105,12 +105,12 @@ def _equal(left: Operand, right: Operand) -> pa.Array:
 
 def _equal_structs(left: Operand, right: Operand) -> pa.Array:
     """Compare field by field; inside a struct two NULLs are equal, as Spark orders structs."""
-    result: pa.Array | None = None
+    result: pa.Array | pa.Scalar = pa.scalar(True)  # noqa: FBT003 - of no fields all are equal
     for index, field in enumerate(left.type):
         one, other = pc.struct_field(left, index), pc.struct_field(right, index)
         both = pc.and_(pc.is_null(one), pc.is_null(other))
         same = pc.coalesce(equality(field.type)(one, other), both)
-        result = same if result is None else pc.and_(result, same)
+        result = pc.and_(result, same)
     # With Kleene's AND a FALSE would hide that a whole struct is NULL.
     valid = pc.and_(pc.is_valid(left), pc.is_valid(right))
     return pc.if_else(valid, result, pa.scalar(None, pa.bool_()))

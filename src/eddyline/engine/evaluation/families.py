@@ -42,5 +42,5 @@ def is_comparable(a_type: pa.DataType) -> bool:
 def has_equality(a_type: pa.DataType) -> bool:
     """Return whether values of a type are tested for equality exactly as Spark does it."""
     if pa.types.is_struct(a_type):
-        return a_type.num_fields > 0 and all(has_equality(field.type) for field in a_type)
+        return all(has_equality(field.type) for field in a_type)
     return is_comparable(a_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from eddyline.engine.evaluation.program import Program
+from eddyline.engine.labels import relabelled
 from eddyline.engine.vector import Scope, Vector
 from eddyline.query.expressions import Argument, Call, Literal
 
@@ -12,14 +13,13 @@ from eddyline.query.expressions import Argument, Call, Literal
 def argument(expression: Argument) -> Program:
     """Prepare a column that the host hands in.
 
-    The host's array may differ in type where only the label differs, as a
-    timestamp in the session's time zone from one in UTC; it is cast.
+    The host's array may differ in type where only labels differ, as a timestamp in the
+    session's time zone from one in UTC; it gets the declared ones.
     """
     index, declared = expression.index, expression.type
 
     def run(scope: Scope) -> Vector:
-        values = scope.argument(index)
-        return Vector(values if values.type == declared else values.cast(declared))
+        return Vector(relabelled(scope.argument(index), declared))
 
     return Program(run, declared)
 
@@ -42,6 +42,6 @@ def call(expression: Call) -> Program:
         vector = scope.call(expression)
         if vector.values.type == declared:
             return vector
-        return Vector(vector.values.cast(declared), vector.errors)
+        return Vector(relabelled(vector.values, declared), vector.errors)
 
     return Program(run, declared, calls=True)

@@ -36,10 +36,12 @@ from eddyline.query.expressions import (
     Or,
     StringMatch,
 )
+from eddyline.query.key_types import same_but_for_labels
 
 Types: TypeAlias = tuple[pa.DataType, ...]
 
 _BOOLEAN = pa.bool_()
+_EQUALITIES = frozenset({ComparisonOperator.EQUAL, ComparisonOperator.NULL_SAFE_EQUAL})
 
 
 def type_of(expression: Expression) -> pa.DataType:
@@ -93,10 +95,10 @@ def _logic_fault(node: And | Or | Not, types: Types) -> str | None:
 def _comparison_fault(node: Comparison | In, types: Types) -> str | None:
     if len(types) == 1:
         return "IN without options"  # its value for NULL depends on a legacy setting
-    other = next((option for option in types if option != types[0]), None)
-    if other is not None:
+    others = (option for option in types if not same_but_for_labels(types[0], option))
+    if (other := next(others, None)) is not None:
         return f"comparison of {types[0]} with {other}"
-    equality = isinstance(node, Comparison) and node.operator is ComparisonOperator.EQUAL
+    equality = isinstance(node, Comparison) and node.operator in _EQUALITIES
     exact = has_equality(types[0]) if equality else is_comparable(types[0])
     return None if exact else f"comparison of {types[0]}"
 

@@ -13,9 +13,9 @@ from pyspark.sql.conversion import ArrowBatchTransformer, PandasToArrowConversio
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
 
+from eddyline.engine.labels import relabelled
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.spark.calling.vector_function import (
-    as_declared,
     require_length,
     require_length_of_output,
     require_type,
@@ -103,7 +103,7 @@ class PandasResults:
             assign_cols_by_name=settings.assign_columns_by_name,
             int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
         )
-        return as_declared(batch.column(0), self.arrow_type)
+        return relabelled(batch.column(0), self.arrow_type)
 
 
 def _unless_null(coerce: type[str | bytes], result: Any) -> Any:  # noqa: ANN401 - likewise

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType
 from pyspark.util import fail_on_stopiteration
 
 from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.labels import relabelled
 from eddyline.engine.vector import Vector
 from eddyline.spark.calling.commands import UserCode
 from eddyline.spark.filter_block import SessionSettings
@@ -86,12 +87,7 @@ class ArrowResults:
         batch = ArrowBatchTransformer.enforce_schema(
             pa.RecordBatch.from_arrays([result], ["_0"]), self._schema
         )
-        return as_declared(batch.column(0), self.arrow_type)
-
-
-def as_declared(values: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """Return values of a type that may differ in time zone or nullability in exactly this one."""
-    return values if values.type == arrow_type else values.cast(arrow_type)
+        return relabelled(batch.column(0), self.arrow_type)
 
 
 def require_length(result: Any, rows: int) -> None:  # noqa: ANN401 - anything may be returned

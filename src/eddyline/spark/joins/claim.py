@@ -221,6 +221,7 @@ class _Judgement:
         self._note_key(conjunct)
         text = self._definitions.text(conjunct)
         expression = self._null_safe_key(conjunct) or self._terms.expression(conjunct, guarded=True)
+        expression = self._terms.evaluable(expression)
         self._predicates.setdefault(expression, text)
 
     def _note_key(self, conjunct: Tree) -> None:
@@ -307,7 +308,7 @@ class _Judgement:
         result = self._definitions.results.get(identity)
         if result is not None:
             try:
-                return self._terms.call(result)
+                return self._terms.evaluable(self._terms.call(result))
             except DeclinedError as declined:
                 text = self._definitions.text(result.function)
                 raise NotClaimedError(self._path_of(identity), text, declined) from None

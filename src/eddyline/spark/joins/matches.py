@@ -15,19 +15,14 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from eddyline.engine.inputs import Arrival
 from eddyline.engine.join_results import Joined
+from eddyline.engine.labels import relabelled
 from eddyline.query.expressions import Argument, Expression, with_arguments
 from eddyline.query.join_query import JoinQuery
-from eddyline.spark.column_types import spark_type, width
+from eddyline.spark.column_types import returned_type, spark_type, width
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.in_place import InPlaceSide
 from eddyline.spark.joins.task import JoinTask
@@ -165,15 +160,13 @@ class MatchesSide(InPlaceSide):
         """Return matches by the row that they belong to."""
         parts = [each.outputs for each in joined]
         kept = _handed_over(self.block)
-        fields = [
-            pa.field(field.name, self._arrow(field.dataType)) for field in match_fields(self.block)
-        ]
+        declared = returned_type(matches_type(self.block))
+        fields = list(declared.value_type)
         if not parts:
-            values = pa.StructArray.from_arrays(
-                [pa.array([], field.type) for field in fields], fields=fields
-            )
             offsets = np.zeros(rows + 1, np.int32)
-            return pa.ListArray.from_arrays(pa.array(offsets), values)
+            return pa.ListArray.from_arrays(
+                pa.array(offsets), pa.array([], declared.value_type), declared
+            )
         whole = [_together([part[n] for part in parts]) for n in range(len(parts[0]))]
         owners = whole[0].to_numpy()
         if (owners[1:] < owners[:-1]).any():
@@ -182,16 +175,10 @@ class MatchesSide(InPlaceSide):
         counts = np.bincount(owners, minlength=rows)
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         values = pa.StructArray.from_arrays(
-            [
-                whole[n] if whole[n].type == field.type else whole[n].cast(field.type)
-                for n, field in zip(kept, fields, strict=True)
-            ],
+            [relabelled(whole[n], field.type) for n, field in zip(kept, fields, strict=True)],
             fields=fields,
         )
-        return pa.ListArray.from_arrays(pa.array(offsets), values)
-
-    def _arrow(self, kind: DataType) -> pa.DataType:
-        return to_arrow_type(kind, timezone=self.block.settings.time_zone)
+        return pa.ListArray.from_arrays(pa.array(offsets), values, declared)
 
 
 def _handed_over(block: JoinBlock) -> range:

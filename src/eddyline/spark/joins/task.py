@@ -18,6 +18,7 @@ from eddyline.engine.eddy import LearnedCosts
 from eddyline.engine.evaluation import forget_programs
 from eddyline.engine.join_eddy import JoinEddy, JoinStatistics
 from eddyline.engine.join_results import Joined
+from eddyline.engine.labels import relabelled
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
@@ -34,6 +35,7 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.spark.calling import make_function
+from eddyline.spark.column_types import returned_type, spark_type
 from eddyline.spark.fused import RoutingOptions, function_records, predicate_record
 from eddyline.spark.joins.blobs import together
 from eddyline.spark.joins.block import JoinBlock
@@ -118,11 +120,13 @@ class JoinTask:
 
     def results(self, joined: Iterable[Joined]) -> Iterator[pa.RecordBatch]:
         """Yield joined rows in batches of a good size."""
-        names = [f"c{number}" for number in range(len(self._block.output_types))]
+        types = [returned_type(spark_type(text)) for text in self._block.output_types]
+        names = [f"c{number}" for number in range(len(types))]
         held: list[pa.RecordBatch] = []
         rows = 0
         for each in self.timed(joined):
-            held.append(pa.record_batch(list(each.outputs), names=names))
+            columns = list(map(relabelled, each.outputs, types))
+            held.append(pa.record_batch(columns, names=names))
             rows += each.rows
             if rows >= OUTPUT_ROWS:
                 yield from together(held)
