@@ -18,7 +18,7 @@ def relabelled(values: pa.Array, declared: pa.DataType) -> pa.Array:
     Arrow's cast refuses a NULL in a field that is declared NOT NULL. Below a struct that is NULL
     itself such a one is right: it has to be something, and means nothing.
 
-    Where the types differ in more, ``ArrowInvalid`` or another error of Arrow's cast.
+    Raises ``TypeError`` where nested types differ in more. Others are cast as Arrow casts them.
 
     >>> whole = pa.array([{"a": 1}, None])
     >>> declared = pa.struct([pa.field("a", pa.int64(), nullable=False)])
@@ -38,6 +38,8 @@ def relabelled(values: pa.Array, declared: pa.DataType) -> pa.Array:
         return pa.Array.from_buffers(
             declared, len(values), buffers, offset=values.offset, children=[inner]
         )
+    if pa.types.is_nested(found) or pa.types.is_nested(declared):
+        raise TypeError(f"values of {found} are none of {declared} under other labels")
     return values.cast(declared)
 
 
