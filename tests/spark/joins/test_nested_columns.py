@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
 from pyspark.sql.types import BooleanType
 
 import eddyline
@@ -134,11 +135,13 @@ def pandas(i: pd.Series) -> pd.DataFrame:
 
 def functions() -> dict[str, Column]:
     """Return functions of each kind; what they return is NULL where it may be, and only there."""
+    of_arrow: Any = arrow_udf
+    of_pandas: Any = pandas_udf  # whose stubs know no DataFrame for a struct
     return {
         "plain": F.udf(plain, RESULT)("id"),
         "pickled": F.udf(plain, RESULT, useArrow=False)("id"),
-        "arrow": F.arrow_udf(arrow, RESULT)("id"),
-        "pandas": F.pandas_udf(pandas, RESULT)("id"),
+        "arrow": of_arrow(arrow, RESULT)("id"),
+        "pandas": of_pandas(pandas, RESULT)("id"),
     }
 
 
