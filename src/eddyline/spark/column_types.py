@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import types
@@ -74,7 +75,41 @@ def arrow_type(text: str, time_zone: str) -> pa.DataType:
     >>> arrow_type('"timestamp"', "Europe/Paris")
     TimestampType(timestamp[us, tz=Europe/Paris])
     """
-    return to_arrow_type(spark_type(text), timezone=time_zone)
+    return arrow_type_of(spark_type(text), time_zone)
+
+
+# PySpark 4.1 knows UTC only, later versions want a time zone.
+_IN_UTC: Final[dict[str, Any]] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+)
+
+
+def arrow_type_of(kind: types.DataType, time_zone: str) -> pa.DataType:
+    """Return the Arrow type in which Spark sends a column of a type."""
+    return in_time_zone(to_arrow_type(kind, **_IN_UTC), time_zone)
+
+
+def in_time_zone(a_type: pa.DataType, time_zone: str) -> pa.DataType:
+    """Return an Arrow type with its timestamps in a time zone, those in it included.
+
+    A timestamp without a time zone stays without.
+
+    >>> in_time_zone(pa.list_(pa.timestamp("us", tz="UTC")), "Europe/Paris")
+    ListType(list<item: timestamp[us, tz=Europe/Paris]>)
+    """
+
+    def inner(field: pa.Field) -> pa.Field:
+        return field.with_type(in_time_zone(field.type, time_zone))
+
+    if pa.types.is_timestamp(a_type) and a_type.tz is not None:
+        return pa.timestamp(a_type.unit, tz=time_zone)
+    if pa.types.is_list(a_type):
+        return pa.list_(inner(a_type.value_field))
+    if pa.types.is_map(a_type):
+        return pa.map_(inner(a_type.key_field), inner(a_type.item_field))
+    if pa.types.is_struct(a_type):
+        return pa.struct([inner(field) for field in a_type.fields])
+    return a_type
 
 
 def returned_type(kind: types.DataType) -> pa.DataType:
@@ -86,7 +121,7 @@ def returned_type(kind: types.DataType) -> pa.DataType:
     >>> returned_type(types.TimestampType())
     TimestampType(timestamp[us, tz=UTC])
     """
-    return to_arrow_type(kind, timezone="UTC")
+    return to_arrow_type(kind, **_IN_UTC)
 
 
 def width(a_type: pa.DataType) -> int:

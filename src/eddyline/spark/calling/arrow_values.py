@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import types
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
-from pyspark.sql.pandas.types import to_arrow_type
 
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
+from eddyline.spark.column_types import arrow_type_of
 from eddyline.spark.filter_block import SessionSettings
 
 _NUMBERS: Final = (
@@ -114,7 +114,7 @@ class ArrowWriter:
 
     def __init__(self, kind: types.DataType, settings: SessionSettings) -> None:
         """Write results of a function declared to return ``kind``."""
-        self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
+        self.arrow_type = arrow_type_of(kind, settings.time_zone)
         self._safe = settings.safe_arrow_conversion
         self._convert = LocalDataToArrowConversion._create_converter(  # noqa: SLF001 - see above
             kind,

@@ -9,17 +9,17 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError, PySparkValueError
-from pyspark.sql.conversion import ArrowBatchTransformer, PandasToArrowConversion
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import BinaryType, DataType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from eddyline.engine.labels import relabelled
+from eddyline.spark.calling.pandas_conversions import Pandas, pandas_conversion
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.spark.calling.vector_function import (
     require_length,
     require_length_of_output,
     require_type,
 )
+from eddyline.spark.column_types import arrow_type_of
 from eddyline.spark.filter_block import SessionSettings
 
 
@@ -28,37 +28,23 @@ class PandasArguments:
 
     def __init__(self, settings: SessionSettings) -> None:
         """Convert under the session's settings."""
-        self._settings = settings
-        self._schema: StructType | None = None
+        self._conversion = pandas_conversion(settings)
 
-    def __call__(self, columns: Sequence[pa.Array]) -> list[pd.Series | pd.DataFrame]:
+    def __call__(self, columns: Sequence[pa.Array]) -> list[Pandas]:
         """Return a Series for each column, named by its position and with a fresh index."""
-        if not columns:
-            return []
-        batch = pa.RecordBatch.from_arrays(columns, [f"_{i}" for i in range(len(columns))])
-        if self._schema is None:  # columns keep their types from call to call
-            self._schema = from_arrow_schema(batch.schema)
-        return ArrowBatchTransformer.to_pandas(
-            batch,
-            timezone=self._settings.time_zone,
-            schema=self._schema,
-            struct_in_pandas="dict",
-            ndarray_as_list=False,
-            df_for_struct=True,
-        )
+        return self._conversion.to_pandas(columns) if columns else []
 
 
 class PandasResults:
     """Series (or DataFrames, for structs) to a column of the declared type."""
 
-    def __init__(self, kind: DataType, settings: SessionSettings) -> None:
-        """Convert results of a function declared to return ``kind``."""
-        self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
+    def __init__(self, kind: DataType, settings: SessionSettings, *, plain: bool = False) -> None:
+        """Convert results of a function, plain or over Series, declared to return ``kind``."""
+        self.arrow_type = arrow_type_of(kind, settings.time_zone)
         self._kind = kind
+        self._conversion = pandas_conversion(settings, [] if plain else None)
         self._iterated_type = pd.DataFrame if isinstance(kind, StructType) else pd.Series
         self.iterated = f"iterator of pandas.{self._iterated_type.__name__}"
-        self._schema = StructType([StructField("_0", kind)])
-        self._settings = settings
 
     def of_batch(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - anything may be returned
         """Convert what a function over Series returned."""
@@ -91,19 +77,9 @@ class PandasResults:
         require_length_of_output(values, rows)
         return values
 
-    def convert(self, result: pd.Series | pd.DataFrame) -> pa.Array:
+    def convert(self, result: Pandas) -> pa.Array:
         """Convert a Series or DataFrame that is known to have the right shape."""
-        settings = self._settings
-        batch = PandasToArrowConversion.convert(
-            [result],
-            self._schema,
-            timezone=settings.time_zone,
-            safecheck=settings.safe_arrow_conversion,
-            arrow_cast=True,
-            assign_cols_by_name=settings.assign_columns_by_name,
-            int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
-        )
-        return relabelled(batch.column(0), self.arrow_type)
+        return relabelled(self._conversion.to_column(result, self._kind), self.arrow_type)
 
 
 def _unless_null(coerce: type[str | bytes], result: Any) -> Any:  # noqa: ANN401 - likewise
@@ -116,18 +92,11 @@ def legacy_reader(kind: DataType, settings: SessionSettings) -> Reader:
     That is how plain functions over Arrow got their rows before Spark 4.1, and
     still do under ``spark.sql.legacy.execution.pythonUDF.pandas.conversion.enabled``.
     """
-    schema = StructType([StructField("_0", kind)])
+    conversion = pandas_conversion(settings, [kind])
 
     def read(column: pa.Array) -> list[Any]:
         series: Any
-        (series,) = ArrowBatchTransformer.to_pandas(
-            pa.RecordBatch.from_arrays([column], ["_0"]),
-            timezone=settings.time_zone,
-            schema=schema,
-            struct_in_pandas="row",
-            ndarray_as_list=True,
-            df_for_struct=False,
-        )
+        (series,) = conversion.to_pandas([column])
         return list(series.tolist())
 
     return read
@@ -138,7 +107,7 @@ class LegacyWriter:
 
     def __init__(self, kind: DataType, settings: SessionSettings) -> None:
         """Write results of a function declared to return ``kind``."""
-        self._results = PandasResults(kind, settings)
+        self._results = PandasResults(kind, settings, plain=True)
         self._coerce: type[str | bytes] | None = None
         if isinstance(kind, StringType):
             self._coerce = str

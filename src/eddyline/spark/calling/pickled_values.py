@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import types
-from pyspark.sql.pandas.types import to_arrow_type
 
 from eddyline.spark.calling.arrow_values import arrow_reader
 from eddyline.spark.calling.jvm_values import jvm_converter
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
+from eddyline.spark.column_types import arrow_type_of
 from eddyline.spark.filter_block import SessionSettings
 
 
@@ -43,7 +43,7 @@ def pickled_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     read = arrow_reader(as_numbers, binary_as_bytes=binary_as_bytes)
     if as_numbers == kind:
         return read
-    stored = to_arrow_type(as_numbers, timezone="UTC")
+    stored = arrow_type_of(as_numbers, "UTC")
     return lambda column: read(column.cast(stored))
 
 
@@ -78,7 +78,7 @@ class PickledWriter:
 
     def __init__(self, kind: types.DataType, settings: SessionSettings) -> None:
         """Write results of a function declared to return ``kind``."""
-        self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
+        self.arrow_type = arrow_type_of(kind, settings.time_zone)
         to_jvm = jvm_converter(kind)
         to_internal = kind.toInternal
         self._convert: Callable[[Any], Any] = to_jvm

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError, PySparkTypeError
-from pyspark.sql.conversion import ArrowBatchTransformer
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 from pyspark.util import fail_on_stopiteration
 
@@ -16,6 +14,7 @@ from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.labels import relabelled
 from eddyline.engine.vector import Vector
 from eddyline.spark.calling.commands import UserCode
+from eddyline.spark.column_types import arrow_type_of
 from eddyline.spark.filter_block import SessionSettings
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
@@ -66,9 +65,9 @@ class ArrowResults:
 
     def __init__(self, kind: DataType, settings: SessionSettings) -> None:
         """Convert results of a function declared to return ``kind``."""
-        self.arrow_type = to_arrow_type(kind, timezone=settings.time_zone)
+        self.arrow_type = arrow_type_of(kind, settings.time_zone)
         # Spark takes timestamps without a zone for UTC here, whatever the session's zone.
-        self._schema = pa.schema([("_0", to_arrow_type(kind, timezone="UTC"))])
+        self._in_utc = arrow_type_of(kind, "UTC")
 
     def of_batch(self, result: Any, rows: int) -> pa.Array:  # noqa: ANN401 - anything may be returned
         """Convert what a function over Arrow arrays returned."""
@@ -84,10 +83,17 @@ class ArrowResults:
         return values
 
     def _convert(self, result: Any) -> pa.Array:  # noqa: ANN401 - likewise
-        batch = ArrowBatchTransformer.enforce_schema(
-            pa.RecordBatch.from_arrays([result], ["_0"]), self._schema
-        )
-        return relabelled(batch.column(0), self.arrow_type)
+        values = pa.RecordBatch.from_arrays([result], ["_0"]).column(0)  # or what Spark raises
+        if values.type != self._in_utc:
+            try:
+                values = values.cast(self._in_utc)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                mismatch = f"column '_0' (expected {self._in_utc}, actual {values.type})"
+                raise PySparkRuntimeError(
+                    errorClass="RESULT_COLUMN_TYPES_MISMATCH",
+                    messageParameters={"mismatch": mismatch},
+                ) from None
+        return relabelled(values, self.arrow_type)
 
 
 def require_length(result: Any, rows: int) -> None:  # noqa: ANN401 - anything may be returned
