@@ -22,11 +22,7 @@ from eddyline.spark.joins.choice import pays
 from eddyline.spark.joins.rebuild import Workshop, rebuilt
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewrite import Fuse, FusedFunction
-from eddyline.spark.session_settings import (
-    session_settings,
-    task_memory,
-    unsupported_setting,
-)
+from eddyline.spark.session_settings import session_settings, task_memory
 
 
 class ConnectNotSupportedError(EddylineError, NotImplementedError):
@@ -148,8 +144,6 @@ def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -
         rules = None
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
-    if (setting := unsupported_setting(df.sparkSession)) is not None:
-        return _declined(plan, DeclineReason.UNSUPPORTED_SETTING, setting)
     return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
 
 

@@ -121,6 +121,11 @@ def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
 # ---------------------------------------------------------------- DataFrames
 
 
+def default_time_zone() -> str:
+    """Return the time zone of a session that sets none."""
+    return str(_static("java.util.TimeZone", "getDefault")().getID())
+
+
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
     """Whether this is a DataFrame whose plan lives in a JVM of ours."""
     return isinstance(df, ClassicDataFrame)

@@ -86,21 +86,25 @@ _IN_UTC: Final[dict[str, Any]] = (
 
 def arrow_type_of(kind: types.DataType, time_zone: str) -> pa.DataType:
     """Return the Arrow type in which Spark sends a column of a type."""
-    return in_time_zone(to_arrow_type(kind, **_IN_UTC), time_zone)
+    return as_sent(to_arrow_type(kind, **_IN_UTC), time_zone)
 
 
-def in_time_zone(a_type: pa.DataType, time_zone: str) -> pa.DataType:
-    """Return an Arrow type with its timestamps in a time zone, those in it included.
+def as_sent(a_type: pa.DataType, time_zone: str, *, large: bool = False) -> pa.DataType:
+    """Return an Arrow type as Spark sends it in a time zone, with ``large`` texts and binaries.
 
-    A timestamp without a time zone stays without.
+    Likewise the types in it. A timestamp without a time zone stays without.
 
-    >>> in_time_zone(pa.list_(pa.timestamp("us", tz="UTC")), "Europe/Paris")
+    >>> as_sent(pa.list_(pa.timestamp("us", tz="UTC")), "Europe/Paris")
     ListType(list<item: timestamp[us, tz=Europe/Paris]>)
+    >>> as_sent(pa.string(), "UTC", large=True)
+    DataType(large_string)
     """
 
     def inner(field: pa.Field) -> pa.Field:
-        return field.with_type(in_time_zone(field.type, time_zone))
+        return field.with_type(as_sent(field.type, time_zone, large=large))
 
+    if large and a_type in _LARGE:
+        return _LARGE[a_type]
     if pa.types.is_timestamp(a_type) and a_type.tz is not None:
         return pa.timestamp(a_type.unit, tz=time_zone)
     if pa.types.is_list(a_type):
@@ -122,6 +126,9 @@ def returned_type(kind: types.DataType) -> pa.DataType:
     TimestampType(timestamp[us, tz=UTC])
     """
     return to_arrow_type(kind, **_IN_UTC)
+
+
+_LARGE: Final = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 def width(a_type: pa.DataType) -> int:

@@ -45,14 +45,20 @@ class UserFunction:
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """Session settings that change what a user function sees or returns."""
+    """Session settings that change what a user function sees or returns.
+
+    ``default_time_zone`` is what the time zone is where none is set.
+    """
 
     time_zone: str
+    default_time_zone: str = "UTC"
     binary_as_bytes: bool = True
     legacy_pandas_conversion: bool = False
     assign_columns_by_name: bool = True
     int_to_decimal_coercion: bool = False
     safe_arrow_conversion: bool = False
+    integer_extension_types: bool = False
+    large_types: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     TaskRecord,
 )
+from eddyline.spark.action_settings import settings_of_action
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import returned_type, spark_type
 from eddyline.spark.filter_block import FilterBlock, UserFunction
@@ -177,7 +178,8 @@ class _Task:
             pa.field(field.name, returned_type(field.dataType), field.nullable)
             for field in result_type(block)
         ]
-        self._functions = [make_function(f, block.settings) for f in block.functions]
+        settings = settings_of_action(block.settings)
+        self._functions = [make_function(each, settings) for each in block.functions]
         self._orders = Orders()
         self._slices: list[OrderSlice] = []
         self._key = (block.identity, options.policy)

@@ -6,6 +6,7 @@ Python's values and results become columns again.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol, assert_never
 
 from pyspark.sql.types import DataType
@@ -24,7 +25,12 @@ from eddyline.spark.calling.pandas_values import (
 )
 from eddyline.spark.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.spark.calling.row_function import Reader, RowFunction, Writer
-from eddyline.spark.calling.vector_function import ArrowResults, Pack, VectorFunction
+from eddyline.spark.calling.vector_function import (
+    ArrowResults,
+    Pack,
+    VectorFunction,
+    arrays_as_sent,
+)
 from eddyline.spark.column_types import spark_type
 from eddyline.spark.filter_block import FunctionKind, SessionSettings, UserFunction
 
@@ -49,8 +55,8 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
     """Unpickle a user's function and make it callable over columns.
 
     Columns must come in the Arrow types in which Spark sends the function's
-    argument types; the result has the Arrow type of its return type, timestamps
-    in the session's time zone.
+    argument types, in whatever time zone; the result has the Arrow type of its
+    return type, timestamps in the session's time zone.
 
     Raises what unpickling raises, for example ``ModuleNotFoundError``.
     """
@@ -61,10 +67,11 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
         case FunctionKind.ARROW:
             arrow = ArrowResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)
-            return VectorFunction(bound, tuple, arrow.of_batch, arrow.arrow_type)
+            as_sent = partial(arrays_as_sent, settings)
+            return VectorFunction(bound, as_sent, arrow.of_batch, arrow.arrow_type)
         case FunctionKind.ARROW_ITERATOR:
             arrow = ArrowResults(return_type, settings)
-            pack = _positional_only(function, tuple)
+            pack = _positional_only(function, partial(arrays_as_sent, settings))
             return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
         case FunctionKind.PANDAS:
             pandas = PandasResults(return_type, settings)

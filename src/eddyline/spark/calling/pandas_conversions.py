@@ -18,6 +18,7 @@ from pyspark.sql.pandas import serializers
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
+from eddyline.spark.calling.vector_function import arrays_as_sent
 from eddyline.spark.column_types import arrow_type_of
 from eddyline.spark.filter_block import SessionSettings
 
@@ -60,7 +61,7 @@ class _OfWorker:
         self._schema = None if plain is None else _schema(plain)
 
     def to_pandas(self, columns: Sequence[pa.Array]) -> list[Pandas]:
-        batch = _batch(columns)
+        batch = _batch(columns, self._settings)
         if self._schema is None:
             self._schema = from_arrow_schema(batch.schema)
         return conversion.ArrowBatchTransformer.to_pandas(
@@ -69,6 +70,7 @@ class _OfWorker:
             schema=self._schema,
             struct_in_pandas="row" if self._plain else "dict",
             ndarray_as_list=self._plain,
+            prefer_int_ext_dtype=self._settings.integer_extension_types,
             df_for_struct=not self._plain,
         )
 
@@ -91,6 +93,7 @@ class _OfSerializer:
 
     def __init__(self, settings: SessionSettings, plain: Sequence[DataType] | None) -> None:
         serializer: Final[Any] = getattr(serializers, "ArrowStreamPandasUDFSerializer")  # noqa: B009 - unknown to mypy
+        self._settings = settings
         self._plain = plain is not None
         self._converter = serializer(
             settings.time_zone,
@@ -105,7 +108,7 @@ class _OfSerializer:
         )
 
     def to_pandas(self, columns: Sequence[pa.Array]) -> list[Pandas]:
-        table = pa.Table.from_batches([_batch(columns)])
+        table = pa.Table.from_batches([_batch(columns, self._settings)])
         return [
             self._converter.arrow_to_pandas(column, number)
             for number, column in enumerate(table.itercolumns())
@@ -116,8 +119,9 @@ class _OfSerializer:
         return self._converter._create_batch([wanted]).column(0)  # noqa: SLF001 - no public way
 
 
-def _batch(columns: Sequence[pa.Array]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(list(columns), [f"_{i}" for i in range(len(columns))])
+def _batch(columns: Sequence[pa.Array], settings: SessionSettings) -> pa.RecordBatch:
+    names = [f"_{i}" for i in range(len(columns))]
+    return pa.RecordBatch.from_arrays(arrays_as_sent(settings, columns), names)
 
 
 def _schema(kinds: Sequence[DataType]) -> StructType:

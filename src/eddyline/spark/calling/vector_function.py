@@ -14,7 +14,7 @@ from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.labels import relabelled
 from eddyline.engine.vector import Vector
 from eddyline.spark.calling.commands import UserCode
-from eddyline.spark.column_types import arrow_type_of
+from eddyline.spark.column_types import arrow_type_of, as_sent
 from eddyline.spark.filter_block import SessionSettings
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
@@ -56,6 +56,14 @@ def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
     """Return a vector of which every row has the same failure."""
     failure = CollectiveFailure(error)
     return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), failure))
+
+
+def arrays_as_sent(settings: SessionSettings, columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return columns in the Arrow types in which Spark sends them under the settings."""
+    return [
+        as_declared(column, as_sent(column.type, settings.time_zone, large=settings.large_types))
+        for column in columns
+    ]
 
 
 class ArrowResults:

@@ -25,6 +25,7 @@ from eddyline.query.expressions import Call
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.terms import Term, terms_of
 from eddyline.reports.records import PredicateRecord, TaskRecord
+from eddyline.spark.action_settings import settings_of_action
 from eddyline.spark.calling import WorkerFunction, make_function
 from eddyline.spark.joins.block import JoinBlock
 from eddyline.spark.joins.task import reading
@@ -164,7 +165,8 @@ class EarlySelection:
         if self._relation is None or self._clock is None:
             self._clock = WorkClock()
             block = self._block
-            self._functions = [make_function(each, block.settings) for each in block.functions]
+            settings = settings_of_action(block.settings)
+            self._functions = [make_function(each, settings) for each in block.functions]
             self._relation = Relation(self._functions, self._uses, self._clock)
         return self._relation, self._clock
 

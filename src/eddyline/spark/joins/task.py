@@ -34,6 +34,7 @@ from eddyline.reports.records import (
     SteMRecord,
     TaskRecord,
 )
+from eddyline.spark.action_settings import settings_of_action
 from eddyline.spark.calling import make_function
 from eddyline.spark.column_types import returned_type, spark_type
 from eddyline.spark.fused import RoutingOptions, function_records, predicate_record
@@ -76,7 +77,8 @@ class JoinTask:
         self._inside = 0.0
         self._slices: list[OrderSlice] = []
         self._orders = JoinOrders(len(JoinGraph(block.query).predicates))
-        self._functions = [make_function(each, block.settings) for each in block.functions]
+        settings = settings_of_action(block.settings)
+        self._functions = [make_function(each, settings) for each in block.functions]
         if prepared is not None:
             self.eddy = prepared.eddy
             self.eddy.renew(self._functions, self._work_clock, self._orders)
