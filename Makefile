@@ -39,6 +39,11 @@ WORKERS ?= --numprocesses 2 --dist loadfile
 test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" narrows them
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
+# Each version has an environment of its own: the pinned dependencies with another PySpark.
+.PHONY: versions
+versions: $(READY)  ## run the main paths with the newest release of each PySpark that is supported
+	@$(BIN)/python scripts/check_versions.py $(ARGS)
+
 .PHONY: lint
 lint: $(READY)  ## check style, format, types and layers
 	$(BIN)/ruff check .
@@ -68,10 +73,14 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv)
 	$(COMPILE) $(ARGS) requirements/build.in -o requirements/build.txt
 	$(COMPILE) $(ARGS) --extra demo --group dev pyproject.toml -o requirements/dev.txt
+	for old in requirements/pyspark-*.in; do \
+		cp requirements/dev.txt $${old%.in}.txt; \
+		$(COMPILE) --extra demo --group dev pyproject.toml $$old -o $${old%.in}.txt || exit; \
+	done
 
 .PHONY: clean
 clean:  ## remove .venv and everything that was generated
-	rm -rf $(VENV) build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) .venv-pyspark-* build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts \
 		bench/results eddyline-demo.html
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,13 +2,14 @@
 # Make a virtual environment with the pinned dependencies and this project in it.
 #
 #   scripts/create_environment.sh .venv
+#   scripts/create_environment.sh .venv-pyspark-4.1 requirements/pyspark-4.1.txt
 #
 # Nothing is installed that no hash in requirements/ vouches for.
 set -eu
 
 venv=$1
 build_lock=requirements/build.txt
-lock=requirements/dev.txt
+lock=${2:-requirements/dev.txt}
 
 # Debian and Ubuntu split `ensurepip` off into the package python3-venv. Where
 # it is missing, a pip outside can fill the environment (pip 22.3 or newer).

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import pyspark
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
@@ -16,6 +17,12 @@ import eddyline
 settings.register_profile("tests", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if pyspark.__version__.startswith("4.1."):
+        # That PySpark leaves the socket of every collect() to the garbage collector.
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ def __getattr__(name: str) -> object:
     if name not in _ON_FIRST_USE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
+    # Before all else that needs PySpark, which would fail on an old one for no clear reason.
+    importlib.import_module("eddyline.spark.versions").require_tested_version()
     value: object = getattr(importlib.import_module(_ON_FIRST_USE[name]), name)
     globals()[name] = value
     return value

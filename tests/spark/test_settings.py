@@ -17,7 +17,6 @@ from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import udf
-from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
 from pyspark.sql.types import (
     BooleanType,
     DecimalType,
@@ -33,6 +32,8 @@ from tests.spark.joins.broadcasting import broadcasting
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+UDFS: Any = F  # whose overloads do not know what decorators return
 
 PYSPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
@@ -50,28 +51,28 @@ def _series(values: pd.Series) -> pd.Series:
     return pd.Series([f"{values.dtype} {value!r}" for value in values])
 
 
-series = pandas_udf(_series, StringType())
+series = UDFS.pandas_udf(_series, StringType())
 
 
 def _array(values: pa.Array) -> pa.Array:
     return pa.array([f"{values.type} {value!r}" for value in values.to_pylist()])
 
 
-array = arrow_udf(_array, StringType())
+array = UDFS.arrow_udf(_array, StringType())
 
 
 def _noon(values: pd.Series) -> pd.Series:
     return pd.Series([pd.Timestamp("2020-06-01 12:00")] * len(values))
 
 
-noon = pandas_udf(_noon, TimestampType())
+noon = UDFS.pandas_udf(_noon, TimestampType())
 
 
 def _reversed_columns(values: pd.Series) -> pd.DataFrame:
     return pd.DataFrame({"y": values * 0 + 2, "x": values * 0 + 1})
 
 
-reversed_columns = pandas_udf(
+reversed_columns = UDFS.pandas_udf(
     _reversed_columns, StructType().add("x", IntegerType()).add("y", IntegerType())
 )
 
@@ -80,14 +81,14 @@ def _integers(values: pd.Series) -> pd.Series:
     return values
 
 
-integers = pandas_udf(_integers, DecimalType(10, 2))
+integers = UDFS.pandas_udf(_integers, DecimalType(10, 2))
 
 
 def _halves(values: pd.Series) -> pd.Series:
     return values + 0.5
 
 
-halves = pandas_udf(_halves, IntegerType())
+halves = UDFS.pandas_udf(_halves, IntegerType())
 
 
 @dataclass(frozen=True)
