@@ -76,8 +76,8 @@ def block_texts(block: object) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("in_place", [True, False], ids=["in place", "shuffled"])
 def test_joins(spark: SparkSession, tmp_path: Path, *, in_place: bool) -> None:
-    table(spark, 400).write.parquet(str(tmp_path / "one"))
-    spark.range(90).selectExpr("id * 3 as key", "id % 7 as n2").write.parquet(str(tmp_path / "two"))
+    table(spark, 200).write.parquet(str(tmp_path / "one"))
+    spark.range(90).selectExpr("id * 2 as key", "id % 7 as n2").write.parquet(str(tmp_path / "two"))
     one = spark.read.parquet(str(tmp_path / "one"))
     two = spark.read.parquet(str(tmp_path / "two"))
 
