@@ -43,5 +43,5 @@ def require_tested_version(version: str = pyspark.__version__) -> None:
     warnings.warn(
         f"Eddyline is tested with PySpark {tested}; {version}, which is installed, may differ.",
         UntestedPySparkWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
