@@ -613,6 +613,11 @@ def same_value(one: CatalystExpression, other: CatalystExpression) -> bool:
     return bool(one.java.semanticEquals(other.java))
 
 
+def hash_of_value(expression: CatalystExpression) -> int:
+    """Return a number that is the same for all expressions that mean the same."""
+    return int(expression.java.semanticHash())
+
+
 def pretty(expression: CatalystExpression) -> str:
     """Return the text that Spark would show for a column of this expression."""
     prettify = _static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")

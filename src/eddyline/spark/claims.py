@@ -127,12 +127,12 @@ class _Judgement:
 
     def _take_dependent(self, conjunct: Tree, place: tuple[int, int]) -> bool:
         text = self._definitions.text(conjunct)
-        before = self._terms.contents
+        before = self._terms.contents.mark()
         try:
             # Other conjuncts of the filter may shield this one, so it counts as guarded.
             expression = self._terms.evaluable(self._terms.expression(conjunct, guarded=True))
         except DeclinedError as declined:
-            self._terms.contents = before
+            self._terms.back_to(before)
             self._left.append(Left(text, declined.reason, declined.detail))
             return False
         self._claimed.setdefault(expression, text)
@@ -148,7 +148,7 @@ class _Judgement:
             tuple(self._claimed.values()),
             contents.functions,
             contents.environments,
-            tuple(handle for handle, _ in contents.arguments),
+            contents.arguments,
             tuple(self._below),
             frozenset(self._taken),
             self._provided(predicate),
@@ -161,14 +161,14 @@ class _Judgement:
         wanted = frozenset(calls_in(predicate))
         provided: dict[ExpressionId, Call] = {}
         for identity, result in self._definitions.results.items():
-            before = self._terms.contents
+            before = self._terms.contents.mark()
             try:
                 # An argument that may raise is no obstacle if the block has it already.
                 call = self._terms.call(FunctionResult(result.function, guarded=False))
             except DeclinedError:
                 continue
             finally:
-                self._terms.contents = before
+                self._terms.back_to(before)
             if call in wanted:
                 provided[identity] = call
         return provided

@@ -7,7 +7,6 @@ and what is in between is translated by :mod:`eddyline.spark.translation`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from eddyline.spark.calling import reason_not_to_call
 from eddyline.spark.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.chains import ExpressionId, Tree
 from eddyline.spark.column_types import arrow_type, can_travel
+from eddyline.spark.contents import Contents, Mark
 from eddyline.spark.decline import DeclinedError, DeclineReason
 from eddyline.spark.definitions import Definitions, FunctionResult
 from eddyline.spark.expression_details import ExpressionDetails
@@ -29,25 +29,17 @@ from eddyline.spark.translation import CatalystNode, Refusal, translate
 ExpressionT = TypeVar("ExpressionT", bound=Expression)
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What a block takes in: arguments over the base, functions, their environments."""
-
-    arguments: tuple[tuple[CatalystExpression, Argument], ...] = ()
-    functions: tuple[UserFunction, ...] = ()
-    environments: tuple[PickledFunction, ...] = ()
-
-
 class Terms:
     """Translates, and gathers the contents of the block on the way.
 
     Equal arguments and functions are taken in once. What is translated raises
-    :class:`DeclinedError` where it cannot be; ``contents`` can then be set back
-    to what they were before.
+    :class:`DeclinedError` where it cannot be; what it has brought in until then can be
+    taken back.
     """
 
     def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
         self.contents = Contents()
+        self._calls: dict[ExpressionId, Call] = {}  # translated ones, by the function's result
         self._definitions = definitions
         self._settings = settings
         self._pickled: dict[ExpressionId, tuple[PickledFunction, ...]] = {}
@@ -76,6 +68,9 @@ class Terms:
         function of its own, even where ``g(x)`` occurs elsewhere: an ``int``
         returned for a ``double`` reaches ``f`` but is NULL everywhere else.
         """
+        known = self._calls.get(result.function.result)
+        if known is not None:
+            return known
         nest = [result.function]
         while [child.name for child in nest[-1].children] == ["PythonUDF"]:
             nest.append(nest[-1].children[0])
@@ -88,7 +83,13 @@ class Terms:
         arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
         types = tuple(catalyst.data_type(value.handle) for value in values)
         number, kind = self._function(nest, types, tuple(keywords))
-        return Call(number, arguments, kind)
+        call = self._calls[result.function.result] = Call(number, arguments, kind)
+        return call
+
+    def back_to(self, mark: Mark) -> None:
+        """Take back what was brought in since."""
+        if self.contents.back_to(mark):
+            self._calls.clear()
 
     def evaluable(self, expression: ExpressionT) -> ExpressionT:
         """Return an expression of the block, be it a predicate or a value, as it is.
@@ -165,14 +166,7 @@ class Terms:
 
     def _carried(self, handle: CatalystExpression) -> Argument:
         """Return the argument that carries the value of an expression over the base."""
-        for known, argument in self.contents.arguments:
-            if catalyst.same_value(known, handle):
-                return argument
-        held = self.contents
-        argument = Argument(len(held.arguments), self._checked(handle))
-        arguments = (*held.arguments, (handle, argument))
-        self.contents = Contents(arguments, held.functions, held.environments)
-        return argument
+        return self.contents.argument(handle, self._checked)
 
     def _checked(self, handle: CatalystExpression) -> pa.DataType:
         kind = catalyst.data_type(handle)
@@ -204,12 +198,7 @@ class Terms:
             state = iterator_is_stateless(function)
             if state is not None:
                 raise DeclinedError(DeclineReason.STATEFUL_ITERATOR, f"{name}: {state}")
-        held = self.contents
-        if function not in held.functions:
-            functions = (*held.functions, function)
-            environments = (*held.environments, *pickled)
-            self.contents = held = Contents(held.arguments, functions, environments)
-        return held.functions.index(function), arrow
+        return self.contents.function(function, pickled), arrow
 
     def _pickles(self, nest: list[Tree]) -> tuple[PickledFunction, ...]:
         """Return the functions of a nest, innermost first; they are fetched once."""

@@ -61,7 +61,7 @@ def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
 def arrays_as_sent(settings: SessionSettings, columns: Sequence[pa.Array]) -> list[pa.Array]:
     """Return columns in the Arrow types in which Spark sends them under the settings."""
     return [
-        as_declared(column, as_sent(column.type, settings.time_zone, large=settings.large_types))
+        relabelled(column, as_sent(column.type, settings.time_zone, large=settings.large_types))
         for column in columns
     ]
 

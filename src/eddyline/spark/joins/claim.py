@@ -196,8 +196,7 @@ class _Judgement:
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
         contents = self._terms.contents
         columns = tuple(
-            Column(self._input_of_argument(number), handle)
-            for number, (handle, _) in enumerate(contents.arguments)
+            Column(self._input_of_argument(handle), handle) for handle in contents.arguments
         )
         return JoinClaim(
             tuple(self._predicates),
@@ -325,8 +324,7 @@ class _Judgement:
                 return path
         return ()
 
-    def _input_of_argument(self, number: int) -> int:
-        handle, _ = self._terms.contents.arguments[number]
+    def _input_of_argument(self, handle: CatalystExpression) -> int:
         masks = [self._inputs.of_attribute(identity) for identity in Tree.of(handle).attributes()]
         return next((mask for mask in masks if mask is not None), 0)
 
