@@ -1,7 +1,7 @@
 """``python -m bench``: measure the Python predicates of Spark queries.
 
 ``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
-instead; each has a ``--help`` of its own.
+instead, ``growth`` how time grows with terms and relations; each has a ``--help`` of its own.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ from pathlib import Path
 import bench.adversarial.benchmark
 import bench.engine_joins.benchmark
 import bench.flights
+import bench.growth.benchmark
 import bench.tpch.benchmark
 import bench.written_orders
 import eddyline
 from bench.predicates.benchmark import CORES, run
 from bench.predicates.workload import workloads
 
-OF_JOINS: Mapping[str, Callable[[Sequence[str]], int]] = {
+OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tpch": bench.tpch.benchmark.main,
     "adversarial": bench.adversarial.benchmark.main,
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
     "engine": bench.engine_joins.benchmark.main,
+    "growth": bench.growth.benchmark.main,
 }
 
 
 def main() -> int:
     """Run the benchmark that the first word names, else that of predicates."""
-    if sys.argv[1:] and sys.argv[1] in OF_JOINS:
-        return OF_JOINS[sys.argv[1]](sys.argv[2:])
+    if sys.argv[1:] and sys.argv[1] in OTHERS:
+        return OTHERS[sys.argv[1]](sys.argv[2:])
     return measure_predicates()
 
 

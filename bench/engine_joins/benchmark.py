@@ -24,7 +24,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-from bench.engine_joins import twenty
+from bench.engine_joins import many_relations
 from bench.engine_joins.workload import BATCH, Workload, chain, star, two_tables
 from bench.measure import Turns, take_turns
 
@@ -189,12 +189,13 @@ def main(arguments: Sequence[str]) -> int:
         results[workload.name] = {who: dict(turns.seconds) for who, turns in measured.items()}
         show_orders(console, workload, measured)
     starts = {
-        shape: [twenty.start(shape) for _ in range(options.turns + 1)][1:]
-        for shape in twenty.SHAPES
+        shape: [many_relations.start(shape) for _ in range(options.turns + 1)][1:]
+        for shape in many_relations.SHAPES
     }
-    results[f"{twenty.COUNT} relations"] = starts
+    results[f"{many_relations.COUNT} relations"] = starts
     console.print(
-        f"{twenty.COUNT} relations, ms to the first row ({1e3 * twenty.TARGET:.0f}): "
+        f"{many_relations.COUNT} relations, ms to the first row "
+        f"({1e3 * many_relations.TARGET:.0f}): "
         + ", ".join(
             f"{shape} {1e3 * statistics.median(seconds):.0f}" for shape, seconds in starts.items()
         )

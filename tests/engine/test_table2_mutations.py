@@ -64,8 +64,8 @@ def run(
 # --- BoundedRepetition
 
 
-class EndlessError(Exception):
-    """An eddy goes on for ever."""
+class EndlessError(BaseException):
+    """An eddy goes on for ever. No ``Exception``: of an instrument that would only be logged."""
 
 
 class Patience(Visits):

@@ -237,6 +237,8 @@ class AdaptivePolicy:
         self._out_of_turn = -1
         self._sent[module] += tuples
         self._now += tuples
+        if not signature.done:
+            self._plan.enter(tuples)
         if len(self._knowledge.routes.candidates(signature)) > 1:
             self._decided += tuples
         cell = self._knowledge.cell(station, module)

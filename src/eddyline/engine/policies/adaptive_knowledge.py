@@ -208,8 +208,9 @@ class Knowledge:
     def pool(self) -> None:
         """Judge each operation by the records of all signatures."""
         self._add_up()
-        known = sum(total.bucket.cost_tuples for total in self._wholes)
-        typical = sum(total.bucket.cost for total in self._wholes) / known if known else 1.0
+        typical = Bucket()
+        for total in self._wholes:
+            typical.absorb(total.bucket)
         self._unseen = [
             self._weighed(total, typical)._replace(selectivity=0.5) for total in self._wholes
         ]
@@ -234,13 +235,20 @@ class Knowledge:
                 ):
                     total.add(cell.window.whole, noise)
 
-    def _weighed(self, total: Sum, typical: float) -> Shared:
+    def _weighed(self, total: Sum, typical: Bucket) -> Shared:
+        """Return what a sum says, with what is typical of all modules where it says nothing.
+
+        It counts as one tuple beside those seen. Were that one's selectivity the same for all,
+        a half say, whoever was seen least would look the most selective, and come first.
+        """
         bucket = total.bucket
-        mean = bucket.cost / bucket.cost_tuples if bucket.cost_tuples else typical
+        known = bucket if bucket.cost_tuples else typical
+        mean = known.cost / known.cost_tuples if known.cost_tuples else 1.0
         cost = max(mean, CHEAPEST)
         noise = total.noise + FIRST_DOUBT * FIRST_DOUBT
         doubt = math.sqrt(noise) / max(bucket.cost_visits, 1.0)
-        selectivity = (bucket.returned + 0.5) / (bucket.tuples + 1.0)
+        prior = (typical.returned + 0.5) / (typical.tuples + 1.0)
+        selectivity = (bucket.returned + prior) / (bucket.tuples + 1.0)
         return Shared(
             cost,
             selectivity,

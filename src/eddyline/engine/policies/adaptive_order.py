@@ -36,13 +36,20 @@ class PooledOrder:
         self._hopeful_first: list[int] = []
         self._cost_from: list[float] = []  # expected, from each place to the end
         self._turn = 0
+        self.entered = 0  # tuples that came new since the last look at the order
+        self._missed = 0.0  # what another order would have saved since this one stands
 
     def sort(self) -> None:
         """Put the modules in the order of what is known now, if that is worth a change of course.
 
         Those of which nothing is known come last, as written: others need not wait for them.
+        Tuples that went the old way and tuples that go the new way visit every module apart.
+        So the order changes when the better one would by now have saved as much as that costs,
+        and some part of the work: among a hundred cheap predicates the noise of the clock
+        would have another one first each time.
         """
-        shared = self._knowledge.shared_by_module()
+        knowledge = self._knowledge
+        shared = knowledge.shared_by_module()
         self._hopeful.sort(
             key=lambda module: (
                 (shared[module].lowest_selectivity - 1) / max(shared[module].lowest_cost, 1e-12)
@@ -54,9 +61,15 @@ class PooledOrder:
         )
         cost = _costs_from(best, shared)
         as_it_is = _costs_from(self._ranked, shared)
-        if self._first and as_it_is[0] <= (1.0 + WORTH_SWITCHING) * cost[0]:
+        self._missed += (as_it_is[0] - cost[0]) * self.entered
+        self.entered = 0
+        apart = sum(map(knowledge.overhead, best))
+        if self._first and (
+            self._missed <= apart or as_it_is[0] <= (1.0 + WORTH_SWITCHING) * cost[0]
+        ):
             self._cost_from = as_it_is
             return
+        self._missed = 0.0
         self._cost_from = cost
         self._ranked = best
         for place, module in enumerate(best):

@@ -82,6 +82,10 @@ class Plan:
             order = self._orders[signature] = self._order(signature)
         return order
 
+    def enter(self, tuples: int) -> None:
+        """Count tuples that no module has handled."""
+        self._pooled.entered += tuples
+
     def next(self, signature: Signature) -> int:
         """Return the module that is next by what is known of all signatures together."""
         self._pool()
