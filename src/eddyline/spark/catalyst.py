@@ -165,7 +165,8 @@ def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     the original, and a hint on top of the original stays on top.
     """
     analyzed = original._jdf.queryExecution().analyzed()
-    java = _class(_LOGICAL + "Project")(_as_analyzed(analyzed, plan.java), plan.java)
+    optimized = _with_renewable_leaves(plan.java)
+    java = _class(_LOGICAL + "Project")(_as_analyzed(analyzed, optimized), optimized)
     if analyzed.nodeName() == "ResolvedHint":
         java = analyzed.withNewChildren(_seq([java]))
     # The parts were analyzed already, and some nodes that the optimizer makes are
@@ -179,24 +180,52 @@ def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
 def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the analyzed output, column by column, in terms of the optimized plan's."""
     outputs = optimized.outputSet()
-    renewable = all(map(_can_be_joined_with_itself, _in_python(optimized.collectLeaves())))
-    if renewable and analyzed.outputSet().subsetOf(outputs):
+    if analyzed.outputSet().subsetOf(outputs):
         return analyzed.output()
-    # The optimizer renamed some columns, as where it inlines a common table expression
-    # twice; or they need names that the analyzer can renew in a join of both sides.
+    # The optimizer renamed some columns, as where it inlines a common table expression twice.
     columns = zip(_in_python(analyzed.output()), _in_python(optimized.output()), strict=True)
     return _seq(
         column
-        if renewable and outputs.contains(column)
+        if outputs.contains(column)
         else attribute_like(CatalystExpression(column), CatalystExpression(given)).java
         for column, given in columns
     )
 
 
-def _can_be_joined_with_itself(leaf: Any) -> bool:  # noqa: ANN401  # Py4J has no types
-    """Whether the analyzer can give a leaf new attributes; not so where a scan was planned."""
+def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a plan whose output the analyzer can give new identities, for a join with itself.
+
+    It cannot where a column comes from a leaf of which the scan was planned, as that of a table
+    of version 2. Such a leaf gets new attributes, and a projection right above it that gives them
+    the names and identities of the old ones. A projection above the whole plan would not do:
+    ``a#1 AS a#1`` is no valid plan, nor what the optimizer makes of two that undo each other.
+    """
+    outputs = plan.outputSet()
+    fixed = [leaf for leaf in _in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
+    return _over_new_leaves(plan, outputs) if fixed else plan
+
+
+def _is_fixed(leaf: Any, outputs: Any) -> bool:  # noqa: ANN401  # Py4J has no types
+    """Whether the analyzer can give a leaf no new attributes though ``outputs`` has some of it."""
     multiple = "org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation"
-    return _is(leaf, multiple) or leaf.output().isEmpty()
+    return not _is(leaf, multiple) and bool(leaf.outputSet().intersect(outputs).nonEmpty())
+
+
+def _over_new_leaves(plan: Any, needed: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    children = _in_python(plan.children())
+    if children:
+        new = [_over_new_leaves(child, needed) for child in children]
+        if all(one is other for one, other in zip(children, new, strict=True)):
+            return plan
+        return plan.withNewChildren(_seq(new))
+    if not _is_fixed(plan, needed):
+        return plan
+    old = plan.output()
+    renewed = _seq(attribute.newInstance() for attribute in _in_python(old))
+    renewal = _static(_EXPRESSIONS + "AttributeMap$", "MODULE$").apply(old.zip(renewed))
+    leaf = Plan(plan.rewriteAttrs(renewal))
+    pairs = zip(outputs(Plan(plan)), outputs(leaf), strict=True)
+    return projected([attribute_like(one, other) for one, other in pairs], leaf).java
 
 
 # ---------------------------------------------------------------- plans
@@ -636,6 +665,16 @@ def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> 
     return CatalystExpression(
         alias(value.java, java.name(), java.exprId(), java.qualifier(), _none(), _seq([]))
     )
+
+
+def known_not_null(value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is never NULL, though Spark cannot know it, as one that is not."""
+    return CatalystExpression(_class(_EXPRESSIONS + "KnownNotNull")(value.java))
+
+
+def is_nullable(expression: CatalystExpression) -> bool:
+    """Whether an expression may be NULL, as far as Spark knows."""
+    return bool(expression.java.nullable())
 
 
 def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:

@@ -23,7 +23,7 @@ from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark import catalyst
-from eddyline.spark.catalyst import PickledFunction, Plan
+from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.chains import FUSED_NAME
 from eddyline.spark.column_types import arrow_type, spark_type
 from eddyline.spark.filter_block import FunctionKind, SessionSettings
@@ -285,10 +285,23 @@ def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
     columns = catalyst.outputs(joined)
     attributes = [attribute for attribute, _ in claim.outputs]
     items = [
-        catalyst.attribute_like(attribute, column)
+        catalyst.attribute_like(attribute, _as_nullable_as(attribute, column))
         for attribute, column in zip(attributes, columns, strict=False)
     ]
     return catalyst.projected(claim.items, catalyst.projected(items, joined))
+
+
+def _as_nullable_as(
+    attribute: CatalystExpression, column: CatalystExpression
+) -> CatalystExpression:
+    """Return a column as never NULL where the attribute that it stands for never is.
+
+    All rows that the block gives have passed what makes sure of that in the region. Without it
+    expressions above would read as never NULL what is said to be NULL at times.
+    """
+    if catalyst.is_nullable(attribute) or not catalyst.is_nullable(column):
+        return column
+    return catalyst.known_not_null(column)
 
 
 def output_type(block: JoinBlock) -> StructType:
