@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.engine.evaluation.program import Program, Run
+from eddyline.engine.evaluation.malformed_text import with_valid_text
+from eddyline.engine.evaluation.program import Errors, Program, Run
 from eddyline.engine.evaluation.strict import unary
 from eddyline.engine.vector import NO_ERRORS
 from eddyline.query.expressions import StringTest
@@ -23,12 +25,16 @@ def string_match(test: StringTest, operand: Program, needle: str) -> Run:
 
 
 def like(operand: Program, pattern: str, escape: str) -> Run:
-    """Prepare LIKE: ``_`` is one code point, ``%`` any number, line ends included."""
+    """Prepare LIKE: ``_`` is one code point, ``%`` any number, line ends included.
+
+    What is no valid UTF-8 counts as the replacement characters that Java puts in its place.
+    """
     expression = regular_expression(pattern, escape)
-    return unary(
-        operand,
-        lambda values: (pc.match_substring_regex(values, pattern=expression), NO_ERRORS),
-    )
+
+    def matched(values: pa.Array) -> tuple[pa.Array, Errors]:
+        return pc.match_substring_regex(with_valid_text(values), pattern=expression), NO_ERRORS
+
+    return unary(operand, matched)
 
 
 def pattern_fault(pattern: str, escape: str) -> str | None:

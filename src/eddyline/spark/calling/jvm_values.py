@@ -9,6 +9,7 @@ times, pairs for maps, tuples for structs.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from array import array
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
@@ -140,7 +141,7 @@ def _decimal(kind: types.DecimalType) -> Converter:
 
 def _binary(value: Value) -> Value:
     if type(value) is str:
-        return value.encode()
+        return _without_surrogates(value).encode()
     if type(value) in {bytes, bytearray}:
         return bytes(value)
     return _null(value)
@@ -189,8 +190,10 @@ def _boolean(value: Value) -> Value:
 
 def _java_text(value: Value) -> Value:
     """Return ``toString()`` of what a value is in the JVM."""
-    if value is None or type(value) is str:
-        return value
+    if value is None:
+        return None
+    if type(value) is str:
+        return _without_surrogates(value)
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is int or (type(value) is Decimal and value.is_finite()):
@@ -207,6 +210,14 @@ def _java_text(value: Value) -> Value:
         "Spark makes a text of Java's with no fixed form. Return str(value), or declare the "
         "function's real return type."
     )
+
+
+def _without_surrogates(text: str) -> str:
+    """Return a text as the JVM unpickles it, to which surrogates are malformed."""
+    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 def _java_float_text(value: float) -> str:

@@ -8,13 +8,14 @@ done by :mod:`eddyline.spark.calling.jvm_values`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import types
 
+from eddyline.engine.evaluation.malformed_text import text_as_in_java
 from eddyline.spark.calling.arrow_values import arrow_reader
 from eddyline.spark.calling.jvm_values import jvm_converter
 from eddyline.spark.calling.row_function import Reader, call_rows, write_one_by_one
@@ -37,40 +38,72 @@ class _LocalTimestamp(types.UserDefinedType):
         return types.TimestampType().fromInternal(datum)
 
 
+class _JavaText(types.UserDefinedType):
+    """Strings as bytes, read as the text that the JVM makes of them before it pickles."""
+
+    @classmethod
+    def sqlType(cls) -> types.DataType:  # noqa: N802 - PySpark's name
+        return types.BinaryType()
+
+    def deserialize(self, datum: Any) -> Any:  # noqa: ANN401 - PySpark's signature
+        return text_as_in_java(bytes(datum))
+
+
+Carried = Callable[[types.DataType], types.DataType]
+"""Gives the type as which values of a type that holds no others are read."""
+
+
 def pickled_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     """Return what turns a column into the Python values that come out of Spark's pickled rows."""
-    as_numbers = _with_local_timestamps(kind)
-    read = arrow_reader(as_numbers, binary_as_bytes=binary_as_bytes)
-    if as_numbers == kind:
+    read = _reader_by_way_of(_carried(kind, _with_numbers), kind, binary_as_bytes=binary_as_bytes)
+    by_bytes = _carried(kind, _with_numbers_and_bytes)
+    read_any = _reader_by_way_of(by_bytes, kind, binary_as_bytes=binary_as_bytes)
+
+    def read_text(column: pa.Array) -> Sequence[Any]:
+        try:
+            return read(column)
+        except UnicodeDecodeError:  # rare, and to read all by way of bytes takes longer
+            return read_any(column)
+
+    return read_text
+
+
+def _reader_by_way_of(
+    carried: types.DataType, kind: types.DataType, *, binary_as_bytes: bool
+) -> Reader:
+    """Return what reads a column of one type cast to another."""
+    read = arrow_reader(carried, binary_as_bytes=binary_as_bytes)
+    if carried == kind:
         return read
-    stored = arrow_type_of(as_numbers, "UTC")
+    stored = arrow_type_of(carried, "UTC")
     return lambda column: read(column.cast(stored))
 
 
-def _with_local_timestamps(kind: types.DataType) -> types.DataType:
-    if isinstance(kind, types.TimestampType):
-        return _LocalTimestamp()
+def _with_numbers(kind: types.DataType) -> types.DataType:
+    return _LocalTimestamp() if isinstance(kind, types.TimestampType) else kind
+
+
+def _with_numbers_and_bytes(kind: types.DataType) -> types.DataType:
+    return _JavaText() if isinstance(kind, types.StringType) else _with_numbers(kind)
+
+
+def _carried(kind: types.DataType, of: Carried) -> types.DataType:
     if isinstance(kind, types.ArrayType):
-        return types.ArrayType(_with_local_timestamps(kind.elementType), kind.containsNull)
+        return types.ArrayType(_carried(kind.elementType, of), kind.containsNull)
     if isinstance(kind, types.MapType):
         return types.MapType(
-            _with_local_timestamps(kind.keyType),
-            _with_local_timestamps(kind.valueType),
-            kind.valueContainsNull,
+            _carried(kind.keyType, of), _carried(kind.valueType, of), kind.valueContainsNull
         )
     if isinstance(kind, types.StructType):
         return types.StructType(
             [
                 types.StructField(
-                    field.name,
-                    _with_local_timestamps(field.dataType),
-                    field.nullable,
-                    field.metadata,
+                    field.name, _carried(field.dataType, of), field.nullable, field.metadata
                 )
                 for field in kind.fields
             ]
         )
-    return kind
+    return of(kind)
 
 
 class PickledWriter:
