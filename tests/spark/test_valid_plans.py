@@ -172,11 +172,8 @@ def test_written(source: Source, tmp_path: Path, spark: SparkSession) -> None:
 def test_a_stream_of_version_2(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 30).load()
     kept = adapt(stream.filter(good("value") & even("value")).select("value"))
-    query = kept.writeStream.format("memory").queryName("valid_stream").start()
-    try:
-        query.processAllAvailable()
-    finally:
-        query.stop()
+    writer = kept.writeStream.format("memory").queryName("valid_stream")
+    assert writer.trigger(availableNow=True).start().awaitTermination(120)
     values = {row.value for row in spark.table("valid_stream").collect()}
     assert {2, 4, 8, 10} <= values
     assert not values & {0, 1, 3, 5, 6, 9}

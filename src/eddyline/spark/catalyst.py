@@ -202,7 +202,12 @@ def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no typ
     """
     outputs = plan.outputSet()
     fixed = [leaf for leaf in _in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
-    return _over_new_leaves(plan, outputs) if fixed else plan
+    if not fixed:
+        return plan
+    renewed = _static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for leaf in fixed:
+        renewed = renewed.updated(leaf, _over_new_attributes(leaf))
+    return plan.transformUp(renewed)  # a map is a partial function, so it can be a rule
 
 
 def _is_fixed(leaf: Any, outputs: Any) -> bool:  # noqa: ANN401  # Py4J has no types
@@ -211,21 +216,14 @@ def _is_fixed(leaf: Any, outputs: Any) -> bool:  # noqa: ANN401  # Py4J has no t
     return not _is(leaf, multiple) and bool(leaf.outputSet().intersect(outputs).nonEmpty())
 
 
-def _over_new_leaves(plan: Any, needed: Any) -> Any:  # noqa: ANN401  # Py4J has no types
-    children = _in_python(plan.children())
-    if children:
-        new = [_over_new_leaves(child, needed) for child in children]
-        if all(one is other for one, other in zip(children, new, strict=True)):
-            return plan
-        return plan.withNewChildren(_seq(new))
-    if not _is_fixed(plan, needed):
-        return plan
-    old = plan.output()
-    renewed = _seq(attribute.newInstance() for attribute in _in_python(old))
-    renewal = _static(_EXPRESSIONS + "AttributeMap$", "MODULE$").apply(old.zip(renewed))
-    leaf = Plan(plan.rewriteAttrs(renewal))
-    pairs = zip(outputs(Plan(plan)), outputs(leaf), strict=True)
-    return projected([attribute_like(one, other) for one, other in pairs], leaf).java
+def _over_new_attributes(leaf: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the projection to a leaf's attributes over the same leaf with new ones."""
+    old = outputs(Plan(leaf))
+    new = [CatalystExpression(attribute.java.newInstance()) for attribute in old]
+    pairs = leaf.output().zip(_seq(attribute.java for attribute in new))
+    renewal = _static(_EXPRESSIONS + "AttributeMap$", "MODULE$").apply(pairs)
+    items = [attribute_like(one, other) for one, other in zip(old, new, strict=True)]
+    return projected(items, Plan(leaf.rewriteAttrs(renewal))).java
 
 
 # ---------------------------------------------------------------- plans
