@@ -42,7 +42,8 @@ from eddyline.query.expressions import (
 # Programs by the identity of their expression, which is kept alive with it, as
 # hashing a large expression for every vector would cost more than running it.
 _prepared: dict[int, tuple[Expression, Program]] = {}
-_PREPARED_LIMIT = 1024  # programs; a block has a handful, so this only bounds a leak
+_PREPARED_LIMIT = 1 << 14
+"""Programs that are kept; a block of a thousand terms has some thousand, so this bounds a leak."""
 
 
 def evaluate(expression: Expression, scope: Scope) -> Vector:

@@ -247,7 +247,8 @@ class Knowledge:
         cost = max(mean, CHEAPEST)
         noise = total.noise + FIRST_DOUBT * FIRST_DOUBT
         doubt = math.sqrt(noise) / max(bucket.cost_visits, 1.0)
-        prior = (typical.returned + 0.5) / (typical.tuples + 1.0)
+        # A fan-out is typical of nothing.
+        prior = min((typical.returned + 0.5) / (typical.tuples + 1.0), 1.0)
         selectivity = (bucket.returned + prior) / (bucket.tuples + 1.0)
         return Shared(
             cost,
