@@ -15,7 +15,7 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.policies.adaptive import AdaptivePolicy
-from eddyline.engine.policies.adaptive_knowledge import Knowledge
+from eddyline.engine.policies.adaptive_knowledge import STATIONS, Knowledge
 from eddyline.engine.policies.adaptive_order import PooledOrder
 from eddyline.engine.policies.adaptive_plan import HORIZON
 from eddyline.engine.routes import Routes
@@ -93,6 +93,14 @@ def test_only_so_many_candidates_are_remembered() -> None:
     assert sum(map(len, routes._known.values())) <= 1 << 20
 
 
+def test_only_so_many_signatures_are_remembered() -> None:
+    knowledge = Knowledge(Routes(20))
+    for done in range(1 << 15):
+        knowledge.station(Signature(done=done)).last_used = done
+    assert len(knowledge.stations) <= 2 * STATIONS
+    assert Signature(done=(1 << 15) - STATIONS // 2) in knowledge.stations
+
+
 VISITS = st.lists(
     st.tuples(
         st.integers(0, 11),  # module
@@ -143,6 +151,7 @@ def test_the_next_modules_are_those_first_in_the_order(
     seen = [ranks[module].rank for module in expected if ranks[module].seen]
     assert seen == sorted(seen)
     if expected:
+        assert order.first(done) == expected[0]
         near = order.next(done, 4)
         assert list(near.modules) == expected[:4]
         for module, place in near.far:

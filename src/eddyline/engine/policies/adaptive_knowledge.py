@@ -142,6 +142,8 @@ class Knowledge:
         """Return the record of a signature."""
         station = self.stations.get(signature)
         if station is None:
+            if len(self.stations) >= 2 * STATIONS:  # of hundreds of modules, in a long task
+                self.forget_rare()
             station = self.stations[signature] = Station()
         return station
 

@@ -76,6 +76,10 @@ class PooledOrder:
             self._place[module] = place
         self._first = _sets(best)
 
+    def first(self, done: int) -> int:
+        """Return the first module that is not done."""
+        return self._ranked[_first_not_done(self._first, done)]
+
     def next(self, done: int, count: int) -> Near:
         """Return the next ``count`` modules that are not done, and up to two that stand behind.
 

@@ -89,7 +89,7 @@ class Plan:
     def next(self, signature: Signature) -> int:
         """Return the module that is next by what is known of all signatures together."""
         self._pool()
-        return self._pooled.next(signature.done, 1).modules[0]
+        return self._pooled.first(signature.done)
 
     def visits_apart(self, signature: Signature, module: int) -> int:
         """Return how many visits tuples sent to a module first stay apart from the others.
