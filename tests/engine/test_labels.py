@@ -37,11 +37,16 @@ def test_labels_change_nothing_else(data: st.DataObject, nullable: bool) -> None
     other = with_labels(kind, "x", nullable=nullable)
     found = relabelled(values, other)
     assert found.type == other
-    assert relabelled(found, kind).equals(values)
+    assert same(relabelled(found, kind), values)
     cut = found.slice(2)
-    assert relabelled(cut, kind).equals(values.slice(2))
+    assert same(relabelled(cut, kind), values.slice(2))
     doubled = pa.concat_arrays([cut, found]).take(pa.array([0, 7, 3]))
-    assert relabelled(doubled, kind).equals(values.take(pa.array([2, 4, 0])))
+    assert same(relabelled(doubled, kind), values.take(pa.array([2, 4, 0])))
+
+
+def same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two arrays hold the same, NaN being equal to itself and -0.0 not to 0.0."""
+    return one.type == other.type and repr(one.to_pylist()) == repr(other.to_pylist())
 
 
 @given(kind=types, data=st.data())

@@ -39,7 +39,9 @@ class Terms:
 
     def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
         self.contents = Contents()
-        self._calls: dict[ExpressionId, Call] = {}  # translated ones, by the function's result
+        # Translated ones, by the object that they are of, which is kept with them. Not by the
+        # function's result: both sides of a join with itself have the same one.
+        self._calls: dict[int, tuple[Tree, Call]] = {}
         self._definitions = definitions
         self._settings = settings
         self._pickled: dict[ExpressionId, tuple[PickledFunction, ...]] = {}
@@ -68,9 +70,9 @@ class Terms:
         function of its own, even where ``g(x)`` occurs elsewhere: an ``int``
         returned for a ``double`` reaches ``f`` but is NULL everywhere else.
         """
-        known = self._calls.get(result.function.result)
+        known = self._calls.get(id(result.function))
         if known is not None:
-            return known
+            return known[1]
         nest = [result.function]
         while [child.name for child in nest[-1].children] == ["PythonUDF"]:
             nest.append(nest[-1].children[0])
@@ -83,7 +85,8 @@ class Terms:
         arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
         types = tuple(catalyst.data_type(value.handle) for value in values)
         number, kind = self._function(nest, types, tuple(keywords))
-        call = self._calls[result.function.result] = Call(number, arguments, kind)
+        call = Call(number, arguments, kind)
+        self._calls[id(result.function)] = result.function, call
         return call
 
     def back_to(self, mark: Mark) -> None:
