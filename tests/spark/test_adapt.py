@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
@@ -150,3 +152,20 @@ def test_explaining_leaves_no_trace(spark: SparkSession) -> None:
     df = table(spark).filter(good("id") & even("n"))
     explain(df)
     assert adapted_blocks(df) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"seed": 1.5}, "whole number from 0 on, not 1.5"),
+        ({"seed": True}, "whole number from 0 on, not True"),
+        ({"seed": None}, "whole number from 0 on, not None"),
+        ({"seed": "1"}, "whole number from 0 on, not '1'"),
+        ({"pin_order": "no"}, "True or False, not 'no'"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(
+    spark: SparkSession, arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said):
+        adapt(spark.range(3), **arguments)

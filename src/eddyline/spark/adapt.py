@@ -61,14 +61,18 @@ def adapt(
     (Raman, Deshpande and Hellerstein, 2003). The plan is optimized now, so the tables'
     current versions and ``current_timestamp()`` are those of this moment.
 
-    Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for
-    what is not a DataFrame, ``UnknownPolicyError`` for a policy that there is not,
-    ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are none of these.
+    Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for what is
+    not a DataFrame and for arguments of another type, ``UnknownPolicyError`` for a policy
+    that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are none of these.
     """
     classic = _classic(df)
     name = policy_name(policy)
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
     if seed < 0:
         raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
+    if not isinstance(pin_order, bool):
+        raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
     if pin_order:
         return df
     registry = registry_of(classic.sparkSession.sparkContext)

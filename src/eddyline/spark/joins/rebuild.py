@@ -205,6 +205,8 @@ def _matched(
         return_type=result.json(),
         arguments=[*(columns[column] for column in wide.columns), columns[-1]],
         kind=FunctionKind.ARROW_ITERATOR,
+        # A filter that Spark pushed below it could drop the rows that bring the small inputs.
+        deterministic=False,
     )
     matches = catalyst.new_attribute(MATCHES, call)
     plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
