@@ -63,7 +63,8 @@ def adapt(
 
     Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for what is
     not a DataFrame and for arguments of another type, ``UnknownPolicyError`` for a policy
-    that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are none of these.
+    that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are
+    none of these.
     """
     classic = _classic(df)
     name = policy_name(policy)
