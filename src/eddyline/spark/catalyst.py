@@ -726,13 +726,11 @@ def python_call(  # the fields of Spark's node
     return_type: str,
     arguments: Sequence[CatalystExpression],
     kind: int,
-    deterministic: bool = True,
 ) -> CatalystExpression:
     """Return a ``PythonUDF`` of a new function made of others.
 
     It runs where and as they run: with the environment and the interpreter of
-    the first, and the files and the broadcast variables of all. Below one that is not
-    ``deterministic`` Spark pushes no filter.
+    the first, and the files and the broadcast variables of all.
     """
     first = like[0].java
     environment = _class("org.apache.spark.api.python.SimplePythonFunction")(
@@ -751,7 +749,7 @@ def python_call(  # the fields of Spark's node
         types.fromJson(return_type),
         _seq(argument.java for argument in arguments),
         kind,
-        deterministic,
+        True,  # noqa: FBT003  # deterministic
         _static(_EXPRESSIONS + "NamedExpression", "newExprId")(),
     )
     return CatalystExpression(java)

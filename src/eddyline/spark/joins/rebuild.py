@@ -205,14 +205,19 @@ def _matched(
         return_type=result.json(),
         arguments=[*(columns[column] for column in wide.columns), columns[-1]],
         kind=FunctionKind.ARROW_ITERATOR,
-        # A filter that Spark pushed below it could drop the rows that bring the small inputs.
-        deterministic=False,
     )
     matches = catalyst.new_attribute(MATCHES, call)
     plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
     staying = {column for column in wide.outputs if column >= 0}
-    rows = catalyst.frame(workshop.spark, plan).select(
-        *(f"c{column}" for column in sorted(staying)), F.inline(MATCHES)
+    columns_kept = [f"c{column}" for column in sorted(staying)]
+    # A filter from above that Spark pushed below the function could drop the rows that bring the
+    # small inputs. Below a projection that is not deterministic it pushes none, and the analyzer
+    # allows no function that is not deterministic in this place.
+    always = F.monotonically_increasing_id() >= 0
+    rows = (
+        catalyst.frame(workshop.spark, plan)
+        .select(*columns_kept, F.when(always, F.col(MATCHES)).alias(MATCHES))
+        .select(*columns_kept, F.inline(MATCHES))
     )
     outputs = (f"c{n}" if n >= 0 else f"m{-n}" for n in wide.outputs)
     return catalyst.analyzed_plan(rows.select(*outputs))
