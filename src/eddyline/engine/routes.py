@@ -95,7 +95,7 @@ class Routes:
     def _remaining_in_order(self, done: int) -> tuple[int, ...]:
         """Return the modules whose bit is not set, least number first.
 
-        In a loop over the bits a thousand modules take 80 microseconds, so 9.
+        Without a loop in Python: signatures of a thousand modules seldom come twice.
         """
         left = format(((1 << self._modules) - 1) & ~done, "b")[::-1].encode()
         return tuple(compress(self._all, left.translate(_ZEROS_AND_ONES)))

@@ -25,7 +25,7 @@ class Contents:
     """Arguments and functions, each taken in once, numbered as they come.
 
     Whether there is an equal one already is found out in O(1) time, and in calls into the JVM
-    as many: comparing each argument with all before it took 4 seconds for 300 of them.
+    as many: comparing each argument with all before it took 90,000 calls for 300 of them.
     """
 
     def __init__(self) -> None:

@@ -22,8 +22,8 @@ FIRST_SHARE = 0.1
 """Share of all cost so far that may go into first looks at modules whose turn has not come.
 
 Of twenty predicates of random costs and selectivities, the best may stand where no tuple comes
-that the others left. Over 40,000 rows they take 1.08 times the best orders with a tenth, 1.27
-with nothing.
+that the others left. Over 40,000 rows they take 1.10 times the best orders with a tenth, 1.15
+with next to nothing.
 """
 
 STALE_PART = 0.5
@@ -75,7 +75,7 @@ as many visits as the square of the modules.
 PLAN_OVERHEADS = 2.0
 """A plan for many modules stands for the work of so many visits' overheads, for each of them.
 
-It takes about 3 microseconds a module to make, a tenth of such an overhead.
+Making it takes time in proportion to them.
 """
 
 MOST_VISITS_A_PLAN = 64

@@ -16,9 +16,9 @@ EXHAUSTIVE = 5
 HORIZON = 8
 """Of more modules, so many are weighed against each other: those whose turn is next by rank.
 
-What a decision costs would otherwise grow with the square of the modules, or with their cube: at
-80 predicates 10 ms, a hundred times the visit. With 8 it takes 30 microseconds, however many
-there are. Twelve predicates of random costs take 1.05 times the best orders with 8 and with 12.
+What a decision costs would otherwise grow with the square of the modules, or with their cube.
+Twelve predicates of random costs take 1.05 times the best orders; with all twelve weighed they
+took 1.07.
 """
 
 ROLLOUT = 16
