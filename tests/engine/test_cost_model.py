@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.cost_model import CostModel
+from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
 
 
 def warm_model(prior_per_visit: float) -> CostModel:
-    model = CostModel(prior_per_visit)
+    model = CostModel(TypicalVisit(prior_per_visit))
     model.record(1, 1e9)  # the first visit: opens a connection, say
     return model
 
@@ -35,7 +35,7 @@ def test_exact_visits_are_fitted(in_tuples: float, per_tuple: float, sizes: list
 
 
 def test_the_first_visit_is_not_believed() -> None:
-    model = CostModel(prior_per_visit=15.0)
+    model = CostModel(TypicalVisit(15.0))
     model.record(8, 1e6)
     assert (model.per_visit, model.per_tuple) == (15.0, None)
     for tuples in (8, 100, 1000):
@@ -45,7 +45,7 @@ def test_the_first_visit_is_not_believed() -> None:
 
 
 def test_equal_visits_leave_the_guess() -> None:
-    model = CostModel(prior_per_visit=15.0)
+    model = CostModel(TypicalVisit(15.0))
     for _ in range(50):
         model.record(100, 15.0 + 100 * 2.0)
     assert model.per_visit == 15.0
@@ -53,7 +53,7 @@ def test_equal_visits_leave_the_guess() -> None:
 
 
 def test_a_wrong_cost_of_visits_goes_back_to_the_guess() -> None:
-    model = CostModel(prior_per_visit=15.0)
+    model = CostModel(TypicalVisit(15.0))
     for _ in range(60):
         model.record(8, 8 * 50.0)
         model.record(800, 800 * 50.0)
@@ -94,3 +94,29 @@ def test_quanta_of_the_unknown_and_the_free() -> None:
     assert MeasuredQuantum().size(None, 0.0, 1e-5) == 8
     assert MeasuredQuantum().size(0.0, 0.0, 1e-5) == 1 << 20
     assert FixedQuantum(3).size(1.0, 1.0, 1.0) == 3
+
+
+def test_what_a_visit_costs_is_learned_from_modules_of_the_same_kind() -> None:
+    """A module that is new is judged by what visits cost the others, not by the first guess."""
+    typical = TypicalVisit(15.0)
+    measured, new, alone = CostModel(typical), CostModel(typical), CostModel(TypicalVisit(15.0))
+    for tuples in (1, 8, 50, 100, 400, 1000, 2000, 4000):
+        measured.record(tuples, 100.0 + 0.2 * tuples)
+    for model in (new, alone):
+        model.record(1, 100.0)
+        model.record(8, 100.0 + 0.2 * 8)
+    assert new.per_visit == pytest.approx(100.0, rel=0.3)
+    assert new.per_tuple is not None
+    assert alone.per_tuple is not None
+    assert new.per_tuple < 0.5 * alone.per_tuple
+
+
+def test_one_module_of_costly_visits_does_not_speak_for_all() -> None:
+    """What one measures counts as one measurement among many, and never as a huge one."""
+    typical = TypicalVisit(15.0)
+    for _ in range(20):
+        typical.learn(100.0)
+    typical.learn(1e6)
+    assert typical.seconds < 120.0
+    typical.learn(0.0)
+    assert typical.seconds >= 15.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.clock import Clock
-from eddyline.engine.cost_model import CostModel
+from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.modules.module import Module
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
@@ -127,7 +127,8 @@ class Eddy:
     ) -> None:
         """Make an eddy over ``modules``; module numbers are positions in that sequence.
 
-        ``visit_costs`` are guesses of each module's fixed cost a visit and
+        ``visit_costs`` are guesses of each module's fixed cost a visit, where modules of one
+        kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
         replaces both by what another eddy over the same modules has measured.
         """
@@ -136,10 +137,12 @@ class Eddy:
         self._clock = clock
         self._routes = routes or Routes(len(self.modules))
         self._quantum = quantum or MeasuredQuantum()
+        guesses = visit_costs or [0.0] * len(self.modules)
+        typical = {guess: TypicalVisit(guess) for guess in guesses}
         self._costs = VisitCosts(
             learned.models
             if learned is not None
-            else tuple(CostModel(guess) for guess in visit_costs or [0.0] * len(self.modules)),
+            else tuple(CostModel(typical[guess]) for guess in guesses),
             routing_cost if learned is None else learned.routing_cost,
         )
         self._buffer: dict[Signature, Waiting] = {}
