@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.storage.beside_store import BesideStore
-from eddyline.engine.storage.growing import GrowingArray, growing_column, unlocked
+from eddyline.engine.storage.growing import AnyColumn, GrowingArray, growing_column, unlocked
 from eddyline.engine.storage.row_store import RowStore
 from tests.keys import VALUES, columns_of, sliced
 
@@ -108,7 +108,8 @@ def test_unlocked_lends_the_same_memory() -> None:
 @given(data=st.data())
 def test_columns_hold_what_was_put_in(data: st.DataObject) -> None:
     a_type = data.draw(st.sampled_from(STORED))
-    column, model = growing_column(a_type), list[Any]()
+    make = data.draw(st.sampled_from([growing_column, AnyColumn]))
+    column, model = make(a_type), list[Any]()
     for _ in range(data.draw(st.integers(1, 4))):
         values = data.draw(stored(a_type))
         column.append(sliced(values, a_type, data.draw(st.integers(0, 3))))

@@ -10,7 +10,9 @@ nothing outside it may say ``_jdf``; its functions know nothing of one another.
 
 from __future__ import annotations
 
+import base64
 import functools
+import itertools
 import operator
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +33,7 @@ _HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
 
 _EXECUTION: Final = "org.apache.spark.sql.execution.datasources."
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical."
+_PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +62,21 @@ class NodeText:
     deterministic: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class PickledFunction:
-    """What Spark keeps of a Python function: its pickle, and the handle with its environment."""
+    """What Spark keeps of a Python function: its pickle, and the handle with its environment.
+
+    Functions of equal ``surroundings`` have the same files and broadcast variables.
+    """
 
     command: bytes
-    java: Any
+    surroundings: str
+    fetch: Callable[[], Any]
+
+    @functools.cached_property
+    def java(self) -> Any:  # noqa: ANN401  # Py4J has no types
+        """The handle; only asked for where it is needed."""
+        return self.fetch()
 
 
 # ---------------------------------------------------------------- the gateway
@@ -99,6 +111,14 @@ def _jvm() -> Any:  # noqa: ANN401  # Py4J has no types
     return SparkContext._jvm  # Spark has no public way to its JVM
 
 
+def _array(kind: str, elements: Sequence[object]) -> Any:  # noqa: ANN401  # Py4J has no types
+    gateway: Any = SparkContext._gateway
+    array = gateway.new_array(_class(kind), len(elements))
+    for position, element in enumerate(elements):
+        array[position] = element
+    return array
+
+
 def _seq(elements: Iterable[object]) -> Any:  # noqa: ANN401  # Py4J has no types
     held = list(elements)
     if not held:
@@ -116,6 +136,105 @@ def _in_python(seq: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
 
 def _pattern(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
     return _pattern_in(id(_jvm()), name)
+
+
+# Py4J writes an answer in pieces of 8 KB. The second one waits until the first is acknowledged,
+# and the acknowledgement for an answer that it could travel with: 40 ms, whatever the size. So
+# long texts are built in the JVM, by functions made of its own methods, and fetched piece by
+# piece: one of 37 KB takes 2 ms then instead of 48.
+_PIECE: Final = 8000
+
+
+@functools.cache
+def _class_object_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    # As Spark finds its classes, and at once.
+    return _static("org.apache.spark.util.Utils", "classForName")(name, True, False)  # noqa: FBT003
+
+
+def _signature(*names: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return an array of classes."""
+    gateway = id(_jvm())
+    return _array("java.lang.Class", [_class_object_in(gateway, name) for name in names])
+
+
+def _function(handle: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a method handle as a Scala function."""
+    proxies = _static("java.lang.invoke.MethodHandleProxies", "asInterfaceInstance")
+    return proxies(_class_object_in(id(_jvm()), "scala.Function1"), handle)
+
+
+@functools.cache
+def _getter_in(gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    method = _class_object_in(gateway, name).getMethod(member, _signature())
+    return _function(_static("java.lang.invoke.MethodHandles", "publicLookup")().unreflect(method))
+
+
+def _getter(name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a method without arguments as a Scala function."""
+    return _getter_in(id(_jvm()), name, member)
+
+
+@functools.cache
+def _builder_in(gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    builder = _class_object_in(gateway, "java.lang.StringBuilder")
+    lookup = _static("java.lang.invoke.MethodHandles", "publicLookup")()
+    constructor = builder.getConstructor(_signature("java.lang.String"))
+    return _function(lookup.unreflectConstructor(constructor))
+
+
+@functools.cache
+def _long_text_in(gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return _getter_in(gateway, name, member).andThen(_builder_in(gateway))
+
+
+@functools.cache
+def _base64_in(gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    lookup = _static("java.lang.invoke.MethodHandles", "publicLookup")()
+    sequence = _class_object_in(gateway, "scala.collection.IterableOnceOps")
+    to_array = lookup.unreflect(sequence.getMethod("toArray", _signature("scala.reflect.ClassTag")))
+    arguments = _array("java.lang.Object", [_static("scala.reflect.ClassTag", "Byte")()])
+    insert = _static("java.lang.invoke.MethodHandles", "insertArguments")
+    encoder = _static("java.util.Base64", "getEncoder")()
+    encode = lookup.unreflect(encoder.getClass().getMethod("encodeToString", _signature("[B")))
+    return (
+        _function(insert(to_array, 1, arguments))
+        .andThen(_function(encode.bindTo(encoder)))
+        .andThen(_builder_in(gateway))
+    )
+
+
+def _in_pieces(builder: Any) -> str:  # noqa: ANN401  # Py4J has no types
+    """Return the text of a Java ``StringBuilder``."""
+    length = builder.length()
+    if length <= _PIECE or builder.codePointCount(0, length) != length:  # pairs must not be cut
+        return str(builder.toString())
+    starts = range(0, length, _PIECE)
+    return "".join(builder.substring(start, min(start + _PIECE, length)) for start in starts)
+
+
+def _json(tree: Any) -> str:  # noqa: ANN401  # Py4J has no types
+    """Return Catalyst's own JSON of an expression or of a plan."""
+    to_json = _long_text_in(id(_jvm()), "org.apache.spark.sql.catalyst.trees.TreeNode", "toJSON")
+    return _in_pieces(to_json.apply(tree))
+
+
+def _each(seq: Any, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return what a method without arguments gives for each element of a Scala sequence.
+
+    In one call, where asking the elements takes two for each: a block of a hundred functions
+    took 2,209 calls, now 136.
+    """
+    return seq.map(_getter(name, member))
+
+
+def _texts(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
+    """Return the elements of a Scala sequence as text, in some calls, however many they are."""
+    if not seq.size():
+        return []
+    separator = f"<{uuid.uuid4()}>"
+    return _in_pieces(
+        seq.addString(_class("scala.collection.mutable.StringBuilder")(), separator)
+    ).split(separator)
 
 
 # ---------------------------------------------------------------- DataFrames
@@ -261,13 +380,13 @@ def has_subquery(plan: Plan) -> bool:
 
 def read_node(plan: Plan) -> NodeText:
     """Read the top node alone: its JSON has one dummy child."""
-    alone = plan.java.withNewChildren(_seq([_class(_LOGICAL + "OneRowRelation")()]))
-    return NodeText(str(alone.toJSON()), bool(alone.deterministic()))
+    alone = plan.java.withNewChildren(_dummy_in(id(_jvm())))
+    return NodeText(_json(alone), bool(alone.deterministic()))
 
 
-def outputs_attribute(plan: Plan, attribute: CatalystExpression) -> bool:
-    """Whether the plan's output has the attribute."""
-    return bool(plan.java.outputSet().contains(attribute.java))
+@functools.cache
+def _dummy_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    return _seq([_class(_LOGICAL + "OneRowRelation")()])
 
 
 def condition(plan: Plan) -> CatalystExpression:
@@ -371,7 +490,7 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
 
 def expression_json(expression: CatalystExpression) -> str:
     """Return an expression in Catalyst's own JSON."""
-    return str(expression.java.toJSON())
+    return _json(expression.java)
 
 
 def size_in_bytes(plan: Plan) -> int:
@@ -468,11 +587,7 @@ def outputs(plan: Plan) -> list[CatalystExpression]:
 
 def output_numbers(plan: Plan) -> frozenset[int]:
     """Return the numbers in the identities of a plan's output, in one call."""
-    separator = f"<{uuid.uuid4()}>"
-    attributes = plan.java.output()
-    if not attributes.size():
-        return frozenset()
-    texts = str(attributes.mkString(separator)).split(separator)
+    texts = _texts(plan.java.output())
     return frozenset(int(text.rpartition("#")[2].rstrip("L")) for text in texts)
 
 
@@ -605,11 +720,8 @@ def set_members(in_set: CatalystExpression) -> list[object]:
     kind = str(in_set.java.child().dataType().typeName())
     if kind == "binary" or not members.size():
         return found + [_plain(member) for member in _in_python(members.toSeq())]
-    # All in one call, with a separator that is in no member.
-    separator = f"<{uuid.uuid4()}>"
-    texts = str(members.mkString(separator)).split(separator)
     read = _READERS.get(kind, str)
-    return found + [read(text) for text in texts]
+    return found + [read(text) for text in _texts(members)]
 
 
 _READERS: Final[dict[str, Callable[[str], object]]] = {
@@ -708,14 +820,38 @@ def plain_environment(context: SparkContext) -> PickledFunction:
         [],
         context._javaAccumulator,
     )
-    return PickledFunction(b"", java)
+    return PickledFunction(b"", "", lambda: java)
 
 
 def pickled_function(expression: CatalystExpression) -> PickledFunction:
-    """Return the function of a ``PythonUDF``; its bytes come over in one call."""
-    function = expression.java.func()
-    as_bytes = _static("scala.reflect.ClassTag", "Byte")()
-    return PickledFunction(bytes(function.command().toArray(as_bytes)), function)
+    """Return the function of a ``PythonUDF``."""
+    return _pickled(_seq([expression.java]))[0]
+
+
+def pickled_functions(plan: Plan) -> list[PickledFunction]:
+    """Return the functions of a node that evaluates Python functions, in some ten calls."""
+    return _pickled(plan.java.udfs())
+
+
+def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J has no types
+    functions = _each(expressions, _EXPRESSIONS + "PythonUDF", "func")
+    commands = _each(functions, _PYTHON_FUNCTION, "command")
+    sizes = map(int, _texts(_each(commands, "scala.collection.SeqOps", "size")))
+    # The bytes of all, one behind the other: flattened by the function that changes nothing.
+    flat = commands.flatten(_static("scala.$less$colon$less$", "MODULE$").refl())
+    pickles = base64.b64decode(_in_pieces(_base64_in(id(_jvm())).apply(flat)))
+    includes = _texts(_each(functions, _PYTHON_FUNCTION, "pythonIncludes"))
+    broadcasts = _texts(_each(functions, _PYTHON_FUNCTION, "broadcastVars"))
+    ends = list(itertools.accumulate(sizes))
+    starts = [0, *ends]
+    return [
+        PickledFunction(
+            pickles[starts[index] : end],
+            f"{includes[index]} {broadcasts[index]}",
+            functools.partial(functions.apply, index),
+        )
+        for index, end in enumerate(ends)
+    ]
 
 
 def python_call(  # the fields of Spark's node
@@ -733,13 +869,17 @@ def python_call(  # the fields of Spark's node
     the first, and the files and the broadcast variables of all.
     """
     first = like[0].java
+    kinds: dict[str, PickledFunction] = {}  # most have all the same: one of a kind is asked
+    for function in like:
+        kinds.setdefault(function.surroundings, function)
+    distinct = [function.java for function in kinds.values()]
     environment = _class("org.apache.spark.api.python.SimplePythonFunction")(
         bytearray(command),
         first.envVars(),
-        _united([function.java.pythonIncludes() for function in like], str),
+        _united([function.pythonIncludes() for function in distinct], str),
         first.pythonExec(),
         first.pythonVer(),
-        _united([function.java.broadcastVars() for function in like], operator.methodcaller("id")),
+        _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
         first.accumulator(),
     )
     types = _class("org.apache.spark.sql.types.DataType")

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import Final
 
 from eddyline.spark import catalyst
-from eddyline.spark.catalyst import CatalystExpression, Plan
+from eddyline.spark.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.translation import CatalystNode, parse
 
 FUSED_NAME: Final = "eddy("  # no function of a user can be called like this
@@ -30,14 +30,16 @@ ExpressionId = tuple[int, str]
 class Tree:
     """A Catalyst expression as data, with the way to its handle in the JVM.
 
-    ``root`` fetches the handle of the outermost expression. The walks are loops,
-    not recursions, where a chain of a thousand ANDs is to be expected.
+    ``root`` fetches the handle of the outermost expression, and ``fetch_pickled`` its function,
+    where it is known as one of many. The walks are loops, not recursions, where a chain of a
+    thousand ANDs is to be expected.
     """
 
     node: CatalystNode
     root: Callable[[], CatalystExpression]
     parent: Tree | None = None
     position: int = 0
+    fetch_pickled: Callable[[], PickledFunction] | None = None
 
     @classmethod
     def of(cls, expression: CatalystExpression) -> Tree:
@@ -66,6 +68,20 @@ class Tree:
             if "handle" in tree.__dict__:  # known, so start from there
                 return catalyst.expression_at(tree.handle, path[::-1])
         return catalyst.expression_at(self.root(), path[::-1])
+
+    @property
+    def pickled(self) -> PickledFunction:
+        """The function of a ``PythonUDF``."""
+        fetch = self.fetch_pickled
+        return catalyst.pickled_function(self.handle) if fetch is None else fetch()
+
+    @property
+    def data_type(self) -> str:
+        """The type as JSON; asked of the JVM where the expression's own JSON does not tell."""
+        if self.name in {"AttributeReference", "PythonUDF"}:
+            kind = self.node.fields["dataType"]
+            return json.dumps(kind, separators=(",", ":"), ensure_ascii=False)
+        return catalyst.data_type(self.handle)
 
     def at(self, path: tuple[int, ...]) -> Tree:
         """Return the expression reached by taking child after child."""
@@ -221,8 +237,13 @@ def read_link(plan: Plan) -> tuple[Link | None, bool]:
         items = enumerate(fields["projectList"])
         trees = (Tree(_parsed(item), partial(catalyst.project_item, plan, i)) for i, item in items)
         return ProjectLink(plan, tuple(trees)), text.deterministic
+    pickled = _Pickled(plan)
     functions = tuple(
-        Tree(_parsed(function), partial(catalyst.evaluated_function, plan, i))
+        Tree(
+            _parsed(function),
+            partial(catalyst.evaluated_function, plan, i),
+            fetch_pickled=partial(pickled.number, i),
+        )
         for i, function in enumerate(fields["udfs"])
     )
     if any(str(function.node.fields["name"]).startswith(FUSED_NAME) for function in functions):
@@ -233,6 +254,20 @@ def read_link(plan: Plan) -> tuple[Link | None, bool]:
     )
     link = EvaluationLink(plan, functions, results, tuple(range(len(functions))))
     return link, text.deterministic
+
+
+@dataclass(frozen=True, eq=False)
+class _Pickled:
+    """The functions of a node, fetched together when the first of them is asked for."""
+
+    plan: Plan
+
+    @cached_property
+    def _all(self) -> list[PickledFunction]:
+        return catalyst.pickled_functions(self.plan)
+
+    def number(self, index: int) -> PickledFunction:
+        return self._all[index]
 
 
 def _parsed(expression: object) -> CatalystNode:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from eddyline.query.expressions import Argument
 from eddyline.spark import catalyst
 from eddyline.spark.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.chains import ExpressionId
 from eddyline.spark.filter_block import UserFunction
 
 
@@ -34,6 +35,7 @@ class Contents:
         self._arguments: list[Argument] = []
         self._hashes: list[int] = []  # of what the arguments mean
         self._by_hash: dict[int, list[int]] = {}
+        self._columns: dict[ExpressionId, Argument] = {}
         self._functions: dict[UserFunction, int] = {}
         self._environments: list[PickledFunction] = []
 
@@ -68,6 +70,13 @@ class Contents:
         self._hashes.append(hashed)
         return argument
 
+    def column(self, identity: ExpressionId, carried: Callable[[], Argument]) -> Argument:
+        """Return the argument that carries a column; ``carried`` makes it at first."""
+        known = self._columns.get(identity)
+        if known is None:
+            known = self._columns[identity] = carried()
+        return known
+
     def function(self, function: UserFunction, environments: tuple[PickledFunction, ...]) -> int:
         """Return the number of a function, whose environments come with it."""
         number = self._functions.get(function)
@@ -88,6 +97,7 @@ class Contents:
             self._by_hash[hashed].pop()
         for held in (self._handles, self._arguments, self._hashes):
             del held[mark.arguments :]
+        self._columns = {c: a for c, a in self._columns.items() if a.index < mark.arguments}
         while len(self._functions) > mark.functions:
             self._functions.popitem()
         del self._environments[mark.environments :]

@@ -80,6 +80,15 @@ class Definitions:
         aliases = (self._aliases.get(identity) for identity in tree.attributes())
         return may_throw(tree) or any(self.may_throw(each) for each in aliases if each is not None)
 
+    def named(self, tree: Tree) -> Tree:
+        """Return what an attribute is a name for, be it through other names; else the tree."""
+        while tree.name == "AttributeReference":
+            alias = self._aliases.get(tree.identity)
+            if alias is None:
+                break
+            tree = alias
+        return tree
+
     def over_base(self, tree: Tree) -> CatalystExpression:
         """Return an expression that depends on no function in terms of the base."""
         if self._aliases.keys().isdisjoint(tree.attributes()):
@@ -90,8 +99,33 @@ class Definitions:
 
     def text(self, tree: Tree) -> str:
         """Return an expression as users would write it, with their functions and columns."""
-        text = catalyst.pretty(self._shown(tree))
+        text = self._written(tree)
         return text[1:-1] if _is_parenthesized(text) else text
+
+    def _written(self, tree: Tree) -> str:
+        """Return an expression as Spark would write it; it is asked for parts not seen to here.
+
+        These are what terms mostly consist of: a copy of an expression with the functions in it
+        put for their results, which Spark could write, takes ten calls for each of its nodes.
+        """
+        if tree.name == "AttributeReference":
+            meaning = self._meaning(tree.identity)
+            return str(tree.node.fields["name"]) if meaning is None else self._written(meaning)
+        if self._calls_by_name(tree):
+            return f"{tree.node.fields['name']}({', '.join(map(self._written, tree.children))})"
+        if tree.name in {"And", "Or"}:
+            left, right = map(self._written, tree.children)
+            return f"({left} {tree.name.upper()} {right})"
+        if tree.name == "Not":
+            return f"(NOT {self._written(tree.children[0])})"
+        return catalyst.pretty(self._shown(tree))
+
+    def _calls_by_name(self, tree: Tree) -> bool:
+        """Whether this is a function of columns and of such functions, by whatever names."""
+        if tree.name == "AttributeReference":
+            meaning = self._meaning(tree.identity)
+            return meaning is None or self._calls_by_name(meaning)
+        return tree.name == "PythonUDF" and all(map(self._calls_by_name, tree.children))
 
     def _shown(self, tree: Tree) -> CatalystExpression:
         if tree.name == "AttributeReference":

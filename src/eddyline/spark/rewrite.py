@@ -136,13 +136,13 @@ def _needs(chain: Chain, links: Sequence[Link], claim: Claim) -> list[frozenset[
     """Return which of the block's values are needed: by anything, then above each link."""
     above: frozenset[ExpressionId] = frozenset()
     if not isinstance(links[-1], ProjectLink):
+        shown = catalyst.output_numbers(chain.top)
         above = frozenset(
-            link.results[index].identity
+            identity
             for link in chain.links
             if isinstance(link, EvaluationLink)
             for index in link.indexes
-            if link.results[index].identity in claim.calls
-            and catalyst.outputs_attribute(chain.top, link.results[index].handle)
+            if (identity := link.results[index].identity) in claim.calls and identity[0] in shown
         )
     needs = [above]
     for link in reversed(links):

@@ -83,7 +83,7 @@ class Terms:
             keywords.append(str(child.node.fields["key"]) if named else None)
             values.append(child.children[0] if named else child)
         arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
-        types = tuple(catalyst.data_type(value.handle) for value in values)
+        types = tuple(value.data_type for value in values)
         number, kind = self._function(nest, types, tuple(keywords))
         call = Call(number, arguments, kind)
         self._calls[id(result.function)] = result.function, call
@@ -154,12 +154,14 @@ class Terms:
 
     def _function_argument(self, value: Tree, *, guarded: bool) -> Expression:
         if not self.is_native(value):
-            self._checked(value.handle)
+            self._travelling(value.data_type, lambda: value.handle)
             return self.expression(value, guarded=guarded)
         return self._argument([value], "And", guarded)  # literals too: Spark sends columns
 
     def _argument(self, terms: list[Tree], connective: str, guarded: bool) -> Argument:  # noqa: FBT001
         """Return the argument that carries some native terms, joined where they are several."""
+        if len(terms) == 1 and (column := self._column(terms[0])) is not None:
+            return column
         handles = [self._definitions.over_base(term) for term in terms]
         combine = catalyst.conjunction if connective == "And" else catalyst.disjunction
         handle = combine(handles)
@@ -167,14 +169,28 @@ class Terms:
             raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
         return self._carried(handle)
 
+    def _column(self, tree: Tree) -> Argument | None:
+        """Return the argument that carries a column of the base; None for what is none.
+
+        Each is looked up in the JVM once: a hundred functions of a few columns ask for them
+        a hundred times.
+        """
+        column = self._definitions.named(tree)
+        if column.name != "AttributeReference":
+            return None
+        return self.contents.column(column.identity, lambda: self._carried(column.handle))
+
     def _carried(self, handle: CatalystExpression) -> Argument:
         """Return the argument that carries the value of an expression over the base."""
         return self.contents.argument(handle, self._checked)
 
     def _checked(self, handle: CatalystExpression) -> pa.DataType:
-        kind = catalyst.data_type(handle)
+        return self._travelling(catalyst.data_type(handle), lambda: handle)
+
+    def _travelling(self, kind: str, handle: Callable[[], CatalystExpression]) -> pa.DataType:
+        """Return the Arrow type of an expression's values; DeclinedError if they cannot travel."""
         if not can_travel(kind):
-            detail = f"{catalyst.pretty(handle)} is {kind}"
+            detail = f"{catalyst.pretty(handle())} is {kind}"
             raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, detail)
         return arrow_type(kind, self._settings.time_zone)
 
@@ -182,7 +198,8 @@ class Terms:
         self, nest: list[Tree], types: tuple[str, ...], keywords: tuple[str | None, ...]
     ) -> tuple[int, pa.DataType]:
         """Return the number of a nest of functions, outermost first, and its Arrow type."""
-        arrow = self._checked(nest[0].handle)
+        return_type = nest[0].data_type
+        arrow = self._travelling(return_type, lambda: nest[0].handle)
         names = [str(each.node.fields["name"]) for each in nest]
         number = int(str(nest[0].node.fields["evalType"]))
         try:
@@ -192,7 +209,6 @@ class Terms:
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
         pickled = self._pickles(nest)
         commands = tuple(each.command for each in pickled)
-        return_type = catalyst.data_type(nest[0].handle)
         name = "(".join(names) + ")" * (len(names) - 1)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
         if (reason := reason_not_to_call(function)) is not None:
@@ -207,6 +223,5 @@ class Terms:
         """Return the functions of a nest, innermost first; they are fetched once."""
         identity = nest[0].result
         if identity not in self._pickled:
-            fetched = (catalyst.pickled_function(each.handle) for each in reversed(nest))
-            self._pickled[identity] = tuple(fetched)
+            self._pickled[identity] = tuple(each.pickled for each in reversed(nest))
         return self._pickled[identity]

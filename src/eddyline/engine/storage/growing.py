@@ -342,12 +342,15 @@ def text_parts(values: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
 class AnyColumn:
     """Values of any other type, as Arrow arrays that are merged as they grow."""
 
-    __slots__ = ("_chunks", "_type")
+    __slots__ = ("_chunks", "_numbers", "_type")
 
     def __init__(self, a_type: pa.DataType) -> None:
         """Make an empty column."""
         self._type = a_type
         self._chunks: list[pa.Array] = []
+        # The values of the only chunk, where they are numbers and none is NULL: NumPy gathers
+        # a few of them in 5 microseconds, Arrow in 30.
+        self._numbers: npt.NDArray[Any] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -361,9 +364,15 @@ class AnyColumn:
         while len(chunks) > 1 and len(chunks[-2]) <= 2 * len(chunks[-1]):
             last = chunks.pop()
             chunks[-1] = pa.concat_arrays([chunks[-1], last])
+        self._numbers = None
+        if len(chunks) == 1 and _are_numbers(chunks[0]):
+            self._numbers = raw_values(chunks[0])
 
     def take(self, rows: Rows) -> pa.Array:
         """Return the values at places from 0 on."""
+        if self._numbers is not None and not isinstance(rows, range):
+            taken = pa.py_buffer(self._numbers[rows])
+            return pa.Array.from_buffers(self._type, len(rows), [None, taken], 0)
         if not self._chunks:
             return pa.nulls(0, self._type)
         if len(self._chunks) == 1 and isinstance(rows, range):
@@ -389,6 +398,12 @@ class AnyColumn:
         """Forget the oldest values."""
         whole = pa.concat_arrays(self._chunks)
         self._chunks = [pa.concat_arrays([whole.slice(count)])]
+        self._numbers = None
+
+
+def _are_numbers(values: pa.Array) -> bool:
+    kind = values.type
+    return pa.types.is_primitive(kind) and not pa.types.is_boolean(kind) and not values.null_count
 
 
 def growing_column(a_type: pa.DataType) -> FixedWidthColumn | TextColumn | AnyColumn:
