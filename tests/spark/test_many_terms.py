@@ -82,3 +82,17 @@ def test_long_texts_come_whole_from_the_jvm(
     assert catalyst.is_classic(plain)
     condition = json.loads(catalyst.read_node(catalyst.optimized_plan(plain)).json)[0]["condition"]
     assert text in [node.get("value") for node in condition]
+
+
+def test_long_lists_of_members_come_whole_from_the_jvm(spark: SparkSession) -> None:
+    """Texts of many members lie in several pieces, and so do the sizes of many functions."""
+    members = [f"member {number} of a long list" for number in range(2_000)]
+    label = F.udf(lambda x: f"member {2 * x} of a long list", "string")
+    plain = spark.range(1_500).filter(
+        label("id").isin(members) & term(3, either=False)(F.col("id"))
+    )
+    fast = eddyline.adapt(plain)
+    assert adapted_blocks(fast)
+    rows = sorted(fast.collect())
+    assert rows == sorted(plain.collect())
+    assert 900 < len(rows) < 1_000

@@ -232,9 +232,8 @@ def _texts(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
     if not seq.size():
         return []
     separator = f"<{uuid.uuid4()}>"
-    return _in_pieces(
-        seq.addString(_class("scala.collection.mutable.StringBuilder")(), separator)
-    ).split(separator)
+    builder = seq.addString(_class("scala.collection.mutable.StringBuilder")(), separator)
+    return _in_pieces(builder.underlying()).split(separator)
 
 
 # ---------------------------------------------------------------- DataFrames
