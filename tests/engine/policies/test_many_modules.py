@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from eddyline.engine.policies.adaptive_order import PooledOrder
 from eddyline.engine.policies.adaptive_plan import HORIZON
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.vector import Vector
 from eddyline.query.expressions import And, Argument, Call, Or
 
 ROWS = 2_000
@@ -71,6 +73,43 @@ def test_visits_and_estimates_grow_no_faster_than_terms(terms: int, *, either: b
     visits, estimates, _ = run(terms, either=either)
     assert visits <= 12 * terms
     assert estimates <= 2 * HORIZON * visits
+
+
+class Noisy:
+    """A cheap predicate on a machine where visits take twice as long or half, some ten times."""
+
+    vectorized = False
+
+    def __init__(
+        self, clock: VirtualClock, noise: np.random.Generator, accepts: npt.NDArray[np.bool_]
+    ) -> None:
+        self._clock = clock
+        self._noise = noise
+        self._accepts = accepts
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        disturbed = self._noise.lognormal(0.0, 0.5) * (10.0 if self._noise.random() < 0.05 else 1.0)
+        self._clock.advance((100e-6 + 2e-7 * rows) * disturbed)
+        return Vector(pa.array(self._accepts[columns[0].to_numpy()]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tuples_keep_company_where_the_clock_is_noisy(seed: int) -> None:
+    """Groups that the noise has parted come together again, or each visits every module alone."""
+    terms, rows = 300, 5_000
+    clock, noise = VirtualClock(), np.random.default_rng(seed)
+    accepts = noise.random((terms, rows)) < 0.9995
+    column = Argument(0, pa.int64())
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(Call(n, (column,), pa.bool_()) for n in range(terms)))),
+        [Noisy(clock, noise, each) for each in accepts],
+        AdaptivePolicy,
+        clock,
+        np.random.default_rng(0),
+    )
+    kept = eddy.filter([pa.array(np.arange(rows))], rows).kept
+    assert set(kept) == set(np.flatnonzero(accepts.all(axis=0)))
+    assert eddy.statistics().eddy.decisions <= 12 * terms
 
 
 def naive_candidates(modules: int, done: int) -> tuple[int, ...]:

@@ -153,6 +153,10 @@ class AdaptivePolicy:
         self._first_budget = 0.0  # what first looks out of turn may cost, of many modules
         self._out_of_turn = -1  # the module of the last decision, if it was such a look
         self._sent = [0] * routes.modules  # tuples, by module
+        # Of those that came new together, so many have been to each module; and, as bits, the
+        # modules that 1, 2, 4, … and more of them have been to.
+        self._visitors: dict[int, int] = {}
+        self._visited_by: list[int] = []
         # The first call may load a model or open a connection: what it costs is never
         # seen again. It is one tuple's, and its cost is not learned.
         self._warm = [False] * routes.modules
@@ -193,7 +197,7 @@ class AdaptivePolicy:
         if len(candidates) == 1:
             return Allotment(candidates[0], tuples)
         if self._unlooked:
-            for module in self._to_look_at(signature, candidates):
+            for module in self._to_look_at(signature, candidates, tuples):
                 wanted = self._first_look(module)
                 if wanted > 0:
                     return Allotment(module, min(tuples, wanted))
@@ -202,7 +206,7 @@ class AdaptivePolicy:
         station = self._knowledge.station(signature)
         if self._many and not station.cells:
             # By what is known under this signature, which is nothing, the order would be the same.
-            station.chosen = self._plan.next(signature)
+            station.chosen = self._next_in_company(signature, tuples)
         elif station.standing <= 0.0:
             outlook = self._plan.outlook(signature)
             self._look = self._doubtful(signature, station, outlook, tuples) or self._stale(
@@ -211,6 +215,8 @@ class AdaptivePolicy:
             if self._look is not None:
                 return Allotment(self._look.module, self._look.tuples)
             station.standing = WORTH_DECIDING * self._overhead(outlook.best)
+            if self._many:
+                station.chosen = self._on_the_way(signature, outlook, tuples, len(candidates))
         trusted = self._decided - self._doubted_at
         if trusted < tuples:
             tuples = min(tuples, max(trusted, self._short(signature, station.chosen)))
@@ -239,6 +245,10 @@ class AdaptivePolicy:
         self._now += tuples
         if not signature.done:
             self._plan.enter(tuples)
+            self._visitors.clear()
+            self._visited_by.clear()
+        if self._many:
+            self._count_visitors(module, tuples)
         if len(self._knowledge.routes.candidates(signature)) > 1:
             self._decided += tuples
         cell = self._knowledge.cell(station, module)
@@ -283,7 +293,9 @@ class AdaptivePolicy:
         """Return the work that a plan must stand for: making it takes longer the more modules."""
         return PLAN_OVERHEADS * len(self._sent) * self._overhead(module) if self._many else 0.0
 
-    def _to_look_at(self, signature: Signature, candidates: tuple[int, ...]) -> Iterator[int]:
+    def _to_look_at(
+        self, signature: Signature, candidates: tuple[int, ...], tuples: int
+    ) -> Iterator[int]:
         """Yield the candidates of which more is to be seen before anything is decided.
 
         Of many, only that whose turn it is, as long as there is no money for more: were each
@@ -293,7 +305,7 @@ class AdaptivePolicy:
         if not self._many:
             yield from (module for module in candidates if self._unlooked >> module & 1)
             return
-        following = self._plan.next(signature)
+        following = self._next_in_company(signature, tuples)
         if self._unlooked >> following & 1:
             yield following
         while self._first_budget > 0.0 and (left := self._unlooked & ~signature.done):
@@ -315,6 +327,45 @@ class AdaptivePolicy:
         cost = self._knowledge.seen_cost(module)
         wanted = round(min(self._overhead(module) / cost, LONG_LOOK)) if cost else 0
         return 0 if wanted < 2 * sent else wanted - sent  # a few more are not worth another visit
+
+    def _on_the_way(
+        self, signature: Signature, outlook: Outlook, tuples: int, candidates: int
+    ) -> int:
+        """Return the best module if it is worth leaving the common order for, else its next one.
+
+        Tuples that visit a module before its turn are apart from the others until these come
+        there: visits of their own, which a few of them do not pay.
+        """
+        usual = self._next_in_company(signature, tuples)
+        best = outlook.best
+        if usual not in outlook.choices or self._unlooked >> best & 1:
+            return usual
+        saved = tuples * (outlook.choices[usual][0] - outlook.choices[best][0])
+        apart = candidates * self._overhead(best)
+        return best if saved > apart else usual
+
+    def _next_in_company(self, signature: Signature, tuples: int) -> int:
+        """Return the next of the modules that at least as many others have been to, if any.
+
+        Tuples parted from the others, as by a look or a change of the order, come together
+        with them again when all have been to the same modules. By the common order alone a
+        thousand cheap predicates fell into dozens of small groups where the clock was noisy,
+        which never met again before the end: 37,000 visits instead of 4,000.
+        """
+        ahead = 0
+        wanted = max(tuples.bit_length() - 5, 1)
+        if wanted < len(self._visited_by):
+            ahead = self._visited_by[wanted] & ~signature.done
+        return self._plan.next(signature if not ahead else signature._replace(done=~ahead))
+
+    def _count_visitors(self, module: int, tuples: int) -> None:
+        """Count tuples, of those that came new together, which have been to a module."""
+        before = self._visitors.get(module, 0)
+        after = self._visitors[module] = before + tuples
+        while len(self._visited_by) <= after.bit_length():
+            self._visited_by.append(0)
+        for length in range(before.bit_length(), after.bit_length() + 1):
+            self._visited_by[length] |= 1 << module
 
     def _short(self, signature: Signature, module: int) -> int:
         """Return the tuples of the shortest decision that is worth its visit."""
