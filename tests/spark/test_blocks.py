@@ -412,3 +412,12 @@ def test_wide_table_is_rewritten_in_less_than_a_second(spark: SparkSession) -> N
 def test_iterator_functions_are_known_by_kind(spark: SparkSession) -> None:
     block = only_block(table(spark).filter(big("id") & good("id")))
     assert block.functions[0].kind is FunctionKind.ARROW_ITERATOR
+
+
+def test_numbers_of_columns_with_a_watermark(spark: SparkSession) -> None:
+    """Such a column shows its delay behind its number where its text is printed."""
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "10 seconds")
+    assert catalyst.is_classic(stream)
+    plan = catalyst.optimized_plan(stream)
+    expected = [catalyst.identity_number(column) for column in catalyst.outputs(plan)]
+    assert catalyst.output_numbers(plan) == frozenset(expected)

@@ -585,9 +585,9 @@ def outputs(plan: Plan) -> list[CatalystExpression]:
 
 
 def output_numbers(plan: Plan) -> frozenset[int]:
-    """Return the numbers in the identities of a plan's output, in one call."""
-    texts = _texts(plan.java.output())
-    return frozenset(int(text.rpartition("#")[2].rstrip("L")) for text in texts)
+    """Return the numbers in the identities of a plan's output, in some calls for all."""
+    identities = _each(plan.java.output(), _EXPRESSIONS + "NamedExpression", "exprId")
+    return frozenset(map(int, _texts(_each(identities, _EXPRESSIONS + "ExprId", "id"))))
 
 
 def identity_number(attribute: CatalystExpression) -> int:
