@@ -195,20 +195,6 @@ def test_returned_tuples_go_before_new_ones() -> None:
     assert in_queue(stream, 1) == [0], "the room belongs to the returned tuple, not to a new one"
 
 
-def test_of_two_returned_tuples_the_one_further_on_goes_first() -> None:
-    stream = river(StaticPolicy(), modules=3)
-    deep, shallow = Signature(done=0b011), Signature(done=0b001)
-    # Tuple 0 has come through modules 0 and 1; tuple 1 through 0 only, and before it.
-    for _ in range(2):
-        stream.dispatch()
-        stream.settle(0, passed=True, cost=1.0)
-        if not stream.queues[1]:
-            stream.dispatch()
-            stream.settle(1, passed=True, cost=1.0)
-    order = [lane.signature for lane in stream._returned]
-    assert order.index(deep) < order.index(shallow)
-
-
 def test_an_eddy_with_priority_does_not_clog() -> None:
     # Everything passes the fast first module and waits for the slow second one. Were
     # new tuples served first, those that wait would fill the eddy up to its buffer.

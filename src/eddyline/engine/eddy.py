@@ -1,23 +1,21 @@
-"""The eddy: takes tuples, asks the policy, hands them to modules, emits what is finished."""
+"""The eddy: takes tuples, has them routed, hands them to modules, emits what is finished."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.clock import Clock
 from eddyline.engine.cost_model import CostModel, TypicalVisit
-from eddyline.engine.modules.module import Module
-from eddyline.engine.policies.policy import Allotment, Policy
+from eddyline.engine.modules.module import ConcurrentModule, Module
+from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.statistics import EddyStatistics, StatisticsTable
+from eddyline.engine.routing import Instrument, Lane, Routing, VisitCosts
+from eddyline.engine.statistics import EddyStatistics
 
 ROUTING_COST_PRIOR = 15e-6
 """Seconds that the eddy itself spends on a visit, until it has measured it.
@@ -25,33 +23,6 @@ ROUTING_COST_PRIOR = 15e-6
 On a 2 GHz machine it measures 10 to 20 microseconds; too low a guess only makes
 the very first quanta too small.
 """
-
-
-WARM = 8
-"""Visits before the eddy believes its own measurement; fewer tell more about the cold start."""
-
-
-A_VISITS_WORTH = 1024
-"""Tuples that cost as much as a visit by itself, as long as nothing is known of a module.
-
-Where it calls no function of a user's. Eight tuples, which others begin with, would cost no less.
-"""
-
-
-_log = logging.getLogger(__name__)
-
-
-class Instrument(Protocol):
-    """Watches an eddy. A run with no instrument pays one comparison a visit for the chance.
-
-    One that raises is dropped and its error logged; the run goes on.
-    """
-
-    def visited(
-        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, seconds: float
-    ) -> None:
-        """See one visit that has ended."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,58 +33,21 @@ class LearnedCosts:
     routing_cost: float
 
 
-class VisitCosts:
-    """What visits cost: a model for each module, and the eddy's own part.
-
-    A policy asks here, and not the eddy: policies outlive eddies, and must not
-    keep alive the data and the user's functions that an eddy holds.
-    """
-
-    __slots__ = ("models", "routing_cost")
-
-    def __init__(self, models: tuple[CostModel, ...], routing_cost: float) -> None:
-        """Start with what is known."""
-        self.models = models
-        self.routing_cost = routing_cost
-
-    def overhead(self, module: int) -> float:
-        """Return what a visit to a module costs before its first tuple."""
-        return self.routing_cost + self.models[module].per_visit
-
-
-class Waiting:
-    """Tuples of one signature in the buffer; ``enough`` of them are worth a visit."""
-
-    __slots__ = ("batches", "depth", "enough", "tuples")
-
-    def __init__(self, batch: TupleBatch, tuples: int, enough: int) -> None:
-        """Start with one batch of so many tuples."""
-        self.batches = [batch]
-        self.tuples = tuples
-        self.enough = enough
-        self.depth = batch.signature.depth
-
-    def add(self, batch: TupleBatch, tuples: int) -> None:
-        """Put another batch behind."""
-        self.batches.append(batch)
-        self.tuples += tuples
-
-
 class Eddy:
-    """Routes batches of tuples through inline modules until every tuple is finished or gone.
+    """Routes batches of tuples through modules until every tuple is finished or gone.
 
-    The buffer holds tuples by signature. Tuples that come back from a module go
-    before new ones (Avnur and Hellerstein, 2000, Section 4), so that the buffer
-    stays small; but a signature waits while it holds less than a quantum and
-    others have more, so that a few survivors do not pay for a visit of their own.
+    Modules that compute do so while the eddy waits. Others take tuples into a bounded queue
+    and answer later, through an agenda that they share; the eddy waits for it only when
+    nothing else is to be done.
 
-    The eddy does not change answers: it hands a batch only to candidates of
-    :class:`~eddyline.engine.routes.Routes` and emits it when there are none left.
+    The eddy does not change answers: what it does with a batch is what
+    :class:`~eddyline.engine.routing.Routing` says, and it emits a batch when there is no
+    module left to be visited.
     """
 
     def __init__(
         self,
-        modules: Sequence[Module],
+        modules: Sequence[Module | ConcurrentModule],
         policy: Policy,
         clock: Clock,
         generator: np.random.Generator,
@@ -131,12 +65,11 @@ class Eddy:
         kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
         replaces both by what another eddy over the same modules has measured.
+        ValueError if modules that answer later do not all use one agenda.
         """
         self.modules = tuple(modules)
         self.policy = policy
         self._clock = clock
-        self._routes = routes or Routes(len(self.modules))
-        self._quantum = quantum or MeasuredQuantum()
         guesses = visit_costs or [0.0] * len(self.modules)
         typical = {guess: TypicalVisit(guess) for guess in guesses}
         self._costs = VisitCosts(
@@ -145,143 +78,124 @@ class Eddy:
             else tuple(CostModel(typical[guess]) for guess in guesses),
             routing_cost if learned is None else learned.routing_cost,
         )
-        self._buffer: dict[Signature, Waiting] = {}
-        # What was enough the last time: so a policy is asked about tuples that are likely
-        # to go, and not each time a few more of them come in.
-        self._enough: dict[Signature, int] = {}
-        self._table = StatisticsTable()
-        self._instrument = instrument
-        self._visits = 0
-        self._work_seconds = 0.0
-        self._routing_seconds = 0.0
-        self._only_computes = [self._routes.only_computes(m) for m in range(len(self.modules))]
-        policy.start(self._routes, generator, self._costs.overhead)
+        self._inline = [m if isinstance(m, Module) else None for m in self.modules]
+        later = {
+            number: module
+            for number, module in enumerate(self.modules)
+            if isinstance(module, ConcurrentModule)
+        }
+        self._later = later
+        agendas = list({id(module.agenda): module.agenda for module in later.values()}.values())
+        if len(agendas) > 1:
+            raise ValueError("modules that answer later say so in one agenda, not several")
+        self._agenda = agendas[0] if agendas else None
+        for number, module in later.items():
+            module.attend(number)
+        self._routing: Routing[list[TupleBatch]] = Routing(
+            routes or Routes(len(self.modules)),
+            policy,
+            generator,
+            list,
+            quantum=quantum or MeasuredQuantum(),
+            costs=self._costs,
+            room={number: module.room for number, module in later.items()},
+            instrument=instrument,
+        )
 
     def statistics(self) -> EddyStatistics:
         """Return what the eddy has done so far."""
-        return EddyStatistics(
-            self._table.snapshot(), self._visits, self._work_seconds, self._routing_seconds
-        )
+        return self._routing.statistics()
 
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module so far."""
-        return self._table.seconds_in(module)
+        return self._routing.table.seconds_in(module)
 
     def renew(self, clock: Clock, instrument: Instrument | None) -> None:
         """Go on with another clock and another instrument."""
         self._clock = clock
-        self._instrument = instrument
+        self._routing.instrument = instrument
 
     def costs(self) -> LearnedCosts:
         """Return what is known of the costs; the models go on learning."""
         return LearnedCosts(self._costs.models, self._costs.routing_cost)
+
+    @property
+    def away(self) -> int:
+        """Tuples that are with modules which answer later."""
+        return self._routing.away
 
     def run(self, batch: TupleBatch) -> list[TupleBatch]:
         """Route a batch of new tuples to the end; return the finished ones, in no set order."""
         finished: list[TupleBatch] = []
         if not len(batch):
             return finished
-        clock, buffer, policy = self._clock, self._buffer, self.policy
-        table, instrument = self._table, self._instrument
-        resolution = clock.resolution  # nothing is for nothing, whatever the clock says
+        self._routing.follow_routes()
         self._put(batch, len(batch), finished)
+        self._serve(finished)
+        while self._routing.away:
+            self._await(finished)
+            self._serve(finished)
+        self._routing.learn_routing_cost()
+        return finished
+
+    def _serve(self, finished: list[TupleBatch]) -> None:
+        """Route until nothing can go on before something comes back."""
+        clock, routing, inline = self._clock, self._routing, self._inline
+        resolution = clock.resolution  # nothing is for nothing, whatever the clock says
         since = clock.now()
-        while buffer:
-            signature, (module, tuples), usual = self._choose()
-            taken = self._take(signature, tuples)
-            tuples_in = len(taken)
-            if usual:
-                policy.sent(signature, module, tuples_in)
+        while (departure := routing.depart()) is not None:
+            lane, number, tuples, usual = departure
+            taken = _take(lane, tuples)
+            module = inline[number]
+            if module is None:
+                self._later[number].offer(taken)
+                continue
             started = clock.now()
             tuples_out = 0
-            for result in self.modules[module].process(taken):
+            for result in module.process(taken):
                 size = len(result)
                 tuples_out += size
                 self._put(result, size, finished)
             ended = clock.now()
             seconds = max(ended - started, resolution)
-            table.record(signature, module, tuples_in, tuples_out, seconds)
-            if usual:
-                costs = self._costs.models[module]
-                costs.record(tuples_in, seconds)
-                cost = costs.fair_share(tuples_in, seconds, usual)
-                policy.returned(signature, module, tuples_in, tuples_out, cost)
-            if instrument is not None:
-                try:
-                    instrument.visited(signature, module, tuples_in, tuples_out, seconds)
-                except Exception:  # noqa: BLE001 - whatever the observer raises
-                    _log.exception("An instrument raised an error and is dropped: %r", instrument)
-                    instrument = self._instrument = None
-            self._visits += 1
-            self._work_seconds += seconds
-            self._routing_seconds += started - since
+            routing.settle(lane, number, usual, tuples, tuples_out, seconds)
+            routing.routing_seconds += started - since
             since = ended
-        if self._visits >= WARM:
-            self._costs.routing_cost = self._routing_seconds / self._visits
-        return finished
+        routing.require_work()
+
+    def _await(self, finished: list[TupleBatch]) -> None:
+        """Wait until modules have answered, and take what they have."""
+        if self._agenda is None:
+            raise AssertionError("tuples are away, and no module answers later")
+        for number in self._agenda.wait():
+            for answer in self._later[number].collect():
+                lane = self._routing.lane(answer.signature)
+                if lane is None:
+                    raise AssertionError(f"{answer.signature} had no module to visit")
+                tuples_out = 0
+                for result in answer.results:
+                    size = len(result)
+                    tuples_out += size
+                    self._put(result, size, finished)
+                self._routing.settle(
+                    lane, number, answer.tuples, answer.tuples, tuples_out, answer.cost
+                )
+        self._routing.retry()
 
     def _put(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:
-        signature = batch.signature
-        waiting = self._buffer.get(signature)
-        if waiting is not None:
-            waiting.add(batch, tuples)
-        elif self._routes.candidates(signature):
-            self._buffer[signature] = Waiting(batch, tuples, self._enough.get(signature, 1))
-        else:
+        lane = self._routing.lane(batch.signature)
+        if lane is None:
             finished.append(batch)
+        else:
+            lane.contents.append(batch)
+            self._routing.arrive(lane, tuples)
 
-    def _choose(self) -> tuple[Signature, Allotment, int]:
-        """Return the signature to serve, module and number of tuples, and the usual number.
 
-        A build is no decision: there is no usual number of tuples for it, and neither the
-        policy nor the model of the module's cost is told, which are about probes.
-        """
-        while True:
-            signature, ready = self._next_signature()
-            waiting = self._buffer[signature]
-            candidates = self._routes.candidates(signature)
-            if self._routes.is_build(signature, candidates[0]):
-                return signature, Allotment(candidates[0], waiting.tuples), 0
-            allotment = self.policy.route(signature, candidates, candidates, waiting.tuples)
-            if allotment is None:
-                message = f"policy {self.policy.name} waits, but no module is busy"
-                raise RuntimeError(message)
-            module, allotted = allotment
-            costs = self._costs.models[module]
-            cost = costs.per_tuple
-            if cost is None and self._only_computes[module]:
-                cost = self._costs.overhead(module) / A_VISITS_WORTH
-            quantum = self._quantum.size(cost, costs.per_visit, self._costs.routing_cost)
-            if not ready or waiting.tuples >= quantum or signature.depth == ENTERING.depth:
-                # As long as nothing is known the usual visit is one of all there are.
-                usual = waiting.tuples if costs.per_tuple is None else min(quantum, waiting.tuples)
-                self._enough[signature] = quantum
-                return signature, Allotment(module, min(quantum, allotted)), usual
-            waiting.enough = self._enough[signature] = quantum
-
-    def _next_signature(self) -> tuple[Signature, bool]:
-        """Return the deepest signature with enough tuples for a visit, and that it has.
-
-        If none has, the one that is farthest behind: so its tuples catch up with those of
-        others, and the visits from there on are shared.
-        """
-        best: Signature | None = None
-        depth = -1
-        for signature, waiting in self._buffer.items():
-            if waiting.tuples >= waiting.enough and waiting.depth > depth:
-                best, depth = signature, waiting.depth
-        if best is not None:
-            return best, True
-        return min(self._buffer, key=lambda signature: self._buffer[signature].depth), False
-
-    def _take(self, signature: Signature, tuples: int) -> TupleBatch:
-        waiting = self._buffer[signature]
-        batch = concatenate(waiting.batches)
-        if tuples >= waiting.tuples:
-            del self._buffer[signature]
-            return batch
-        taken, rest = batch.cut(tuples)
-        waiting.batches = [rest]
-        waiting.tuples -= tuples
-        waiting.enough = self._enough[signature]
-        return taken
+def _take(lane: Lane[list[TupleBatch]], tuples: int) -> TupleBatch:
+    batch = concatenate(lane.contents)
+    if not lane.tuples:  # these were all
+        lane.contents.clear()
+        return batch
+    taken, rest = batch.cut(tuples)
+    lane.contents = [rest]
+    return taken

@@ -12,14 +12,16 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.decide import decide
-from eddyline.engine.eddy import Eddy, Instrument, LearnedCosts
+from eddyline.engine.eddy import Eddy, LearnedCosts
 from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.evaluation import evaluate
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.vector import Function, Vector
@@ -118,15 +120,20 @@ class FilterEddy:
         Calls in ``plan`` name ``functions`` by position. ``make_policy`` is called
         once for the block and once for every AND and OR inside it. ``learned`` is
         what another eddy over the same plan knew at its end.
+
+        A function may be a
+        :class:`~eddyline.engine.modules.concurrent_selection.ConcurrentFunction` where a call
+        of it is a conjunct by itself and its value is not asked for; ValueError elsewhere.
         """
         terms = conjuncts_of(plan.predicate)
+        _require_calls_by_themselves(plan, terms, functions)
         self._terms = terms
         self._outputs = plan.outputs
         expressions = tuple(map(expression_of, terms))
         self._relation = Relation(functions, (*expressions, *plan.outputs), clock)
         self._held = HeldErrors()
         self._build = _Builder(
-            plan, self._relation, make_policy, clock, generator, quantum, learned
+            plan, functions, self._relation, make_policy, clock, generator, quantum, learned
         )
         texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
         self._modules = tuple(
@@ -258,6 +265,30 @@ def _without(rows: Rows, rejected: list[int]) -> Rows:
     return numbers[~np.isin(numbers, rejected)]
 
 
+def _require_calls_by_themselves(
+    plan: FilterPlan, terms: Sequence[Term], functions: Sequence[Function]
+) -> None:
+    """Raise ValueError where a function that answers later is used in another way."""
+    within: list[Expression] = list(plan.outputs)
+    for term in terms:
+        expression = expression_of(term)
+        if isinstance(term, Leaf) and isinstance(expression, Call):
+            within.extend(expression.arguments)
+        else:
+            within.append(expression)
+    for expression in within:
+        calls = {node.function for node in expression.walk() if isinstance(node, Call)}
+        if later := [number for number in calls if _answers_later(functions[number])]:
+            raise ValueError(
+                f"functions {later} answer later, so a call of them can only be a "
+                f"conjunct by itself, not a part of {expression}"
+            )
+
+
+def _answers_later(function: Function) -> bool:
+    return isinstance(function, ConcurrentFunction)
+
+
 def _cause(error: Exception) -> Exception:
     """Return the error as the user's function raised it."""
     return error.error if isinstance(error, CollectiveFailure) else error
@@ -269,6 +300,7 @@ class _Builder:
     def __init__(
         self,
         plan: FilterPlan,
+        functions: Sequence[Function],
         relation: Relation,
         make_policy: Callable[[], Policy],
         clock: Clock,
@@ -277,6 +309,7 @@ class _Builder:
         learned: Learned | None,
     ) -> None:
         self._plan = plan
+        self._functions = functions
         self._relation = relation
         self._make_policy = make_policy
         self._clock = clock
@@ -287,8 +320,13 @@ class _Builder:
 
     def module(
         self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool
-    ) -> Selection | Nested:
+    ) -> Selection | Nested | ConcurrentSelection:
         if isinstance(term, Leaf):
+            call = term.expression
+            function = self._functions[call.function] if isinstance(call, Call) else None
+            if isinstance(call, Call) and isinstance(function, ConcurrentFunction):
+                caller = function.caller
+                return ConcurrentSelection(position, name, call, self._relation, held, caller)
             return Selection(
                 position, name, term.expression, self._relation, held, inverted=inverted
             )
@@ -308,7 +346,11 @@ class _Builder:
             inverted=inverted,
         )
 
-    def eddy(self, modules: Sequence[Selection | Nested], instrument: Instrument | None) -> Eddy:
+    def eddy(
+        self,
+        modules: Sequence[Selection | Nested | ConcurrentSelection],
+        instrument: Instrument | None,
+    ) -> Eddy:
         policy, costs = (
             self._learned.eddies[len(self.eddies)]
             if self._learned is not None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.components import Components
-from eddyline.engine.eddy import Eddy, Instrument, LearnedCosts
+from eddyline.engine.eddy import Eddy, LearnedCosts
 from eddyline.engine.inputs import Arrival, Goal, Input, ReadingOrder
 from eddyline.engine.join_results import Joined, Results
 from eddyline.engine.join_routes import JoinRoutes
@@ -24,6 +24,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.reduction import Reduction
 from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.timestamps import Ticks
@@ -417,8 +418,9 @@ class JoinEddy:
 
     def _routed(self, batch: TupleBatch) -> Iterator[Joined]:
         finished = self._eddy.run(batch)
-        for r in {looked_up for looked_up, _ in self.routes.lookups}:
-            self._components.passing[r].evict()  # built by now, every one
+        if not self._eddy.away:
+            for r in {looked_up for looked_up, _ in self.routes.lookups}:
+                self._components.passing[r].evict()  # built by now, every one
         yield from self._results.joined(finished)
 
 

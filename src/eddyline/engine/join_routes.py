@@ -67,6 +67,7 @@ class JoinRoutes(Routes):
         wanted = self._streamed | mask if streamed else self._streamed & ~mask
         if wanted != self._streamed:
             self._streamed = wanted
+            self.version += 1
             self._known.clear()
             self._remaining.clear()
 

@@ -158,11 +158,15 @@ class Relation:
         where[good] = np.arange(len(good))
         return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
 
+    def count_calls(self, call: Call, calls: int, seconds: float) -> None:
+        """Take note of calls that were made elsewhere."""
+        self._made[call] += calls
+        self._seconds[call] += seconds
+
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()
         result = self._functions[call.function](columns, rows)
-        self._seconds[call] += self._clock.now() - started
-        self._made[call] += rows
+        self.count_calls(call, rows, self._clock.now() - started)
         return result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.routing import Departure, Lane, Routing
+from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import StatisticsTable
 
 QUEUE = 2
@@ -23,24 +24,6 @@ nearly equal, since there both selections always have work.
 
 BUFFER = 100
 """Unfinished tuples that the eddy answers for at a time, unless told otherwise."""
-
-
-@dataclass(slots=True)
-class Lane:
-    """The tuples of one signature that wait in the eddy, oldest first.
-
-    ``mask`` has the bits of ``candidates``. ``following`` are the lanes of the
-    tuples that candidates return, None where these are finished; ``open_`` are
-    candidates with room by mask. Both are here because a lane is looked at for
-    every tuple, and hashing its signature each time would cost more than the rest.
-    """
-
-    signature: Signature
-    candidates: tuple[int, ...]
-    mask: int
-    waiting: deque[int] = field(default_factory=deque)
-    following: dict[int, Lane | None] = field(default_factory=dict)
-    open_: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 class River:
@@ -62,13 +45,9 @@ class River:
     prefers. With the lottery of Section 4.3 and Figure 5 at 10 % that costs 1.18
     times the better order, with one a turn it is 1.05 times.
 
-    Against :class:`~eddyline.engine.eddy.Eddy`, which computes in vectors, there
-    is no work here: whoever owns the modules takes tuples from :attr:`queues`
-    and reports each by :meth:`settle`. A tuple keeps its place in the queue until
-    then. Routes, policies, signatures and statistics are the same.
-
-    The river does not change answers: a tuple goes only to candidates of
-    :class:`~eddyline.engine.routes.Routes`, and is finished when there are none.
+    What it decides is :class:`~eddyline.engine.routing.Routing`'s affair, as for
+    :class:`~eddyline.engine.eddy.Eddy`. There is no work here: whoever owns the modules takes
+    tuples from :attr:`queues` and says when one is done.
     """
 
     def __init__(
@@ -93,10 +72,9 @@ class River:
                 f"queue, buffer and quantum are numbers of tuples from 1 on, "
                 f"not {queue}, {buffer} and {quantum}"
             )
-        self.queues: tuple[deque[tuple[int, Lane]], ...] = tuple(
+        self.queues: tuple[deque[tuple[int, Lane[deque[int]]]], ...] = tuple(
             deque() for _ in range(routes.modules)
         )
-        self.statistics = StatisticsTable()
         self.finished: list[int] = []  # tuple numbers, in the order in which they left
         self.dropped: list[int] = []
         self.sent_tuples: list[int] = []  # every decision: which tuple …
@@ -104,22 +82,29 @@ class River:
         self.longest_queue = [0] * routes.modules
         self.most_inside = 0
         self._routes = routes
-        self._policy = policy
-        self._queue = queue
         self._buffer = buffer
         self._quantum = quantum
-        self._room = (1 << routes.modules) - 1  # modules with room, as a mask
         self._inside = 0  # tuples that were admitted and are neither finished nor dropped
-        self._lanes: dict[Signature, Lane] = {}
-        self._returned: list[Lane] = []  # lanes of returned tuples, furthest on first
-        policy.start(routes, generator, queued=True)
-        entering = self._lane(ENTERING)
-        if entering is None:
+        self._routing: Routing[deque[int]] = Routing(
+            routes,
+            policy,
+            generator,
+            deque,
+            quantum=FixedQuantum(quantum),
+            costs=None,
+            room=dict.fromkeys(range(routes.modules), queue),
+        )
+        self._outside = self._routing.lane(ENTERING)
+        if self._outside is None:
             self.finished.extend(range(tuples))
-            entering = Lane(ENTERING, (), 0)
-        else:
-            entering.waiting.extend(range(tuples))
-        self._entering = entering
+        elif tuples:
+            self._outside.contents.extend(range(tuples))
+            self._routing.arrive(self._outside, tuples)
+
+    @property
+    def statistics(self) -> StatisticsTable:
+        """What the modules have done, per signature."""
+        return self._routing.table
 
     def dispatch(self) -> None:
         """Take a turn: place returned tuples, then admit a new one.
@@ -127,87 +112,54 @@ class River:
         Raises RuntimeError where tuples wait and no module has anything to do:
         nothing would ever change then.
         """
-        for lane in self._returned:
-            if lane.waiting:
-                self._place(lane, len(lane.waiting))
-        room = self._buffer - self._inside
-        if room and self._entering.waiting:
-            most = min(room, self._quantum, len(self._entering.waiting))
-            self._inside += self._place(self._entering, most)
+        routing, outside = self._routing, self._outside
+        if outside is None:
+            return
+        routing.retry()
+        if routing.waiting > bool(outside.tuples):  # saves a microsecond of four in most turns
+            outside.held = True
+            while (departure := routing.depart()) is not None:
+                self._place(departure)
+            outside.held = False
+        admitted = self._buffer - self._inside
+        if admitted and outside.tuples:
+            admitted = min(admitted, self._quantum)
+            while admitted and (departure := routing.depart(admitted)) is not None:
+                self._place(departure)
+                admitted -= departure.tuples
+                self._inside += departure.tuples
             self.most_inside = max(self.most_inside, self._inside)
-        if not any(self.queues) and (self._inside or self._entering.waiting):
-            raise RuntimeError(f"policy {self._policy.name} waits, but no module is busy")
+        if not routing.away:
+            routing.require_work()
 
     def settle(self, module: int, *, passed: bool, cost: float) -> None:
         """Take the first tuple of a module's queue as done; it goes on if it ``passed``."""
-        tuple_, lane = self.queues[module].popleft()
-        self._room |= 1 << module
-        self.statistics.record(lane.signature, module, 1, passed, cost)
-        self._policy.returned(lane.signature, module, 1, int(passed), cost)
+        number, lane = self.queues[module].popleft()
+        self._routing.settle(lane, module, 1, 1, int(passed), cost)
         if not passed:
             self._inside -= 1
-            self.dropped.append(tuple_)
+            self.dropped.append(number)
             return
         try:
             following = lane.following[module]
         except KeyError:
-            following = lane.following[module] = self._lane(
+            following = lane.following[module] = self._routing.lane(
                 self._routes.after(lane.signature, module)
             )
         if following is None:
             self._inside -= 1
-            self.finished.append(tuple_)
+            self.finished.append(number)
         else:
-            following.waiting.append(tuple_)
+            following.contents.append(number)
+            self._routing.arrive(following, 1)
 
-    def _place(self, lane: Lane, most: int) -> int:
-        """Hand up to ``most`` tuples of a lane to modules with room; return how many."""
-        policy, waiting = self._policy, lane.waiting
-        left = most
-        while left:
-            room = lane.mask & self._room
-            if not room:
-                break
-            open_ = lane.open_.get(room)
-            if open_ is None:
-                open_ = lane.open_[room] = tuple(m for m in lane.candidates if room >> m & 1)
-            allotment = policy.route(lane.signature, lane.candidates, open_, len(waiting))
-            if allotment is None or not room >> allotment.module & 1:
-                self._require_candidate(lane, allotment and allotment.module)
-                break
-            module = allotment.module
-            queue = self.queues[module]
-            count = min(allotment.tuples, self._quantum, self._queue - len(queue), left)
-            policy.sent(lane.signature, module, count)
-            for _ in range(count):
-                tuple_ = waiting.popleft()
-                queue.append((tuple_, lane))
-                self.sent_tuples.append(tuple_)
-                self.sent_to.append(module)
-            length = len(queue)
-            self.longest_queue[module] = max(self.longest_queue[module], length)
-            if length == self._queue:
-                self._room &= ~(1 << module)
-            left -= count
-        return most - left
-
-    def _require_candidate(self, lane: Lane, module: int | None) -> None:
-        if module is not None and module not in lane.candidates:
-            raise ValueError(
-                f"policy {self._policy.name} chose module {module} for a tuple of "
-                f"{lane.signature}, which may go only to {lane.candidates}"
-            )
-
-    def _lane(self, signature: Signature) -> Lane | None:
-        """Return the lane of a signature, None where its tuples are finished."""
-        lane = self._lanes.get(signature)
-        if lane is None:
-            candidates = self._routes.candidates(signature)
-            if not candidates:
-                return None
-            lane = Lane(signature, candidates, sum(1 << module for module in candidates))
-            self._lanes[signature] = lane
-            if signature != ENTERING:
-                self._returned.append(lane)
-                self._returned.sort(key=lambda other: -other.signature.depth)
-        return lane
+    def _place(self, departure: Departure[deque[int]]) -> None:
+        """Put the tuples that leave a lane into their module's queue."""
+        lane, module, tuples, _ = departure
+        queue, waiting = self.queues[module], lane.contents
+        for _ in range(tuples):
+            number = waiting.popleft()
+            queue.append((number, lane))
+            self.sent_tuples.append(number)
+            self.sent_to.append(module)
+        self.longest_queue[module] = max(self.longest_queue[module], len(queue))

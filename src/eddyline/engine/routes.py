@@ -40,6 +40,7 @@ class Routes:
         self._known: dict[Signature, tuple[int, ...]] = {}
         self._all = tuple(range(modules))
         self._room = KNOWN  # for further candidates among the known ones
+        self.version = 0  # counts the changes of what is legal
 
     @property
     def free(self) -> bool:

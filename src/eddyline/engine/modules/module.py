@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.signature import Signature
 
 
 @runtime_checkable
@@ -29,12 +32,26 @@ class Module(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of ``tuples`` tuples of one signature; ``cost`` is what they took in all.
+
+    The cost is in the clock's unit and for the module as a whole: of a call that takes 2
+    milliseconds beside fifteen others it is an eighth of a millisecond.
+    """
+
+    signature: Signature
+    tuples: int
+    results: Sequence[TupleBatch]
+    cost: float
+
+
 @runtime_checkable
 class ConcurrentModule(Protocol):
     """A module that works while the eddy goes on, behind a bounded queue.
 
     The eddy never waits for one as long as another can work. A full queue is
-    back-pressure: :meth:`has_room` is False until the module has caught up
+    back-pressure: such a module is no open candidate until it has caught up
     (Avnur and Hellerstein, 2000, Section 4.2).
     """
 
@@ -43,10 +60,27 @@ class ConcurrentModule(Protocol):
         """The module as people know it."""
         ...
 
-    def has_room(self) -> bool:
-        """Tell whether the queue takes another batch."""
+    @property
+    def room(self) -> int:
+        """The tuples that it takes at a time, those that it works on included; at least 1."""
+        ...
+
+    @property
+    def agenda(self) -> Agenda:
+        """Where it says that there are answers; the same for all modules of an eddy."""
+        ...
+
+    def attend(self, number: int) -> None:
+        """Become module ``number`` of an eddy, and say so in the agenda from now on."""
         ...
 
     def offer(self, batch: TupleBatch) -> None:
-        """Put a batch into the queue; raises IndexError where there is no room."""
+        """Take tuples, never more than there is room for; return before they are worked on."""
+        ...
+
+    def collect(self) -> Sequence[Answer]:
+        """Return what has come out since the last time; called by the eddy, in its thread.
+
+        Each tuple offered is answered once, in any order and company.
+        """
         ...

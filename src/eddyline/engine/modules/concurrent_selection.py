@@ -1,0 +1,144 @@
+"""A selection whose predicate waits for something: its calls run side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from eddyline.engine.agenda import Agenda
+from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.evaluation import evaluate
+from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.modules.module import Answer
+from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics, SelectionTotals
+from eddyline.engine.relation import Relation
+from eddyline.engine.signature import Signature
+from eddyline.engine.vector import Vector
+from eddyline.query.expressions import Call
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentFunction:
+    """A function whose calls somebody else makes; only a predicate by itself can be one."""
+
+    caller: Caller
+    vectorized: bool = False
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        """Raise TypeError: whoever calls this would have to wait."""
+        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
+
+
+class ConcurrentSelection:
+    """One call over one relation, TRUE for the tuples that pass; the eddy goes on meanwhile.
+
+    Adaptivity does not change answers: whether a row passes depends on the row
+    alone, and a row whose call failed passes on, with its error held.
+    """
+
+    def __init__(
+        self,
+        position: int,
+        name: str,
+        call: Call,
+        relation: Relation,
+        held: HeldErrors,
+        caller: Caller,
+    ) -> None:
+        """Make module number ``position`` of its eddy; ``caller`` makes the calls."""
+        self._position = position
+        self._name = name
+        self._call = call
+        self._relation = relation
+        self._held = held
+        self._caller = caller
+        self.totals = SelectionTotals()
+        self._number = position
+        self._not_called: list[CallDone] = []
+
+    @property
+    def name(self) -> str:
+        """The predicate's text."""
+        return self._name
+
+    @property
+    def calls_functions_in_vectors(self) -> bool:
+        """Whether a visit has a large fixed cost."""
+        return False
+
+    @property
+    def agenda(self) -> Agenda:
+        """Where it says that it has answers."""
+        return self._caller.agenda
+
+    @property
+    def room(self) -> int:
+        """The tuples that it takes at a time."""
+        return self._caller.room
+
+    def attend(self, number: int) -> None:
+        """Become module number so and so of an eddy."""
+        self._number = number
+        self._caller.attend(number)
+
+    def statistics(self, seconds: float) -> SelectionStatistics:
+        """Return what the predicate did so far; ``seconds`` is what its eddy was told."""
+        return self.totals.frozen(self._name, seconds)
+
+    def offer(self, batch: TupleBatch) -> None:
+        """Take tuples, and begin with their calls."""
+        rows = batch.rows[0]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
+        scope = self._relation.scope(rows)
+        arguments = [evaluate(argument, scope) for argument in self._call.arguments]
+        keys = [(batch.signature, row) for row in as_array(rows).tolist()]
+        columns = [argument.values.to_pylist() for argument in arguments]
+        given = zip(*columns, strict=True) if columns else iter([()] * len(keys))
+        calls = list(map(PlannedCall, keys, given))
+        failed: dict[int, Exception] = {}
+        for argument in arguments:
+            for position, error in argument.errors.items():
+                failed.setdefault(position, error)
+        if failed:  # a row without arguments is not called; its result is the argument's error
+            self._not_called += [
+                CallDone(keys[at], None, error, 0.0) for at, error in failed.items()
+            ]
+            calls = [call for position, call in enumerate(calls) if position not in failed]
+            self.agenda.tell(self._number)
+        if calls:
+            self._caller.submit(calls)
+
+    def collect(self) -> Sequence[Answer]:
+        """Return what has come out, together for all tuples of a signature."""
+        by_signature: dict[Signature, list[CallDone]] = {}
+        for done in (*self._not_called, *self._caller.collect()):
+            by_signature.setdefault(done.key[0], []).append(done)
+        self._not_called = []
+        return [self._answer(signature, calls) for signature, calls in by_signature.items()]
+
+    def _answer(self, signature: Signature, calls: list[CallDone]) -> Answer:
+        totals = self.totals
+        kept = []
+        cost = 0.0
+        for (_, row), value, error, seconds in calls:
+            cost += seconds
+            if error is not None:
+                totals.errors += 1
+                self._held.hold(self._position, range(row, row + 1), {0: error})
+                kept.append(row)
+            elif value:
+                totals.passed += 1
+                kept.append(row)
+            elif value is None:
+                totals.null += 1
+        totals.rows_in += len(calls)
+        self._relation.count_calls(self._call, len(calls), cost)
+        results = []
+        if kept:
+            rows = np.array(kept, dtype=np.int64)
+            results.append(TupleBatch(signature.after(self._position), (rows,)))
+        return Answer(signature, len(calls), results, cost / self._caller.width)

@@ -1,0 +1,379 @@
+"""Routing, written once: which tuples go next, where to, how many, and what is learned of it.
+
+Who runs a module, when, and on which clock is a driver's affair:
+:class:`~eddyline.engine.eddy.Eddy` for modules that compute at once or answer later,
+:class:`~eddyline.engine.river.River` for the simulator.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from eddyline.engine.cost_model import CostModel
+from eddyline.engine.policies.policy import Allotment, Policy
+from eddyline.engine.quantum import Quantum
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.statistics import EddyStatistics, StatisticsTable
+
+Contents = TypeVar("Contents")
+"""How a driver keeps the tuples of a lane: routing itself only counts them."""
+
+ALL: Final = 1 << 62
+"""More tuples than there are."""
+
+LANES: Final = 4096
+"""Lanes that are kept; beyond, those without tuples go. An order of a thousand modules fits."""
+
+NUMBERS: Final = 40
+"""Bits for the number of a lane: more than will ever be made."""
+
+WITH_ROOM: Final = 256
+"""Sets of full modules for which a lane remembers the candidates that are left."""
+
+WARM: Final = 8
+"""Visits before the eddy believes its own measurement; fewer tell more about the cold start."""
+
+A_VISITS_WORTH: Final = 1024
+"""Tuples that cost as much as a visit by itself, as long as nothing is known of a module.
+
+Where it calls no function of a user's. Eight tuples, which others begin with, would cost no less.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Instrument(Protocol):
+    """Watches an eddy. A run with no instrument pays one comparison a visit for the chance.
+
+    One that raises is dropped and its error logged; the run goes on.
+    """
+
+    def visited(
+        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, seconds: float
+    ) -> None:
+        """See tuples that have come back from a module, or have not."""
+        ...
+
+
+class VisitCosts:
+    """What visits cost: a model for each module, and the eddy's own part.
+
+    A policy asks here, and not the eddy: policies outlive eddies, and must not
+    keep alive the data and the user's functions that an eddy holds.
+    """
+
+    __slots__ = ("models", "routing_cost")
+
+    def __init__(self, models: tuple[CostModel, ...], routing_cost: float) -> None:
+        """Start with what is known."""
+        self.models = models
+        self.routing_cost = routing_cost
+
+    def overhead(self, module: int) -> float:
+        """Return what a visit to a module costs before its first tuple."""
+        return self.routing_cost + self.models[module].per_visit
+
+
+class Lane(Generic[Contents]):
+    """The tuples of one signature that wait in the eddy.
+
+    ``contents`` are theirs who runs the modules; ``tuples`` says how many there are, and
+    ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
+    or where no module has room, until something has changed. ``precedence`` is greater the
+    further on the tuples are, and of equals for the lane that was made first. ``following`` may
+    hold the lanes of tuples that come back, by module.
+    """
+
+    __slots__ = (
+        "_with_room",
+        "builds",
+        "candidates",
+        "contents",
+        "depth",
+        "enough",
+        "following",
+        "held",
+        "precedence",
+        "signature",
+        "tuples",
+    )
+
+    def __init__(self, signature: Signature, contents: Contents, number: int) -> None:
+        """Start empty, as the lane that is made as number so and so."""
+        self.signature = signature
+        self.contents = contents
+        self.depth = signature.depth
+        self.precedence = (self.depth << NUMBERS) - number
+        self.tuples = 0
+        self.enough = 1
+        self.held = False
+        self.following: dict[int, Lane[Contents] | None] = {}
+        self._with_room: dict[int, tuple[int, ...]] = {}
+
+    def set_routes(self, routes: Routes) -> None:
+        """Take the candidates, and whether tuples are to be built."""
+        self.candidates = routes.candidates(self.signature)
+        self.builds = bool(self.candidates) and routes.is_build(self.signature, self.candidates[0])
+        self._with_room.clear()
+
+    def with_room(self, full: int) -> tuple[int, ...]:
+        """Return the candidates that are not among the full modules, a mask."""
+        known = self._with_room.get(full)
+        if known is None:
+            if len(self._with_room) >= WITH_ROOM:
+                self._with_room.clear()
+            known = tuple(module for module in self.candidates if not full >> module & 1)
+            self._with_room[full] = known
+        return known
+
+
+class Departure(NamedTuple, Generic[Contents]):
+    """Tuples that leave a lane for a module.
+
+    ``usual`` are those of a usual visit, 0 for a build: that is no decision, and neither the
+    policy nor the model of the module's cost is told, which are about probes.
+    """
+
+    lane: Lane[Contents]
+    module: int
+    tuples: int
+    usual: int
+
+
+class Routing(Generic[Contents]):
+    """Keeps the tuples of an eddy by signature, and decides which of them go where.
+
+    Tuples that come back from a module go before new ones (Avnur and Hellerstein, 2000,
+    Section 4), so that the buffer stays small; but a signature waits while it holds less than
+    a quantum and others have more, so that a few survivors do not pay for a visit of their own.
+
+    A module may have a bounded queue. Where that is full the module is no open candidate,
+    which is back-pressure (Section 4.2), and tuples that the policy has for it wait.
+
+    Routing does not change answers: tuples go only to candidates of
+    :class:`~eddyline.engine.routes.Routes`, whatever the policy says.
+
+    A decision looks at all lanes with tuples, and takes time in proportion to their number.
+    """
+
+    def __init__(
+        self,
+        routes: Routes,
+        policy: Policy,
+        generator: np.random.Generator,
+        make_contents: Callable[[], Contents],
+        *,
+        quantum: Quantum,
+        costs: VisitCosts | None,
+        room: dict[int, int] | None = None,
+        instrument: Instrument | None = None,
+    ) -> None:
+        """Start without tuples.
+
+        ``room`` are the tuples that a module takes at a time, for those with bounded queues.
+        Without ``costs`` each tuple is worth a visit, and a visit takes as many as the quantum
+        says of an unknown module.
+        """
+        self.policy = policy
+        self.costs = costs
+        self.instrument = instrument
+        self.visits = 0
+        self.work_seconds = 0.0
+        self.routing_seconds = 0.0
+        self.away = 0  # tuples that are with modules
+        self.table = StatisticsTable()
+        self._routes = routes
+        self._version = routes.version
+        self._make_contents = make_contents
+        self._quantum = quantum
+        self._most = 0 if costs is not None else quantum.size(None, 0.0, 0.0)
+        self._room = dict(room or {})
+        self._full = sum(1 << module for module, free in self._room.items() if not free)
+        self._lanes: dict[Signature, Lane[Contents]] = {}
+        self._made = 0  # lanes so far
+        self._waiting: dict[Lane[Contents], None] = {}  # those with tuples
+        self._any_held = False
+        self._only_computes = [routes.only_computes(module) for module in range(routes.modules)]
+        overhead = () if costs is None else (costs.overhead,)
+        policy.start(routes, generator, *overhead, queued=bool(self._room))
+
+    @property
+    def waiting(self) -> int:
+        """The number of lanes with tuples."""
+        return len(self._waiting)
+
+    def statistics(self) -> EddyStatistics:
+        """Return what was done so far."""
+        return EddyStatistics(
+            self.table.snapshot(), self.visits, self.work_seconds, self.routing_seconds
+        )
+
+    def lane(self, signature: Signature) -> Lane[Contents] | None:
+        """Return the lane of a signature; None where its tuples are finished."""
+        lane = self._lanes.get(signature)
+        if lane is None:
+            lane = Lane(signature, self._make_contents(), self._made)
+            self._made += 1
+            lane.set_routes(self._routes)
+            if len(self._lanes) >= LANES:
+                self._lanes = {kept.signature: kept for kept in self._waiting}
+            self._lanes[signature] = lane
+        return lane if lane.candidates else None
+
+    def follow_routes(self) -> None:
+        """Take note of routes that have changed, as they do where a SteM has become complete."""
+        if self._version != self._routes.version:
+            self._version = self._routes.version
+            for lane in self._lanes.values():
+                lane.set_routes(self._routes)
+
+    def arrive(self, lane: Lane[Contents], tuples: int) -> None:
+        """Count tuples, one at least, that were put into a lane."""
+        if not lane.tuples:
+            self._waiting[lane] = None
+        lane.tuples += tuples
+
+    def retry(self) -> None:
+        """Let the lanes try again that were held."""
+        if self._any_held:
+            self._any_held = False
+            for lane in self._waiting:
+                lane.held = False
+
+    def depart(self, most: int = ALL) -> Departure[Contents] | None:
+        """Decide what goes next, ``most`` tuples at the most; None where nothing can.
+
+        Whoever calls takes the tuples out of the lane's contents. ValueError where the policy
+        names a module that is no candidate.
+        """
+        costs = self.costs
+        while True:
+            lane, ready = self._next_lane()
+            if lane is None:
+                return None
+            if lane.builds:
+                return self._left(lane, lane.candidates[0], most, 0)
+            allotment = self._decided(lane)
+            if allotment is None:
+                lane.held = self._any_held = True
+                continue
+            module, allotted = allotment
+            if costs is None:
+                return self._left(lane, module, min(allotted, self._most, most), allotted)
+            model = costs.models[module]
+            cost = model.per_tuple
+            if cost is None and self._only_computes[module]:
+                cost = costs.overhead(module) / A_VISITS_WORTH
+            quantum = lane.enough = self._quantum.size(cost, model.per_visit, costs.routing_cost)
+            tuples = lane.tuples
+            if ready and tuples < quantum and lane.depth != ENTERING.depth:
+                continue  # no longer enough
+            # As long as nothing is known the usual visit is one of all there are.
+            usual = tuples if model.per_tuple is None else min(quantum, tuples)
+            return self._left(lane, module, min(quantum, allotted, most), usual)
+
+    def settle(
+        self,
+        lane: Lane[Contents],
+        module: int,
+        usual: int,
+        tuples_in: int,
+        tuples_out: int,
+        seconds: float,
+    ) -> None:
+        """Learn of tuples of a lane that a module is done with, and what they have cost.
+
+        ``usual`` is that of their departure. ``seconds`` is in the clock's unit.
+        """
+        signature = lane.signature
+        self.table.record(signature, module, tuples_in, tuples_out, seconds)
+        self.away -= tuples_in
+        if usual:
+            cost = seconds
+            if self.costs is not None:
+                model = self.costs.models[module]
+                model.record(tuples_in, seconds)
+                cost = model.fair_share(tuples_in, seconds, usual)
+            self.policy.returned(signature, module, tuples_in, tuples_out, cost)
+        if module in self._room:
+            self._room[module] += tuples_in
+            self._full &= ~(1 << module)
+        if self.instrument is not None:
+            try:
+                self.instrument.visited(signature, module, tuples_in, tuples_out, seconds)
+            except Exception:  # noqa: BLE001 - whatever the observer raises
+                _log.exception("An instrument raised an error and is dropped: %r", self.instrument)
+                self.instrument = None
+        self.visits += 1
+        self.work_seconds += seconds
+
+    def learn_routing_cost(self) -> None:
+        """Take over what was measured of the eddy's own cost a visit, once that tells anything."""
+        if self.costs is not None and self.visits >= WARM:
+            self.costs.routing_cost = self.routing_seconds / self.visits
+
+    def require_work(self) -> None:
+        """Raise RuntimeError where tuples wait and no module has any: nothing would ever change."""
+        if self._waiting and not self.away:
+            raise RuntimeError(f"policy {self.policy.name} waits, but no module is busy")
+
+    def _next_lane(self) -> tuple[Lane[Contents] | None, bool]:
+        """Return the deepest lane with enough tuples for a visit, and that it has.
+
+        If none has, the one that is farthest behind: so its tuples catch up with those of
+        others, and the visits from there on are shared.
+        """
+        best = behind = None
+        furthest = 0
+        for lane in self._waiting:
+            if lane.held:
+                continue
+            if lane.tuples >= lane.enough:
+                if lane.precedence > furthest:
+                    best, furthest = lane, lane.precedence
+            elif behind is None or lane.depth < behind.depth:
+                behind = lane
+        return (behind, False) if best is None else (best, True)
+
+    def _decided(self, lane: Lane[Contents]) -> Allotment | None:
+        """Ask the policy; None where it waits, or where it wants a module that has no room."""
+        candidates, full = lane.candidates, self._full
+        open_ = lane.with_room(full) if full else candidates
+        if not open_:
+            return None
+        allotment = self.policy.route(lane.signature, candidates, open_, lane.tuples)
+        if allotment is None:
+            return None
+        module = allotment[0]
+        at = bisect_left(candidates, module)  # they ascend
+        if at == len(candidates) or candidates[at] != module:
+            raise ValueError(
+                f"policy {self.policy.name} chose module {module} for tuples of "
+                f"{lane.signature}, which may go only to {candidates}"
+            )
+        return None if full >> module & 1 else allotment
+
+    def _left(
+        self, lane: Lane[Contents], module: int, tuples: int, usual: int
+    ) -> Departure[Contents]:
+        """Count so many tuples as away, or as many as there are and the module has room for."""
+        tuples = min(tuples, lane.tuples)
+        free = self._room.get(module)
+        if free is not None:
+            if tuples >= free:
+                tuples = free
+                self._full |= 1 << module
+            self._room[module] = free - tuples
+        lane.tuples -= tuples
+        if not lane.tuples:
+            del self._waiting[lane]
+        self.away += tuples
+        if usual:
+            self.policy.sent(lane.signature, module, tuples)
+        return Departure(lane, module, tuples, usual)
