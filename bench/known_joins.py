@@ -58,6 +58,10 @@ class Costs:
     probe: float = UNIT
     match: float = UNIT
 
+    def of(self, builds: int, probes: int, matches: int) -> float:
+        """Return what so much of each takes."""
+        return self.build * builds + self.probe * probes + self.match * matches
+
 
 EQUAL_COSTS: Mapping[int, Costs] = dict.fromkeys((R, S, T), Costs())
 
@@ -166,11 +170,8 @@ class Charged:
         module, costs = self._module, self._costs
         builds, probes, matches = module.builds, module.probes, module.matches
         results = module.process(batch)
-        self._clock.advance(
-            costs.build * (module.builds - builds)
-            + costs.probe * (module.probes - probes)
-            + costs.match * (module.matches - matches)
-        )
+        done = (module.builds - builds, module.probes - probes, module.matches - matches)
+        self._clock.advance(costs.of(*done))
         return results
 
 
@@ -212,6 +213,29 @@ class Passages:
     def note(self, first: int, tuples: int) -> None:
         """Note that S tuples have met R or T first."""
         self.seen.append(Passage(self.clock.now(), first, tuples))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCosts:
+    """Lets time pass for what a SteM does.
+
+    Also when it is asked, outside of a visit, which tuples have a match; the answer costs as
+    much as a probe. Rows that have none are not built.
+    """
+
+    clock: VirtualClock
+    costs: Costs
+    passages: Passages
+
+    def worked(self, stem: SteM, builds: int, probes: int, matches: int) -> None:  # noqa: ARG002 - one SteM's costs
+        """Let the time of a visit pass."""
+        self.clock.advance(self.costs.of(builds, probes, matches))
+
+    def asked(self, stem: SteM, batch: TupleBatch) -> None:
+        """Let the time of an answer pass, and note tuples of S."""
+        self.clock.advance(self.costs.probe * len(batch))
+        if batch.signature.spanned == 1 << S:
+            self.passages.note(stem.relation, len(batch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +307,9 @@ def over_stems(
                 for _ in join.push(relation, arrival):
                     raise ValueError("what is loaded matches before S is read")
         # One that has not seen it being loaded: there is nothing to learn from that.
-        join.eddy.policy = policy()
-        join.eddy.policy.start(join.routes, chance)
+        join.eddy.follow(policy())
     for stem in join.stems:
-        _charge_questions(stem, clock, costs[stem.relation], passages)
-    join.eddy.modules = tuple(Charged(stem, clock, costs[stem.relation]) for stem in join.stems)
+        stem.charge = KnownCosts(clock, costs[stem.relation], passages)
     inputs = [
         LateInput(
             [] if relation in loaded else data.pieces(relation),
@@ -359,22 +381,6 @@ def over_binary_joins(
             rows += sum(map(len, finished))
             results.append((clock.now(), rows))
     return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
-
-
-def _charge_questions(stem: SteM, clock: VirtualClock, costs: Costs, passages: Passages) -> None:
-    """Let time pass when a SteM is asked, outside of a visit, which tuples have a match.
-
-    The answer costs as much as a probe. Rows that have none are not built.
-    """
-    ask = stem.may_match
-
-    def asked(batch: TupleBatch) -> npt.NDArray[np.bool_]:
-        clock.advance(costs.probe * len(batch))
-        if batch.signature.spanned == 1 << S:
-            passages.note(stem.relation, len(batch))
-        return ask(batch)
-
-    stem.may_match = asked  # type: ignore[method-assign] # the engine has no such hook
 
 
 def _wait(inputs: Sequence[LateInput], clock: VirtualClock) -> None:

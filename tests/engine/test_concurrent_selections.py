@@ -14,19 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.engine.agenda import SharedAgenda, VirtualAgenda
+from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.concurrency.threads import ThreadCaller
+from eddyline.engine.agenda import VirtualAgenda
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import (
-    CallDone,
-    Caller,
-    EventLoop,
-    EventLoopCaller,
-    PlannedCall,
-    ThreadCaller,
-)
+from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
 from eddyline.engine.modules.selection import HeldErrors
 from eddyline.engine.policies.catalogue import PolicyName, make_policy

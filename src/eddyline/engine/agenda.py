@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from eddyline.engine.clock import VirtualClock
@@ -20,34 +19,6 @@ class Agenda(Protocol):
     def wait(self) -> Sequence[int]:
         """Return the modules that have said so, after some time at least one."""
         ...
-
-
-class SharedAgenda:
-    """An agenda for modules that work in threads of their own.
-
-    >>> agenda = SharedAgenda()
-    >>> agenda.tell(3)
-    >>> agenda.tell(1)
-    >>> agenda.wait()
-    [3, 1]
-    """
-
-    def __init__(self) -> None:
-        """Start with nothing told."""
-        self._told: SimpleQueue[int] = SimpleQueue()
-
-    def tell(self, module: int) -> None:
-        """Say that a module has answers; from any thread."""
-        self._told.put(module)
-
-    def wait(self) -> Sequence[int]:
-        """Wait for the first that has, and return with it all that have said so by then."""
-        told = [self._told.get()]
-        try:
-            while True:
-                told.append(self._told.get_nowait())
-        except Empty:
-            return list(dict.fromkeys(told))
 
 
 class VirtualAgenda:

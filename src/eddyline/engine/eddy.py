@@ -68,7 +68,6 @@ class Eddy:
         ValueError if modules that answer later do not all use one agenda.
         """
         self.modules = tuple(modules)
-        self.policy = policy
         self._clock = clock
         guesses = visit_costs or [0.0] * len(self.modules)
         typical = {guess: TypicalVisit(guess) for guess in guesses}
@@ -101,6 +100,15 @@ class Eddy:
             room={number: module.room for number, module in later.items()},
             instrument=instrument,
         )
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that it asks."""
+        return self._routing.policy
+
+    def follow(self, policy: Policy) -> None:
+        """Ask another policy from now on, which knows what it brings along."""
+        self._routing.follow(policy)
 
     def statistics(self) -> EddyStatistics:
         """Return what the eddy has done so far."""

@@ -180,7 +180,6 @@ class Routing(Generic[Contents]):
         Without ``costs`` each tuple is worth a visit, and a visit takes as many as the quantum
         says of an unknown module.
         """
-        self.policy = policy
         self.costs = costs
         self.instrument = instrument
         self.visits = 0
@@ -200,8 +199,14 @@ class Routing(Generic[Contents]):
         self._waiting: dict[Lane[Contents], None] = {}  # those with tuples
         self._any_held = False
         self._only_computes = [routes.only_computes(module) for module in range(routes.modules)]
-        overhead = () if costs is None else (costs.overhead,)
-        policy.start(routes, generator, *overhead, queued=bool(self._room))
+        self._generator = generator
+        self.follow(policy)
+
+    def follow(self, policy: Policy) -> None:
+        """Ask this policy from now on."""
+        overhead = () if self.costs is None else (self.costs.overhead,)
+        policy.start(self._routes, self._generator, *overhead, queued=bool(self._room))
+        self.policy = policy
 
     @property
     def waiting(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,18 @@ class SteMStatistics:
     killed: int
     complete: bool
     indexes: tuple[str, ...]
+
+
+class SteMCharge(Protocol):
+    """Lets virtual time pass for what SteMs do."""
+
+    def worked(self, stem: SteM, builds: int, probes: int, matches: int) -> None:
+        """Let the time of a visit pass: rows built, tuples that probed, matches found."""
+        ...
+
+    def asked(self, stem: SteM, batch: TupleBatch) -> None:
+        """Let the time pass in which a SteM tells which tuples have a match."""
+        ...
 
 
 class SteM:
@@ -110,6 +123,8 @@ class SteM:
         self._waiting: dict[int, list[TupleBatch]] = {}  # until the end of a transmission
         self.builds = self.duplicates = self.probes = self.matches = 0
         self.bounced = self.pruned = self.killed = 0
+        self.charge: SteMCharge | None = None
+        """Where the work of SteMs takes virtual time; None where it takes its own."""
 
     @property
     def name(self) -> str:
@@ -146,6 +161,14 @@ class SteM:
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Build tuples of the own relation, let others probe."""
+        if self.charge is None:
+            return self._processed(batch)
+        builds, probes, matches = self.builds, self.probes, self.matches
+        results = self._processed(batch)
+        self.charge.worked(self, self.builds - builds, self.probes - probes, self.matches - matches)
+        return results
+
+    def _processed(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         if batch.signature.spanned == 1 << self.relation:
             return self._build(batch)
         if self._still_wanted is not None:
@@ -214,6 +237,8 @@ class SteM:
 
     def may_match(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match among all rows: certain but for text keys."""
+        if self.charge is not None:
+            self.charge.asked(self, batch)
         return self._access.may_match(batch, self._dead_flags())
 
     def _build(self, batch: TupleBatch) -> Sequence[TupleBatch]:

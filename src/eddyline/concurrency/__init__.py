@@ -1,0 +1,1 @@
+"""Ways to wait for many answers at a time: threads, and an event loop."""

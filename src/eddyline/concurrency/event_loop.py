@@ -1,0 +1,111 @@
+"""Calls of asynchronous functions, on an event loop that several modules may share."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from eddyline.engine.agenda import Agenda
+from eddyline.engine.modules.callers import (
+    WAITING,
+    CallDone,
+    Outbox,
+    PlannedCall,
+    checked_width,
+)
+
+
+class EventLoop:
+    """An event loop in a thread of its own, which many callers may share.
+
+    >>> async def doubled(number: int) -> int:
+    ...     return 2 * number
+    >>> loop = EventLoop()
+    >>> asyncio.run_coroutine_threadsafe(doubled(4), loop.loop).result()
+    8
+    >>> loop.close()
+    """
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self.loop.run_forever, name="eddyline-loop", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """End what is under way, and the thread."""
+        asyncio.run_coroutine_threadsafe(self._cancel(), self.loop).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    @staticmethod
+    async def _cancel() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+class EventLoopCaller:
+    """Makes calls of an asynchronous function on an event loop."""
+
+    def __init__(
+        self,
+        function: Callable[..., Awaitable[object]],
+        agenda: Agenda,
+        now: Callable[[], float],
+        loop: EventLoop,
+        *,
+        width: int = 16,
+    ) -> None:
+        """Make up to ``width`` calls at a time; ``now`` tells the time in seconds.
+
+        ValueError unless the width is 1 at least.
+        """
+        self.width = checked_width(width)
+        self.room = width * (1 + WAITING)
+        self.agenda = agenda
+        self._function = function
+        self._now = now
+        self._loop = loop.loop
+        self._waiting: deque[PlannedCall] = deque()  # touched by the loop's thread only
+        self._working = 0  # likewise
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._outbox = Outbox(agenda)
+
+    def attend(self, module: int) -> None:
+        """Call for a module of this number."""
+        self._outbox.attend(module)
+
+    def submit(self, calls: Sequence[PlannedCall]) -> None:
+        """Take calls to be made."""
+        self._loop.call_soon_threadsafe(self._begin, tuple(calls))
+
+    def collect(self) -> list[CallDone]:
+        """Return the calls that were done since the last time."""
+        return self._outbox.empty()
+
+    def _begin(self, calls: tuple[PlannedCall, ...]) -> None:
+        self._waiting.extend(calls)
+        for _ in range(min(self.width - self._working, len(calls))):
+            self._working += 1
+            task = self._loop.create_task(self._work())
+            self._tasks.add(task)  # the loop itself holds tasks only weakly
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            call = self._waiting.popleft()
+            started = self._now()
+            value, error = None, None
+            try:
+                value = await self._function(*call.arguments)
+            except Exception as raised:  # noqa: BLE001 - the user's function may raise anything
+                error = raised
+            self._outbox.put(CallDone(call.key, value, error, self._now() - started))
+        self._working -= 1

@@ -1,0 +1,80 @@
+"""Calls in threads, and the way back from them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+from eddyline.engine.agenda import Agenda
+from eddyline.engine.modules.callers import (
+    WAITING,
+    CallDone,
+    Outbox,
+    PlannedCall,
+    checked_width,
+)
+
+
+class ThreadCaller:
+    """Makes calls in threads of its own, which start with the first call.
+
+    For functions that wait for something without holding Python's lock: a query to a server,
+    a model in a library, ``time.sleep``.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        agenda: Agenda,
+        now: Callable[[], float],
+        *,
+        width: int = 16,
+    ) -> None:
+        """Make up to ``width`` calls at a time; ``now`` tells the time in seconds.
+
+        ValueError unless the width is 1 at least.
+        """
+        self.width = checked_width(width)
+        self.room = width * (1 + WAITING)
+        self.agenda = agenda
+        self._function = function
+        self._now = now
+        self._calls: SimpleQueue[PlannedCall | None] = SimpleQueue()
+        self._outbox = Outbox(agenda)
+        self._threads: list[threading.Thread] = []
+
+    def attend(self, module: int) -> None:
+        """Call for a module of this number."""
+        self._outbox.attend(module)
+
+    def submit(self, calls: Sequence[PlannedCall]) -> None:
+        """Take calls to be made."""
+        while len(self._threads) < self.width:
+            thread = threading.Thread(target=self._work, name="eddyline-call", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        for call in calls:
+            self._calls.put(call)
+
+    def collect(self) -> list[CallDone]:
+        """Return the calls that were done since the last time."""
+        return self._outbox.empty()
+
+    def close(self) -> None:
+        """Let the threads end after the calls that they were given."""
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            started = self._now()
+            value, error = None, None
+            try:
+                value = self._function(*call.arguments)
+            except Exception as raised:  # noqa: BLE001 - the user's function may raise anything
+                error = raised
+            self._outbox.put(CallDone(call.key, value, error, self._now() - started))
