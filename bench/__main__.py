@@ -1,7 +1,8 @@
 """``python -m bench``: measure the Python predicates of Spark queries.
 
 ``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
-instead, ``growth`` how time grows with terms and relations; each has a ``--help`` of its own.
+instead, ``growth`` how time grows with terms and relations, ``waiting`` predicates that wait
+for an answer; each has a ``--help`` of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
 import bench.tpch.benchmark
+import bench.waiting_predicates
 import bench.written_orders
 import eddyline
 from bench.predicates.benchmark import CORES, run
@@ -28,6 +30,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "orders": bench.written_orders.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
+    "waiting": bench.waiting_predicates.main,
 }
 
 

@@ -103,7 +103,7 @@ def test_the_rows_are_those_that_every_predicate_accepts(
 
         def submit(self, calls: Sequence[PlannedCall]) -> None:
             inside[self.number] += len(calls)
-            assert inside[self.number] <= self.room
+            assert inside[self.number] <= 2 * self.width
             asked[self.number] += [row for (_, row), _ in calls]
             super().submit(calls)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
@@ -60,6 +61,7 @@ def routing(
     quantum: int = 10,
     counted: bool = False,
     routes: Routes | None = None,
+    refill: int = 1,
 ) -> Routing[list[int]]:
     models = tuple(CostModel(TypicalVisit(0.0)) for _ in range(modules))
     return Routing(
@@ -69,7 +71,7 @@ def routing(
         list,
         quantum=FixedQuantum(quantum),
         costs=None if counted else VisitCosts(models, 0.0),
-        room=room,
+        queues={module: BoundedQueue(free, refill) for module, free in (room or {}).items()},
     )
 
 
@@ -128,6 +130,18 @@ def test_a_full_module_is_no_open_candidate() -> None:
     core.retry()
     assert departures(core) == [(0, 1, 2)]
     assert policy.asked[-1] == ((2,), 5)
+
+
+def test_a_queue_that_was_full_is_refilled_by_a_few_at_a_time() -> None:
+    core = routing(Told(), modules=1, room={0: 8}, refill=4)
+    entering = lane_of(core, 0, 30)
+    assert departures(core) == [(0, 0, 8)]
+    core.settle(entering, 0, 8, 3, 0, 1.0)
+    core.retry()
+    assert departures(core) == []
+    core.settle(entering, 0, 8, 1, 0, 1.0)
+    core.retry()
+    assert departures(core) == [(0, 0, 4)]
 
 
 def test_a_policy_is_not_asked_where_nothing_has_room() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import (
-    WAITING,
     CallDone,
     Outbox,
     PlannedCall,
@@ -28,9 +27,11 @@ class EventLoop:
     >>> loop.close()
     """
 
-    def __init__(self) -> None:
-        """Start the thread."""
-        self.loop = asyncio.new_event_loop()
+    def __init__(
+        self, new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    ) -> None:
+        """Make the loop and start the thread."""
+        self.loop = new_loop()
         self._thread = threading.Thread(
             target=self.loop.run_forever, name="eddyline-loop", daemon=True
         )
@@ -68,13 +69,12 @@ class EventLoopCaller:
         ValueError unless the width is 1 at least.
         """
         self.width = checked_width(width)
-        self.room = width * (1 + WAITING)
         self.agenda = agenda
         self._function = function
         self._now = now
         self._loop = loop.loop
-        self._waiting: deque[PlannedCall] = deque()  # touched by the loop's thread only
-        self._working = 0  # likewise
+        self._waiting: deque[PlannedCall] = deque()
+        self._working = 0  # changed by the loop's thread only
         self._tasks: set[asyncio.Task[None]] = set()
         self._outbox = Outbox(agenda)
 
@@ -84,15 +84,17 @@ class EventLoopCaller:
 
     def submit(self, calls: Sequence[PlannedCall]) -> None:
         """Take calls to be made."""
-        self._loop.call_soon_threadsafe(self._begin, tuple(calls))
+        self._waiting.extend(calls)
+        # Whoever works will find them; to wake the loop takes 50 microseconds.
+        if self._working < self.width:
+            self._loop.call_soon_threadsafe(self._begin)
 
     def collect(self) -> list[CallDone]:
         """Return the calls that were done since the last time."""
         return self._outbox.empty()
 
-    def _begin(self, calls: tuple[PlannedCall, ...]) -> None:
-        self._waiting.extend(calls)
-        for _ in range(min(self.width - self._working, len(calls))):
+    def _begin(self) -> None:
+        for _ in range(min(self.width - self._working, len(self._waiting))):
             self._working += 1
             task = self._loop.create_task(self._work())
             self._tasks.add(task)  # the loop itself holds tasks only weakly
@@ -109,3 +111,5 @@ class EventLoopCaller:
                 error = raised
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
         self._working -= 1
+        if self._waiting:  # came between the last look and now, when it seemed that all work
+            self._begin()

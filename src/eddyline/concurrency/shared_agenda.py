@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
+from typing import Final
+
+GATHERING: Final = 0.3e-3
+"""Seconds after the first answer in which more may come before the eddy goes on with them."""
 
 
 class SharedAgenda:
@@ -27,6 +32,7 @@ class SharedAgenda:
     def wait(self) -> Sequence[int]:
         """Wait for the first that has, and return with it all that have said so by then."""
         told = [self._told.get()]
+        time.sleep(GATHERING)
         try:
             while True:
                 told.append(self._told.get_nowait())

@@ -8,7 +8,6 @@ from queue import SimpleQueue
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import (
-    WAITING,
     CallDone,
     Outbox,
     PlannedCall,
@@ -36,7 +35,6 @@ class ThreadCaller:
         ValueError unless the width is 1 at least.
         """
         self.width = checked_width(width)
-        self.room = width * (1 + WAITING)
         self.agenda = agenda
         self._function = function
         self._now = now

@@ -97,7 +97,7 @@ class Eddy:
             list,
             quantum=quantum or MeasuredQuantum(),
             costs=self._costs,
-            room={number: module.room for number, module in later.items()},
+            queues={number: module.queue for number, module in later.items()},
             instrument=instrument,
         )
 

@@ -29,6 +29,14 @@ class CallStatistics:
     seconds: float
 
 
+@dataclass(slots=True)
+class CallTotals:
+    """The running totals behind :class:`CallStatistics`."""
+
+    calls: int = 0
+    seconds: float = 0.0
+
+
 class Relation:
     """Rows, and the results of calls on them.
 
@@ -60,8 +68,7 @@ class Relation:
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
         self._memos: dict[Call, CallMemo] = {}  # of calls that were made
-        self._made: dict[Call, int] = dict.fromkeys(self.calls, 0)
-        self._seconds: dict[Call, float] = dict.fromkeys(self.calls, 0.0)
+        self._totals = {call: CallTotals() for call in self.calls}
         self._rows_seen = 0
 
     @property
@@ -108,8 +115,8 @@ class Relation:
     def statistics(self) -> tuple[CallStatistics, ...]:
         """Return what each call did so far."""
         return tuple(
-            CallStatistics(call, self._made[call], self._rows_seen, self._seconds[call])
-            for call in self.calls
+            CallStatistics(call, totals.calls, self._rows_seen, totals.seconds)
+            for call, totals in self._totals.items()
         )
 
     def forget_collective_failures(self, expression: Expression, rows: Rows) -> None:
@@ -158,15 +165,16 @@ class Relation:
         where[good] = np.arange(len(good))
         return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
 
-    def count_calls(self, call: Call, calls: int, seconds: float) -> None:
-        """Take note of calls that were made elsewhere."""
-        self._made[call] += calls
-        self._seconds[call] += seconds
+    def totals(self, call: Call) -> CallTotals:
+        """Return where calls are counted; whoever makes them elsewhere adds them there."""
+        return self._totals[call]
 
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()
         result = self._functions[call.function](columns, rows)
-        self.count_calls(call, rows, self._clock.now() - started)
+        totals = self._totals[call]
+        totals.seconds += self._clock.now() - started
+        totals.calls += rows
         return result
 
 

@@ -6,6 +6,7 @@ from collections import deque
 
 import numpy as np
 
+from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
@@ -92,7 +93,7 @@ class River:
             deque,
             quantum=FixedQuantum(quantum),
             costs=None,
-            room=dict.fromkeys(range(routes.modules), queue),
+            queues=dict.fromkeys(range(routes.modules), BoundedQueue(queue)),
         )
         self._outside = self._routing.lane(ENTERING)
         if self._outside is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import Quantum
@@ -32,6 +33,9 @@ LANES: Final = 4096
 
 NUMBERS: Final = 40
 """Bits for the number of a lane: more than will ever be made."""
+
+UNLIMITED: Final = -1
+"""The mask of a lane with a candidate that has always room: no set of full ones contains it."""
 
 WITH_ROOM: Final = 256
 """Sets of full modules for which a lane remembers the candidates that are left."""
@@ -85,7 +89,8 @@ class Lane(Generic[Contents]):
 
     ``contents`` are theirs who runs the modules; ``tuples`` says how many there are, and
     ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
-    or where no module has room, until something has changed. ``precedence`` is greater the
+    until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
+    has always room. ``precedence`` is greater the
     further on the tuples are, and of equals for the lane that was made first. ``following`` may
     hold the lanes of tuples that come back, by module.
     """
@@ -99,6 +104,7 @@ class Lane(Generic[Contents]):
         "enough",
         "following",
         "held",
+        "limits",
         "precedence",
         "signature",
         "tuples",
@@ -113,14 +119,18 @@ class Lane(Generic[Contents]):
         self.tuples = 0
         self.enough = 1
         self.held = False
+        self.limits = UNLIMITED
         self.following: dict[int, Lane[Contents] | None] = {}
         self._with_room: dict[int, tuple[int, ...]] = {}
 
-    def set_routes(self, routes: Routes) -> None:
+    def set_routes(self, routes: Routes, limited: Container[int]) -> None:
         """Take the candidates, and whether tuples are to be built."""
         self.candidates = routes.candidates(self.signature)
         self.builds = bool(self.candidates) and routes.is_build(self.signature, self.candidates[0])
         self._with_room.clear()
+        self.limits = UNLIMITED
+        if all(module in limited for module in self.candidates):
+            self.limits = sum(1 << module for module in self.candidates)
 
     def with_room(self, full: int) -> tuple[int, ...]:
         """Return the candidates that are not among the full modules, a mask."""
@@ -171,12 +181,12 @@ class Routing(Generic[Contents]):
         *,
         quantum: Quantum,
         costs: VisitCosts | None,
-        room: dict[int, int] | None = None,
+        queues: Mapping[int, BoundedQueue] | None = None,
         instrument: Instrument | None = None,
     ) -> None:
         """Start without tuples.
 
-        ``room`` are the tuples that a module takes at a time, for those with bounded queues.
+        ``queues`` are those of the modules that have one.
         Without ``costs`` each tuple is worth a visit, and a visit takes as many as the quantum
         says of an unknown module.
         """
@@ -192,8 +202,9 @@ class Routing(Generic[Contents]):
         self._make_contents = make_contents
         self._quantum = quantum
         self._most = 0 if costs is not None else quantum.size(None, 0.0, 0.0)
-        self._room = dict(room or {})
-        self._full = sum(1 << module for module, free in self._room.items() if not free)
+        self._queues = dict(queues or {})
+        self._room = {module: queue.room for module, queue in self._queues.items()}
+        self._full = 0  # modules without room, as a mask
         self._lanes: dict[Signature, Lane[Contents]] = {}
         self._made = 0  # lanes so far
         self._waiting: dict[Lane[Contents], None] = {}  # those with tuples
@@ -225,7 +236,7 @@ class Routing(Generic[Contents]):
         if lane is None:
             lane = Lane(signature, self._make_contents(), self._made)
             self._made += 1
-            lane.set_routes(self._routes)
+            lane.set_routes(self._routes, self._room)
             if len(self._lanes) >= LANES:
                 self._lanes = {kept.signature: kept for kept in self._waiting}
             self._lanes[signature] = lane
@@ -236,7 +247,7 @@ class Routing(Generic[Contents]):
         if self._version != self._routes.version:
             self._version = self._routes.version
             for lane in self._lanes.values():
-                lane.set_routes(self._routes)
+                lane.set_routes(self._routes, self._room)
 
     def arrive(self, lane: Lane[Contents], tuples: int) -> None:
         """Count tuples, one at least, that were put into a lane."""
@@ -306,9 +317,11 @@ class Routing(Generic[Contents]):
                 model.record(tuples_in, seconds)
                 cost = model.fair_share(tuples_in, seconds, usual)
             self.policy.returned(signature, module, tuples_in, tuples_out, cost)
-        if module in self._room:
-            self._room[module] += tuples_in
-            self._full &= ~(1 << module)
+        queue = self._queues.get(module)
+        if queue is not None:
+            room = self._room[module] = self._room[module] + tuples_in
+            if room >= queue.refill:
+                self._full &= ~(1 << module)
         if self.instrument is not None:
             try:
                 self.instrument.visited(signature, module, tuples_in, tuples_out, seconds)
@@ -335,9 +348,9 @@ class Routing(Generic[Contents]):
         others, and the visits from there on are shared.
         """
         best = behind = None
-        furthest = 0
+        furthest, full = 0, self._full
         for lane in self._waiting:
-            if lane.held:
+            if lane.held or lane.limits & full == lane.limits:
                 continue
             if lane.tuples >= lane.enough:
                 if lane.precedence > furthest:
@@ -350,8 +363,6 @@ class Routing(Generic[Contents]):
         """Ask the policy; None where it waits, or where it wants a module that has no room."""
         candidates, full = lane.candidates, self._full
         open_ = lane.with_room(full) if full else candidates
-        if not open_:
-            return None
         allotment = self.policy.route(lane.signature, candidates, open_, lane.tuples)
         if allotment is None:
             return None

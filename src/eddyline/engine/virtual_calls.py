@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from eddyline.engine.agenda import VirtualAgenda
-from eddyline.engine.modules.callers import WAITING, CallDone, Outbox, PlannedCall
+from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall
 
 
 class VirtualCaller:
@@ -37,7 +37,6 @@ class VirtualCaller:
     ) -> None:
         """Take what a call returns and how long it takes, both by its arguments."""
         self.width = width
-        self.room = width * (1 + WAITING)
         self.agenda = agenda
         self._function = function
         self._seconds = seconds

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.signature import Signature
-
-WAITING: Final = 1
-"""Calls that wait behind each that is made: so that none is idle while the eddy routes."""
 
 CallKey: TypeAlias = tuple[Signature, int]
 """For which tuple a call is made: its signature, and its row."""
@@ -46,11 +43,6 @@ class Caller(Protocol):
     @property
     def width(self) -> int:
         """Calls that are made at a time."""
-        ...
-
-    @property
-    def room(self) -> int:
-        """Calls that it takes at a time, those that wait included."""
         ...
 
     def attend(self, module: int) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.evaluation import evaluate
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.modules.module import Answer
@@ -57,6 +58,7 @@ class ConcurrentSelection:
         self._caller = caller
         self.totals = SelectionTotals()
         self._number = position
+        self._made = relation.totals(call)
         self._not_called: list[CallDone] = []
 
     @property
@@ -75,9 +77,10 @@ class ConcurrentSelection:
         return self._caller.agenda
 
     @property
-    def room(self) -> int:
-        """The tuples that it takes at a time."""
-        return self._caller.room
+    def queue(self) -> BoundedQueue:
+        """Room for as many calls again as are made at a time; offered more at half of these."""
+        width = self._caller.width
+        return BoundedQueue(2 * width, max(1, width // 2))
 
     def attend(self, number: int) -> None:
         """Become module number so and so of an eddy."""
@@ -136,7 +139,8 @@ class ConcurrentSelection:
             elif value is None:
                 totals.null += 1
         totals.rows_in += len(calls)
-        self._relation.count_calls(self._call, len(calls), cost)
+        self._made.calls += len(calls)
+        self._made.seconds += cost
         results = []
         if kept:
             rows = np.array(kept, dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.signature import Signature
 
 
@@ -61,8 +62,8 @@ class ConcurrentModule(Protocol):
         ...
 
     @property
-    def room(self) -> int:
-        """The tuples that it takes at a time, those that it works on included; at least 1."""
+    def queue(self) -> BoundedQueue:
+        """The room that it has, and from how much of it on it is offered more tuples."""
         ...
 
     @property

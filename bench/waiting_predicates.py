@@ -1,0 +1,245 @@
+"""``python -m bench waiting``: predicates that wait for an answer, side by side in one eddy.
+
+Four predicates of 2 milliseconds each, as of a web service or a model server, 16 calls of each
+under way at a time. Compared with what the predicate with the most calls would take by itself,
+called by a plain pool of the same width; and with what the same eddy takes in the simulator,
+whose calls take as long as the pool's, or as long as they did in the eddy's run on the average:
+64 sleepers in one interpreter disturb each other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import selectors
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.concurrency.threads import ThreadCaller
+from eddyline.engine.agenda import VirtualAgenda
+from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.modules.callers import Caller
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.engine.virtual_calls import VirtualCaller
+from eddyline.query.expressions import And, Argument, Call
+from eddyline.wall_clock import WallClock
+
+ROWS: Final = 4_000
+WIDTH: Final = 16
+"""Calls of a predicate that are under way at a time."""
+
+SECONDS: Final = 2e-3
+"""What a call waits."""
+
+SELECTIVITIES: Final = (0.9, 0.7, 0.5, 0.3)
+"""Worst first, as written."""
+
+OVER_BUSIEST: Final = 1.2
+"""Target: over the time that the predicate with the most calls needs alone."""
+
+PREDICTED: Final = 0.1
+"""Target: the simulator is off by so much at the most."""
+
+TARGETS: Final = (PolicyName.ADAPTIVE, PolicyName.RANK, PolicyName.NAIVE)
+OTHERS: Final = (PolicyName.STATIC, PolicyName.LOTTERY)
+
+
+class Waiters(StrEnum):
+    """Who waits for the answers."""
+
+    EVENT_LOOP = "an event loop"
+    THREADS = "threads"
+
+
+def exact_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop that sleeps as long as it is told.
+
+    Python's usual one rounds up to whole milliseconds when it waits for nothing but the time:
+    64 plain sleepers of 2 ms in one loop then take 2.95 ms each, 16 that begin together 2.4.
+    Whoever waits for a socket has no such trouble.
+    """
+    return asyncio.SelectorEventLoop(selectors.SelectSelector())
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Seconds of a run, the calls of each predicate, and the seconds of a call."""
+
+    seconds: float
+    calls: tuple[int, ...]
+    call_seconds: float
+
+
+def run(callers: Sequence[Caller], clock: Clock, policy: str) -> Run:
+    """Filter all rows in a new eddy."""
+    column = Argument(0, pa.int64())
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(Call(n, (column,), pa.bool_()) for n in range(len(callers))))),
+        [ConcurrentFunction(caller) for caller in callers],
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(0),
+    )
+    started = clock.now()
+    eddy.filter([pa.array(np.arange(ROWS))], ROWS)
+    seconds = clock.now() - started
+    made = eddy.statistics().calls
+    calls = tuple(use.calls for use in made)
+    return Run(seconds, calls, sum(use.seconds for use in made) / sum(calls))
+
+
+class Measured(NamedTuple):
+    """One turn: seconds, and these over what each other contestant takes."""
+
+    seconds: float
+    over_busiest: float
+    over_simulator: float
+    over_simulator_of_own_calls: float
+
+
+class Outcomes:
+    """Which rows pass which predicate, and the predicates as functions."""
+
+    def __init__(self, seed: int) -> None:
+        """Draw the outcomes."""
+        draws = np.random.default_rng(seed).random((len(SELECTIVITIES), ROWS))
+        below: npt.NDArray[np.bool_] = draws < np.array(SELECTIVITIES)[:, None]
+        self.passes: list[list[bool]] = below.tolist()
+
+    def sleeping(self, predicate: int) -> Callable[[int], bool]:
+        """Return a predicate that blocks its thread."""
+
+        def answers(row: int) -> bool:
+            time.sleep(SECONDS)
+            return self.passes[predicate][row]
+
+        return answers
+
+    def awaiting(self, predicate: int) -> Callable[[int], Awaitable[bool]]:
+        """Return a predicate for an event loop."""
+
+        async def answers(row: int) -> bool:
+            await asyncio.sleep(SECONDS)
+            return self.passes[predicate][row]
+
+        return answers
+
+    @contextmanager
+    def callers(self, waiters: Waiters) -> Iterator[list[Caller]]:
+        """Make the callers of all predicates, and end them afterwards."""
+        agenda, now = SharedAgenda(), time.perf_counter
+        predicates = range(len(self.passes))
+        if waiters is Waiters.EVENT_LOOP:
+            with closing(EventLoop(exact_loop)) as loop:
+                yield [
+                    EventLoopCaller(self.awaiting(n), agenda, now, loop, width=WIDTH)
+                    for n in predicates
+                ]
+            return
+        callers = [ThreadCaller(self.sleeping(n), agenda, now, width=WIDTH) for n in predicates]
+        yield list(callers)
+        for caller in callers:
+            caller.close()
+
+    def alone(self, waiters: Waiters) -> float:
+        """Return the seconds that one predicate takes for all rows, called by a plain pool."""
+        if waiters is Waiters.THREADS:
+            with ThreadPoolExecutor(WIDTH) as pool:
+                list(pool.map(self.sleeping(0), range(WIDTH)))  # the threads are there
+                started = time.perf_counter()
+                list(pool.map(self.sleeping(0), range(ROWS)))
+                return time.perf_counter() - started
+        with asyncio.Runner(loop_factory=exact_loop) as runner:
+            return runner.run(self._alone())
+
+    async def _alone(self) -> float:
+        rows, answers = iter(range(ROWS)), self.awaiting(0)
+
+        async def work() -> None:
+            for row in rows:
+                await answers(row)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(WIDTH)))
+        return time.perf_counter() - started
+
+    def predicted(self, policy: str, seconds: float) -> float:
+        """Return what the same eddy takes in the simulator, where a call takes ``seconds``."""
+        agenda = VirtualAgenda(clock := VirtualClock())
+        callers = [
+            VirtualCaller(passes.__getitem__, agenda, lambda _: seconds, width=WIDTH)
+            for passes in self.passes
+        ]
+        return run(callers, clock, policy).seconds
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench waiting", description=__doc__)
+    parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
+    options = parser.parse_args(arguments)
+    console = Console()
+    outcomes = Outcomes(3)
+    for waiters in Waiters:
+        found: dict[str, list[Measured]] = {policy: [] for policy in (*TARGETS, *OTHERS)}
+        for turn in track(range(options.turns + 1), f"{waiters}", console=console, transient=True):
+            for policy in found if turn % 2 else reversed(found):
+                alone = outcomes.alone(waiters)
+                with outcomes.callers(waiters) as callers:
+                    taken = run(callers, WallClock(), policy)
+                if turn:  # the first one warms up
+                    found[policy].append(
+                        Measured(
+                            taken.seconds,
+                            taken.seconds / (alone * max(taken.calls) / ROWS),
+                            taken.seconds / outcomes.predicted(policy, alone * WIDTH / ROWS),
+                            taken.seconds / outcomes.predicted(policy, taken.call_seconds),
+                        )
+                    )
+        console.print(_table(waiters, found))
+    return 0
+
+
+def _table(waiters: Waiters, found: dict[str, list[Measured]]) -> Table:
+    title = (
+        f"{len(SELECTIVITIES)} predicates of {1e3 * SECONDS:.0f} ms over {ROWS} rows, "
+        f"{WIDTH} calls of each at a time, {waiters}"
+    )
+    table = Table("policy", title=title, caption="medians, with the least and the greatest")
+    for column in ("seconds", "over the busiest alone", "over the simulator", "its own calls"):
+        table.add_column(column, justify="right")
+    for policy, measured in found.items():
+        seconds, busiest, simulator, own_calls = zip(*measured, strict=True)
+        table.add_row(
+            policy,
+            f"{statistics.median(seconds):.3f}",
+            _judged(busiest, policy, at_most=OVER_BUSIEST),
+            _judged(simulator, policy, at_least=1 - PREDICTED, at_most=1 + PREDICTED),
+            _judged(own_calls, policy, at_least=1 - PREDICTED, at_most=1 + PREDICTED),
+        )
+    return table
+
+
+def _judged(ratios: Sequence[float], policy: str, *, at_least: float = 0.0, at_most: float) -> str:
+    median = statistics.median(ratios)
+    text = f"{median:.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+    if policy not in TARGETS:
+        return text
+    return f"{text} {'met' if at_least <= median <= at_most else 'missed'}"

@@ -1,0 +1,15 @@
+"""Queues in front of modules that work while the eddy goes on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class BoundedQueue(NamedTuple):
+    """How many tuples a module takes at a time, those that it works on included.
+
+    Once full it is offered more when it has room again for ``refill`` of them.
+    """
+
+    room: int
+    refill: int = 1
