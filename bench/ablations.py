@@ -19,7 +19,7 @@ from rich.table import Table
 from bench.known_costs import cases
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive_knowledge import Estimate, Knowledge
-from eddyline.engine.policies.adaptive_window import AdaptiveWindow, Found
+from eddyline.engine.policies.adaptive_window import AdaptiveWindow, DetectedShift
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import Signature
@@ -30,7 +30,7 @@ class NeverForget(AdaptiveWindow):
 
     __slots__ = ()
 
-    def _look(self, points: int) -> Found | None:  # noqa: ARG002 - never looks
+    def _look(self, points: int) -> DetectedShift | None:  # noqa: ARG002 - never looks
         return None
 
 
@@ -39,7 +39,7 @@ class LastVisits(AdaptiveWindow):
 
     __slots__ = ()
 
-    def _look(self, points: int) -> Found | None:  # noqa: ARG002 - never looks
+    def _look(self, points: int) -> DetectedShift | None:  # noqa: ARG002 - never looks
         while self.whole.visits > 200 and len(self._buckets) > 1:  # noqa: PLR2004 - the window
             del self._buckets[0]
             self._add_up()

@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
-from eddyline.engine.components import Components
-from eddyline.engine.evaluation import evaluate
-from eddyline.engine.inputs import Arrival
-from eddyline.engine.join_results import Joined
-from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.results import Joined
+from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.engine.timestamps import Ticks
+from eddyline.evaluation import evaluate
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 
@@ -37,7 +37,7 @@ class FixedPlan:
         self._orders = orders
         self._passing = [Relation((), query.outputs, clock) for _ in numbers]
         built = [Relation((), query.outputs, clock) for _ in numbers]
-        self._components = Components(query, built, self._passing)
+        self._components = ComponentStores(query, built, self._passing)
         routes = JoinRoutes(JoinGraph(query))
         ticks = Ticks()
         self._stems = [SteM(r, routes, self._components, ticks) for r in numbers]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import And, Argument, Call
 
 VISIT = 15e-6

@@ -20,9 +20,10 @@ from bench.binary_joins import BinaryJoin, BinaryRoutes, Side
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.inputs import Arrival, Goal, HeldInput, ReadingOrder
-from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.reading_order import Goal, ReadingOrder
 from eddyline.engine.modules.module import Module
+from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
@@ -129,7 +130,7 @@ def query() -> JoinQuery:
     )
 
 
-class LateInput(HeldInput):
+class LateScan(HeldScan):
     """An input that has nothing to give before a virtual time."""
 
     def __init__(self, arrivals: Sequence[Arrival], clock: VirtualClock, since: float) -> None:
@@ -311,7 +312,7 @@ def over_stems(
     for stem in join.stems:
         stem.charge = KnownCosts(clock, costs[stem.relation], passages)
     inputs = [
-        LateInput(
+        LateScan(
             [] if relation in loaded else data.pieces(relation),
             clock,
             (late or {}).get(relation, 0.0),
@@ -361,7 +362,7 @@ def over_binary_joins(
         instrument=passages,
     )
     inputs = [
-        LateInput(data.pieces(relation), clock, (late or {}).get(relation, 0.0))
+        LateScan(data.pieces(relation), clock, (late or {}).get(relation, 0.0))
         for relation in (R, S, T)
     ]
     reading, read = ReadingOrder(goal), [0, 0, 0]
@@ -383,6 +384,6 @@ def over_binary_joins(
     return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
 
 
-def _wait(inputs: Sequence[LateInput], clock: VirtualClock) -> None:
+def _wait(inputs: Sequence[LateScan], clock: VirtualClock) -> None:
     """Let the time pass until an input that has given nothing yet can be read."""
     clock.advance(min(late.since for late in inputs if not late.ended) - clock.now())

@@ -31,13 +31,13 @@ from rich.table import Table
 from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.concurrency.threads import ThreadCaller
-from eddyline.engine.agenda import VirtualAgenda
 from eddyline.engine.clock import Clock, VirtualClock
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import Caller
 from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.virtual_calls import VirtualCaller
+from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
+from eddyline.engine.simulation.virtual_calls import VirtualCaller
 from eddyline.query.expressions import And, Argument, Call
 from eddyline.wall_clock import WallClock
 

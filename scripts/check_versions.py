@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddyline.spark.versions import TESTED
+from eddyline.spark.host.versions import TESTED
 
 ROOT = Path(__file__).resolve().parent.parent
 

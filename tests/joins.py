@@ -13,18 +13,19 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.components import Components
-from eddyline.engine.errors import CollectiveFailure
-from eddyline.engine.inputs import Arrival, Goal, HeldInput, Input
-from eddyline.engine.join_eddy import JoinEddy
-from eddyline.engine.join_routes import JoinRoutes
+from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.engine.timestamps import Ticks
-from eddyline.engine.vector import Function, Vector
+from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.evaluation.vector import Function, Vector
 from eddyline.query.expressions import Comparison, ComparisonOperator, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
@@ -87,10 +88,10 @@ def arrival(rows: Table, types: Sequence[pa.DataType]) -> Arrival:
     return Arrival(tuple(columns), len(rows))
 
 
-def held(rows: Table, described: JoinRelation, batch: int | None = None) -> HeldInput:
+def held(rows: Table, described: JoinRelation, batch: int | None = None) -> HeldScan:
     """Return an input that gives rows some at a time, all of them at once by default."""
     step = batch or max(len(rows), 1)
-    return HeldInput(
+    return HeldScan(
         [arrival(rows[at : at + step], described.types) for at in range(0, len(rows), step)]
     )
 
@@ -168,7 +169,7 @@ def joined(
     functions: Sequence[Function] = (),
     *,
     batch: int | None = None,
-    inputs: Sequence[Input] | None = None,
+    inputs: Sequence[ScanAccess] | None = None,
     **options: Any,  # noqa: ANN401 - of the eddy
 ) -> Counter[Row]:
     """Run a query over tables and return the bag of its rows."""
@@ -244,7 +245,7 @@ class Parts:
 
     query: JoinQuery
     routes: JoinRoutes
-    components: Components
+    components: ComponentStores
     stems: tuple[SteM, ...]
 
     def singleton(self, relation: int, rows: Table) -> TupleBatch:
@@ -274,7 +275,7 @@ class Parts:
 def parts_of(query: JoinQuery, early: Iterable[int] = ()) -> Parts:
     """Make the SteMs of a query."""
     clock = VirtualClock()
-    components = Components(
+    components = ComponentStores(
         query,
         [Relation((), (), clock) for _ in query.relations],
         [Relation((), (), clock) for _ in query.relations],

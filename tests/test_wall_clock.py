@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import And, Argument, Call
 from eddyline.wall_clock import SCHEDULING, WallClock, WorkClock
 

@@ -31,7 +31,7 @@ def late(seconds: float) -> Callable[[Batches], Batches]:
     return wait
 
 
-class LateInput(Case):
+class LateScan(Case):
     """One table answers only after two seconds, and work that could be done meanwhile waits.
 
     A hash join starts when its inner side is complete, and the predicate on another table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from bench.adversarial.arrival import LateInput, TricklingInput
+from bench.adversarial.arrival import LateScan, TricklingInput
 from bench.adversarial.case import Case
 from bench.adversarial.costly_orders import (
     ModelAndBadFromOrder,
@@ -55,7 +55,7 @@ CASES: tuple[type[Case], ...] = (
     PredicateOverTwoTables,
     CorrelatedPredicates,
     SelectivitiesSwap,
-    LateInput,
+    LateScan,
     TricklingInput,
     BadFromOrder,
     ChainWithExpandingMiddle,

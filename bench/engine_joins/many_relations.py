@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.inputs import Arrival, HeldInput
-from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.query.expressions import Comparison, ComparisonOperator
 from eddyline.query.join_query import JoinQuery, JoinRelation
@@ -51,7 +51,7 @@ def start(shape: str, count: int = COUNT, rows: int = 1) -> float:
         described, (), lambda: make_policy("adaptive"), WallClock(), np.random.default_rng(0)
     )
     joined = sum(
-        each.rows for each in eddy.run([HeldInput([Arrival(tuple(own), rows)]) for own in held])
+        each.rows for each in eddy.run([HeldScan([Arrival(tuple(own), rows)]) for own in held])
     )
     seconds = time.perf_counter() - started
     if joined != rows:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.inputs import Arrival, HeldInput
-from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.query.expressions import Comparison, ComparisonOperator, Literal
 from eddyline.query.join_query import JoinQuery, JoinRelation
@@ -78,9 +78,9 @@ class Workload:
         inputs = [self._input(name) for name in order]
         return [joined.outputs for joined in eddy.run(inputs)]
 
-    def _input(self, name: str) -> HeldInput:
+    def _input(self, name: str) -> HeldScan:
         batches = self.tables[name].to_batches(self.batch)
-        return HeldInput([Arrival(tuple(batch.columns), batch.num_rows) for batch in batches])
+        return HeldScan([Arrival(tuple(batch.columns), batch.num_rows) for batch in batches])
 
 
 def two_tables(kind: str, rows: int) -> Workload:

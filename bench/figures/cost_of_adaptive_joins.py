@@ -19,8 +19,9 @@ from bench.figures.figure import Advance, Claim, Experiment, Figure
 from bench.fixed_plan import FixedPlan
 from bench.measure import Ratio, Turns, take_turns
 from bench.wisconsin import TYPES, UNIQUE2, table
-from eddyline.engine.inputs import Arrival, Goal, HeldInput
-from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
@@ -137,7 +138,7 @@ def measure(query: StarQuery, rows: int, turns: int, advance: Advance) -> Turns:
         )
         # Each table ends only after all are read, or the last rows of the last would be spared
         # their SteM, which the fixed plan does not know how to do.
-        inputs = [HeldInput([*arrivals, Arrival((), 0)]) for arrivals in pieces]
+        inputs = [HeldScan([*arrivals, Arrival((), 0)]) for arrivals in pieces]
         _expect(rows, sum(joined.rows for joined in join.run(inputs)))
 
     contestants = {FIXED: functools.partial(fixed, large)}

@@ -10,7 +10,7 @@ from bench.figures.figure import Advance
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.simulation import SimulatedSelection, simulate
+from eddyline.engine.simulation.simulate import SimulatedSelection, simulate
 from eddyline.reports.svg import Series
 
 TUPLES = 50_000

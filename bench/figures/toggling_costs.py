@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bench.figures.figure import Advance, Claim, Experiment, Figure
 from bench.figures.sweep import ORDERS, SEED, contestants
-from eddyline.engine.simulation import SimulatedSelection, SimulationResult, simulate
+from eddyline.engine.simulation.simulate import SimulatedSelection, SimulationResult, simulate
 from eddyline.reports.axes import Axis
 from eddyline.reports.svg import Mark, Series, line_chart
 

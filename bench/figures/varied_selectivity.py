@@ -6,7 +6,7 @@ from statistics import fmean
 
 from bench.figures.figure import Advance, Claim, Experiment, Figure
 from bench.figures.sweep import ADAPTIVE_TARGET, Sweep, contestants, size, sweep
-from eddyline.engine.simulation import SimulatedSelection
+from eddyline.engine.simulation.simulate import SimulatedSelection
 from eddyline.reports.axes import Axis
 from eddyline.reports.svg import line_chart
 

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import And, Argument, Call, Or
 from eddyline.wall_clock import WorkClock
 

@@ -9,8 +9,8 @@ from eddyline.errors import EddylineError
 
 if TYPE_CHECKING:
     from eddyline.spark.adapt import adapt, explain
+    from eddyline.spark.host.session import session
     from eddyline.spark.reporting import report
-    from eddyline.spark.session import session
 
 __all__ = ["EddylineError", "adapt", "explain", "report", "session"]
 
@@ -20,7 +20,7 @@ _ON_FIRST_USE = {
     "adapt": "eddyline.spark.adapt",
     "explain": "eddyline.spark.adapt",
     "report": "eddyline.spark.reporting",
-    "session": "eddyline.spark.session",
+    "session": "eddyline.spark.host.session",
 }
 
 
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
     # Before all else that needs PySpark, which would fail on an old one for no clear reason.
-    importlib.import_module("eddyline.spark.versions").require_tested_version()
+    importlib.import_module("eddyline.spark.host.versions").require_tested_version()
     value: object = getattr(importlib.import_module(_ON_FIRST_USE[name]), name)
     globals()[name] = value
     return value

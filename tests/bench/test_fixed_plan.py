@@ -12,9 +12,10 @@ from bench.figures.cost_of_adaptive_joins import StarQuery
 from bench.fixed_plan import FixedPlan
 from bench.wisconsin import COLUMNS, UNIQUE2
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.inputs import Goal, HeldInput
-from eddyline.engine.join_eddy import JoinEddy
-from eddyline.engine.join_results import Joined
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join.results import Joined
+from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.naive import NaivePolicy
 
 
@@ -39,7 +40,7 @@ def test_plan_and_eddy_join_the_same_rows(relations: int) -> None:
         np.random.default_rng(0),
         goal=Goal.INTERACTIVE,
     )
-    assert planned == _bag(eddy.run([HeldInput(arrivals) for arrivals in pieces]))
+    assert planned == _bag(eddy.run([HeldScan(arrivals) for arrivals in pieces]))
     assert sum(planned.values()) == 100
     keys = [[row[r * len(COLUMNS) + UNIQUE2] for row in planned] for r in range(relations)]
     assert all(of_one == keys[0] for of_one in keys)

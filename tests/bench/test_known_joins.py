@@ -8,7 +8,7 @@ import pytest
 
 from bench.binary_joins import BinaryRoutes
 from bench.known_joins import UNIT, JoinRun, R, S, T, over_binary_joins, over_stems, tables
-from eddyline.engine.inputs import Goal
+from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature

@@ -12,7 +12,7 @@ from bench.known_costs import Known
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum

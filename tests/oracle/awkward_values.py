@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import (
     And,
     Argument,

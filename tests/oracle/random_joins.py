@@ -14,11 +14,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.inputs import Arrival, CompetingInputs, Goal, HeldInput, Input
-from eddyline.engine.join_eddy import JoinEddy
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import (
     Call,
     Comparison,
@@ -146,11 +147,11 @@ class RandomJoin:
         """Whether a prior prober may go to one of several access methods."""
         return any(r.lookups and r.scan + len(r.lookups) > 1 for r in self.query.relations)
 
-    def _input(self, relation: int, batch: int, generator: np.random.Generator) -> Input:
+    def _input(self, relation: int, batch: int, generator: np.random.Generator) -> ScanAccess:
         description, table = self.query.relations[relation], self.tables[relation]
         if not description.scan:
-            return HeldInput(())
-        scans: list[Input] = [
+            return HeldScan(())
+        scans: list[ScanAccess] = [
             StutteringInput(
                 table, batch, generator, self.stalls, known=bool(generator.random() < 0.6)
             )
@@ -158,7 +159,7 @@ class RandomJoin:
         for _ in range(description.mirrors):
             other = table.take(pa.array(generator.permutation(len(table))))
             scans.append(StutteringInput(other, batch, generator, self.stalls, known=True))
-        return CompetingInputs(scans) if len(scans) > 1 else scans[0]
+        return CompetingScans(scans) if len(scans) > 1 else scans[0]
 
     def _check_calls(self) -> None:
         """Check that a function of one relation was called once a row, however often joined."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from eddyline.engine.evaluation import arithmetic_type, evaluate, supported
+from eddyline.evaluation import arithmetic_type, evaluate, fault_of
 from eddyline.query.expressions import (
     Argument,
     Arithmetic,
@@ -154,7 +154,7 @@ def test_casts(oracle: SparkSession, source: pa.DataType, *, ansi: bool) -> None
     cases: list[tuple[Expression, str | None]] = []
     for target in VALUES:
         expression = Cast(operand, target, ansi)
-        if supported(expression) is None:
+        if fault_of(expression) is None:
             trying = f"try_cast(c0 AS {DDL[target]})" if ansi else None
             cases.append((expression, trying))
     assert cases
@@ -175,6 +175,6 @@ def test_like(oracle: SparkSession, escape: str) -> None:
     patterns = ["", *map("".join, product(characters, repeat=2)), "a%b", "%a%", "a!%b%", "___",
                 "\\\\", "a\\\\b", "!!", "%%a", "[a]", "a*", "^a", "(?i)a", "\\%"]  # fmt: skip
     cases = [Like(operand, pattern, escape) for pattern in patterns]
-    cases = [expression for expression in cases if supported(expression) is None]
+    cases = [expression for expression in cases if fault_of(expression) is None]
     assert len(cases) > 80
     assert check(oracle, (TEXT,), [(expression, None) for expression in cases]) == 0

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from eddyline.engine.evaluation import (
+from eddyline.evaluation import (
     cast_never_fails,
     evaluate,
-    supported,
+    fault_of,
     type_of,
 )
 from eddyline.query.expressions import (
@@ -97,7 +97,7 @@ def expressions(kind: pa.DataType, depth: int, *, ansi: bool, total: bool) -> St
     sources = [
         source
         for source in VALUES
-        if supported(Cast(Argument(0, source), kind, ansi)) is None
+        if fault_of(Cast(Argument(0, source), kind, ansi)) is None
         and (not total or cast_never_fails(source, kind))
     ]
     if len(sources) > 1:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import col
 
 from eddyline.spark.adapt import adapt, adapted_blocks, explain
-from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.reporting import report
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.shapes import SHAPES, Shape, even, good, label, score, session, short, table

@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 
 import eddyline
-from eddyline.spark import catalyst
 from eddyline.spark.adapt import adapted_blocks
-from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.blocks.filter_block import FilterBlock
+from eddyline.spark.host import catalyst
 
 
 def term(number: int, *, either: bool) -> Callable[[Column], Column]:

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from eddyline.spark.adapt import adapt, adapted_blocks
-from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.blocks.join_block import JoinBlock
 from tests.spark.joins.broadcasting import broadcasting
 
 # Workers cannot import the tests, so the functions travel whole.

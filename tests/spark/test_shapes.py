@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.spark import catalyst
 from eddyline.spark.adapt import adapt, adapted_blocks
-from eddyline.spark.blocks import rewrite_plan
-from eddyline.spark.session_settings import session_settings
-from tests.spark import reference_fused
+from eddyline.spark.claiming.session_settings import session_settings
+from eddyline.spark.host import catalyst
+from eddyline.spark.rewriting.rewrite_plan import rewrite_plan
 from tests.spark.shapes import SHAPES, Shape, session
+from tests.spark.worker import reference_filter_task as reference_fused
 
 BY_NAME = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 

@@ -15,7 +15,7 @@ from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
 from eddyline.app.tables import create_view, find_table
-from eddyline.spark.catalyst import is_query
+from eddyline.spark.host.catalyst import is_query
 
 
 @contextmanager

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from eddyline.engine.batch import Rows, pick
 from eddyline.engine.clock import Clock
-from eddyline.engine.evaluation import evaluate
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
-from eddyline.engine.vector import Function, Scope, Vector
+from eddyline.evaluation import evaluate
+from eddyline.evaluation.vector import Function, Scope, Vector
 from eddyline.query.expressions import Call, Expression
 
 

@@ -10,19 +10,19 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import EddylineError
-from eddyline.spark import catalyst
-from eddyline.spark.blocks import JoinRules, Joins, Rewriting, rewrite_plan
-from eddyline.spark.chains import fused_commands
-from eddyline.spark.decline import DeclineReason, Left
-from eddyline.spark.explanation import Explanation, explained
-from eddyline.spark.filter_block import FilterBlock
-from eddyline.spark.fused import RoutingOptions, result_type
-from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.choice import pays
-from eddyline.spark.joins.rebuild import Workshop, rebuilt
+from eddyline.spark.blocks.filter_block import FilterBlock
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.claiming.join_choice import pays
+from eddyline.spark.claiming.session_settings import session_settings, task_memory
+from eddyline.spark.decline import DeclineReason, LeftToSpark
+from eddyline.spark.explain import Explanation, explained
+from eddyline.spark.host import catalyst
+from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.registry import Block, registry_of
-from eddyline.spark.rewrite import Fuse, FusedFunction
-from eddyline.spark.session_settings import session_settings, task_memory
+from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
+from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
+from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, rewrite_plan
+from eddyline.spark.worker.filter_task import RoutingOptions, result_type
 
 
 class ConnectNotSupportedError(EddylineError, NotImplementedError):
@@ -31,7 +31,7 @@ class ConnectNotSupportedError(EddylineError, NotImplementedError):
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
 # well, since results of claimed functions have lost their names there.
-_left: WeakKeyDictionary[DataFrame, tuple[Left, ...]] = WeakKeyDictionary()
+_left: WeakKeyDictionary[DataFrame, tuple[LeftToSpark, ...]] = WeakKeyDictionary()
 
 
 def adapt(
@@ -79,7 +79,7 @@ def adapt(
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
     options = RoutingOptions(name, seed, registry.next_run(), budget)
-    workshop = Workshop(
+    workshop = JoinBlockContext(
         classic.sparkSession,
         options,
         registry.records,
@@ -103,7 +103,7 @@ def explain(df: DataFrame) -> Explanation:
     """
     classic = _classic(df)
     joined: list[JoinBlock] = []
-    workshop = Workshop(
+    workshop = JoinBlockContext(
         classic.sparkSession,
         RoutingOptions(),
         registry_of(classic.sparkSession.sparkContext).records,
@@ -129,7 +129,7 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-def left_in(df: DataFrame) -> tuple[Left, ...]:
+def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
     return _left.get(df, ())
 
@@ -158,7 +158,7 @@ def _only_described(block: FilterBlock) -> FusedFunction:
 
 
 def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewriting:
-    left = (Left("the whole query", reason, detail),)
+    left = (LeftToSpark("the whole query", reason, detail),)
     return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
 
 

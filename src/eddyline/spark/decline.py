@@ -22,7 +22,7 @@ class DeclineReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftToSpark:
     """A predicate that was left to Spark: as text, and why."""
 
     text: str
@@ -40,9 +40,30 @@ class Left:
 
 
 class DeclinedError(Exception):
-    """Ends the translation of one predicate; never leaves the rewrite."""
+    """Ends the claim of a predicate, or of a region of joins; never leaves the rewrite.
 
-    def __init__(self, reason: DeclineReason, detail: str) -> None:
-        super().__init__(reason, detail)
+    ``text`` is what is declined, where that is known; ``path`` leads to the node of the region
+    that stands in the way.
+    """
+
+    def __init__(
+        self, reason: DeclineReason, detail: str, text: str = "", path: tuple[int, ...] = ()
+    ) -> None:
+        super().__init__(reason, detail, text, path)
         self.reason = reason
         self.detail = detail
+        self.text = text
+        self.path = path
+
+    def of(self, text: str, path: tuple[int, ...] = ()) -> DeclinedError:
+        """Return the same about what stands in a node of a region."""
+        return DeclinedError(self.reason, self.detail, text, path)
+
+    def left_to_spark(self) -> LeftToSpark:
+        """Return the record for people."""
+        return LeftToSpark(self.text, self.reason, self.detail)
+
+
+def not_understood(detail: str) -> DeclinedError:
+    """Return what ends the translation of an expression that cannot be evaluated exactly."""
+    return DeclinedError(DeclineReason.UNTRANSLATABLE, detail)

@@ -17,16 +17,16 @@ from weakref import WeakKeyDictionary
 
 from pyspark import Accumulator, SparkContext
 
-from eddyline.spark.filter_block import FilterBlock
-from eddyline.spark.fused import (
+from eddyline.spark.blocks.filter_block import FilterBlock
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.rewriting.filter_rewrite import FusedFunction
+from eddyline.spark.worker.filter_task import (
     Records,
     RecordsParam,
     RoutingOptions,
     fused_command,
     result_type,
 )
-from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.rewrite import FusedFunction
 
 # Blocks remembered at a time: each holds its user functions' pickles, mostly some
 # kilobytes. A block that was forgotten still runs; it is only no longer explained.

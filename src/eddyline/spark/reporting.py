@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
-from eddyline.spark.fused import record_key
-from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.registry import registry_of
+from eddyline.spark.worker.filter_task import record_key
 
 
 def report(df: DataFrame) -> RoutingReport:

@@ -13,7 +13,7 @@ import pytest
 
 from bench.known_costs import Case, Known, cases
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, LONG_LOOK, AdaptivePolicy
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment
@@ -313,7 +313,7 @@ def test_a_cost_seen_once_is_in_doubt() -> None:
         assert allotment is not None
         module, tuples = allotment
         visit(policy, module, tuples, *truth[module])
-    assert policy._knowledge.station(ENTERING).cells[1].sent > 9  # the first two visits
+    assert policy._knowledge.of(ENTERING).cells[1].sent > 9  # the first two visits
 
 
 def test_what_the_first_visit_costs_is_not_learned() -> None:
@@ -352,8 +352,8 @@ def test_signatures_that_were_not_seen_for_long_are_forgotten() -> None:
     for _ in range(3):
         policy.start(Routes(14), np.random.default_rng(1))
         visit(policy, 13, 1, 1.0, 1.0, at=Signature(done=4999))
-    assert len(policy._knowledge.stations) <= 4096
-    assert policy._knowledge.stations[Signature(done=4999)].cells[13].sent == 4
+    assert len(policy._knowledge.signatures) <= 4096
+    assert policy._knowledge.signatures[Signature(done=4999)].cells[13].sent == 4
 
 
 def test_many_predicates_are_planned_by_rank() -> None:

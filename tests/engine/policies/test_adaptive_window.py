@@ -11,7 +11,7 @@ from eddyline.engine.policies.adaptive_window import (
     BUCKETS_A_LEVEL,
     AdaptiveWindow,
     ChangedQuantity,
-    Found,
+    DetectedShift,
 )
 
 
@@ -25,7 +25,7 @@ def fill(
     start: int = 0,
     noise: float = 0.1,
     tuples: int = 30,
-) -> list[Found]:
+) -> list[DetectedShift]:
     """Add visits; return the changes that came to light."""
     found = []
     for number in range(visits):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.known_costs import Known
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import (
     PolicyName,
     UnknownPolicyError,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bench.known_costs import Known
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive_knowledge import STATIONS, Knowledge
@@ -21,7 +21,7 @@ from eddyline.engine.policies.adaptive_order import PooledOrder
 from eddyline.engine.policies.adaptive_plan import HORIZON
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.vector import Vector
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import And, Argument, Call, Or
 
 ROWS = 2_000
@@ -135,9 +135,9 @@ def test_only_so_many_candidates_are_remembered() -> None:
 def test_only_so_many_signatures_are_remembered() -> None:
     knowledge = Knowledge(Routes(20))
     for done in range(1 << 15):
-        knowledge.station(Signature(done=done)).last_used = done
-    assert len(knowledge.stations) <= 2 * STATIONS
-    assert Signature(done=(1 << 15) - STATIONS // 2) in knowledge.stations
+        knowledge.of(Signature(done=done)).last_used = done
+    assert len(knowledge.signatures) <= 2 * STATIONS
+    assert Signature(done=(1 << 15) - STATIONS // 2) in knowledge.signatures
 
 
 VISITS = st.lists(

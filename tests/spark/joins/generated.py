@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eddyline.engine.inputs import Input
+from eddyline.engine.modules.scan_access import ScanAccess
 from eddyline.query.expressions import Comparison, ComparisonOperator
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
@@ -66,7 +66,7 @@ def joined_rows(
             yield tuple(row[-1] for row in found)
 
 
-def rows_of(inputs: Sequence[Input]) -> list[list[Row]]:
+def rows_of(inputs: Sequence[ScanAccess]) -> list[list[Row]]:
     """Return all rows that inputs give."""
     found = []
     for source in inputs:

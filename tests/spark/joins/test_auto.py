@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BooleanType
 
 import eddyline
+from eddyline.spark.claiming.join_choice import WORTH_MOVING
 from eddyline.spark.decline import DeclineReason
-from eddyline.spark.joins.choice import WORTH_MOVING
 from tests.spark.joins.broadcasting import broadcasting
 
 ROWS = 200

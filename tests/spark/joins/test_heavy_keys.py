@@ -19,17 +19,16 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from bench.answers import check_same_rows
-from eddyline.spark.filter_block import SessionSettings
-from eddyline.spark.fused import RoutingOptions
-from eddyline.spark.joins import sampled_keys
-from eddyline.spark.joins.blobs import SCHEMA, Sorter, decoded, encoded
-from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.hypercube import Axis, Hypercube, plan_hypercube
-from eddyline.spark.joins.map_side import key_words
-from eddyline.spark.joins.reduce_side import ReduceSide, SampledTwiceError
-from eddyline.spark.joins.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
-from eddyline.spark.joins.skew import KeyCounts, as_batch, heavy_keys, of_axes
+from eddyline.exchange.blobs import SCHEMA, Sorter, decoded, encoded
+from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_axes
+from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
+from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.registry import registry_of
+from eddyline.spark.rewriting import sampled_keys
+from eddyline.spark.worker.filter_task import RoutingOptions
+from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
+from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
 
@@ -69,7 +68,7 @@ def _skew(cells: npt.NDArray[np.int64]) -> float:
 
 def load(share: int, keys: list[npt.NDArray[np.int64]], samples: list[KeyCounts]) -> Load:
     """Send two inputs with one key to so many cells; without samples no key is heavy."""
-    cube = Hypercube((Axis((0, 0)),), (share,))
+    cube = Hypercube((Dimension((0, 0)),), (share,))
     heavy = (heavy_keys(samples, share),)
     counts = np.zeros((2, share, KEYS), np.int64)
     for relation, own in enumerate(keys):
@@ -120,7 +119,7 @@ def test_the_input_with_most_rows_of_a_key_is_dealt_out() -> None:
 def test_rows_that_come_in_step_are_dealt_out_evenly() -> None:
     """As those of a key that every fourth row has, with four places to go."""
     found = heavy_keys([KeyCounts(0, np.array([1]), np.array([900]), 1.0)], 4)
-    cube = Hypercube((Axis((0, 0)),), (4,))
+    cube = Hypercube((Dimension((0, 0)),), (4,))
     ((_, cells),) = cube.placed(0, [np.ones(10_000, np.int64)], np.arange(0, 40_000, 4), [found])
     assert min(np.bincount(cells[:, 0], minlength=4)) > 2_300
 

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import BooleanType
 
 import eddyline
-from eddyline.engine.evaluation import prepare
+from eddyline.evaluation import prepare
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.terms import conjuncts_of, expression_of
 from eddyline.spark.adapt import adapted_blocks
-from eddyline.spark.filter_block import FilterBlock
+from eddyline.spark.blocks.filter_block import FilterBlock
 from tests.spark.joins.broadcasting import broadcasting
 
 TYPES: Final = {

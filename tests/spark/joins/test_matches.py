@@ -10,9 +10,9 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.query.expressions import Argument, Call, Comparison, ComparisonOperator
 from eddyline.query.join_query import JoinQuery, JoinRelation
-from eddyline.spark.filter_block import SessionSettings
-from eddyline.spark.joins.block import JoinBlock
-from eddyline.spark.joins.matches import MOST_MATCHES, left_behind, matches_type
+from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.worker.matches import MOST_MATCHES, left_behind, matches_type
 
 LONG, TEXT = pa.int64(), pa.string()
 WIDE, SMALL = 1, 0

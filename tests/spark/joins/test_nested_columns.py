@@ -15,8 +15,8 @@ from pyspark.sql.types import BooleanType
 
 import eddyline
 from eddyline.spark.adapt import adapted_blocks
-from eddyline.spark.filter_block import FilterBlock
-from eddyline.spark.joins.block import JoinBlock
+from eddyline.spark.blocks.filter_block import FilterBlock
+from eddyline.spark.blocks.join_block import JoinBlock
 from tests.spark.joins.broadcasting import broadcasting
 
 ZONE: Final = "spark.sql.session.timeZone"

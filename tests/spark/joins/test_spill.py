@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.errors import EddylineError
-from eddyline.spark.joins import spill as spilling
-from eddyline.spark.joins.spill import (
+from eddyline.exchange import spill as spilling
+from eddyline.exchange.spill import (
     WORKING_SHARE,
     Spill,
     SpillError,
@@ -249,7 +249,7 @@ def test_rows_that_cannot_be_read_again(folder: Path) -> None:
     with pa.ipc.new_stream(file, schema) as writer:
         writer.write_batch(pa.record_batch([pa.array(range(1000))], schema=schema))
     file.truncate(600)
-    source = spilling.SpilledInput(file, 1000)
+    source = spilling.SpilledScan(file, 1000)
     assert not source.ended
     with pytest.raises(SpillError, match="cannot be read again"):
         source.poll()

@@ -11,13 +11,13 @@ import pyarrow as pa
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.evaluation import evaluate
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.modules.module import Answer
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics, SelectionTotals
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.engine.vector import Vector
+from eddyline.evaluation import evaluate
+from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import Call
 
 

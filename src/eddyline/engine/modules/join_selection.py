@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch, as_array
-from eddyline.engine.components import Components, required_rows
-from eddyline.engine.decide import decide
-from eddyline.engine.errors import CollectiveFailure
+from eddyline.engine.join.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.relation import Relation
 from eddyline.engine.routes import Routes
-from eddyline.engine.storage.beside_store import BesideStore
+from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.evaluation.decide import decide
 from eddyline.query.expressions import Call
 from eddyline.query.terms import Term, expression_of
 
@@ -41,7 +41,7 @@ class RowVerdicts:
     def __init__(self, relation: Relation) -> None:
         """Start with nothing known of the rows of ``relation``."""
         self._relation = relation
-        self._verdicts = BesideStore(relation.store, np.uint8, UNKNOWN)
+        self._verdicts = RowAttribute(relation.store, np.uint8, UNKNOWN)
         self._first = 0
         self.held: dict[int, Held] = {}  # by row number
 
@@ -71,7 +71,7 @@ class JoinSelection:
         name: str,
         term: Term,
         relations: int,
-        components: Components,
+        components: ComponentStores,
         routes: Routes,
         kill: Kill,
     ) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.errors import CollectiveFailure
 from eddyline.engine.modules.selection import (
     HeldErrors,
     Selection,
@@ -17,6 +16,7 @@ from eddyline.engine.modules.selection import (
     SelectionTotals,
 )
 from eddyline.engine.signature import ENTERING
+from eddyline.evaluation.collective_failure import CollectiveFailure
 
 if TYPE_CHECKING:
     from eddyline.engine.eddy import Eddy

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.evaluation import evaluate
+from eddyline.evaluation import evaluate
 
 if TYPE_CHECKING:
     from eddyline.engine.relation import Relation

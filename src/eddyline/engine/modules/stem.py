@@ -14,14 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
-from eddyline.engine.components import Components, required_rows
-from eddyline.engine.join_routes import JoinRoutes
-from eddyline.engine.modules.access import Access
-from eddyline.engine.modules.transmissions import Answers, Transmissions
+from eddyline.engine.join.components import ComponentStores, required_rows
+from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.timestamps import HighWaterMarks, Ticks
+from eddyline.engine.modules.end_of_transmission import Answers, Transmissions
+from eddyline.engine.modules.match_finder import MatchFinder
 from eddyline.engine.relation import Relation
-from eddyline.engine.storage.beside_store import BesideStore
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.engine.timestamps import HighWaterMarks, Ticks
+from eddyline.engine.storage.row_attribute import RowAttribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class SteM:
         self,
         relation: int,
         routes: JoinRoutes,
-        components: Components,
+        components: ComponentStores,
         ticks: Ticks,
         *,
         shared: bool = False,
@@ -97,7 +97,7 @@ class SteM:
         self.relation = relation
         self.description = graph.query.relations[relation]
         self._graph = graph
-        self._access = Access(relation, graph, components)
+        self._access = MatchFinder(relation, graph, components)
         self._routes = routes
         self._module = routes.stem(relation)
         self._components = components
@@ -107,7 +107,7 @@ class SteM:
         self._passed_before = passed_before
         self._still_wanted = still_wanted
         self._marks = HighWaterMarks()
-        self._dead: BesideStore | None = None
+        self._dead: RowAttribute | None = None
         self.complete = False
         types = self.description.types
         key = self.description.key if self.description.access_methods > 1 else ()
@@ -191,7 +191,7 @@ class SteM:
     def kill(self, places: npt.NDArray[np.int64]) -> None:
         """Let stored rows match nothing any more, since a selection has rejected them."""
         if self._dead is None:
-            self._dead = BesideStore(self.rows.store, np.bool_, default=False)
+            self._dead = RowAttribute(self.rows.store, np.bool_, default=False)
         self._dead.values[places] = True
         self.killed += len(places)
 

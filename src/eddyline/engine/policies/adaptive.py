@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eddyline.engine.policies.adaptive_knowledge import Knowledge, Station
+from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnowledge
 from eddyline.engine.policies.adaptive_plan import Outlook, Plan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment, no_overhead
@@ -89,7 +89,7 @@ MOST_VISITS_A_PLAN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NoticedChange:
     """A change that the policy has noticed; ``when`` counts the tuples sent until then."""
 
     when: int
@@ -148,7 +148,7 @@ class AdaptivePolicy:
         self._visits = 0  # since the last change
         self._replan_at = 0
         self._look: Look | None = None  # what the last decision was, if a look
-        self.changes: list[Change] = []  # that were noticed for this eddy
+        self.changes: list[NoticedChange] = []  # that were noticed for this eddy
         self._learn_anew(Routes(0))
 
     def _learn_anew(self, routes: Routes) -> None:
@@ -209,38 +209,38 @@ class AdaptivePolicy:
                     return Allotment(module, min(tuples, wanted))
                 self._unlooked &= ~(1 << module)
             self._out_of_turn = -1
-        station = self._knowledge.station(signature)
-        if self._many and not station.cells:
+        known = self._knowledge.of(signature)
+        if self._many and not known.cells:
             # By what is known under this signature, which is nothing, the order would be the same.
-            station.chosen = self._next_in_company(signature, tuples)
-        elif station.standing <= 0.0:
+            known.chosen = self._next_in_company(signature, tuples)
+        elif known.standing <= 0.0:
             outlook = self._plan.outlook(signature)
-            self._look = self._doubtful(signature, station, outlook, tuples) or self._stale(
-                signature, station, outlook, tuples
+            self._look = self._doubtful(signature, known, outlook, tuples) or self._stale(
+                signature, known, outlook, tuples
             )
             if self._look is not None:
                 return Allotment(self._look.module, self._look.tuples)
-            station.standing = WORTH_DECIDING * self._overhead(outlook.best)
+            known.standing = WORTH_DECIDING * self._overhead(outlook.best)
             if self._many:
-                station.chosen = self._on_the_way(signature, outlook, tuples, len(candidates))
+                known.chosen = self._on_the_way(signature, outlook, tuples, len(candidates))
         trusted = self._decided - self._doubted_at
         if trusted < tuples:
-            tuples = min(tuples, max(trusted, self._short(signature, station.chosen)))
-        return Allotment(station.chosen, tuples)
+            tuples = min(tuples, max(trusted, self._short(signature, known.chosen)))
+        return Allotment(known.chosen, tuples)
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is on its way, and reserve what it is expected to cost too much."""
-        station = self._knowledge.station(signature)
+        known = self._knowledge.of(signature)
         look = self._look
         if look is None or look.module != module:
             if not self._unlooked >> module & 1:
-                station.usual = tuples
+                known.usual = tuples
         else:
             extra = self._extra(look, tuples)
             if look.stale:
-                station.stale_budget -= extra
+                known.stale_budget -= extra
             else:
-                station.doubt_budget -= extra
+                known.doubt_budget -= extra
         self._look = None
         if self._out_of_turn == module:
             seen = (~self._unlooked & ((1 << len(self._sent)) - 1)).bit_count()
@@ -257,21 +257,21 @@ class AdaptivePolicy:
             self._count_visitors(module, tuples)
         if len(self._knowledge.routes.candidates(signature)) > 1:
             self._decided += tuples
-        cell = self._knowledge.cell(station, module)
+        cell = self._knowledge.cell(known, module)
         cell.sent += tuples
-        cell.last_sent = station.last_used = self._now
+        cell.last_sent = known.last_used = self._now
 
     def returned(
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
     ) -> None:
         """Learn from a visit and look for changes."""
-        station = self._knowledge.station(signature)
-        station.doubt_budget += self._doubt_share * cost
-        station.stale_budget += self._stale_share * cost
+        known = self._knowledge.of(signature)
+        known.doubt_budget += self._doubt_share * cost
+        known.stale_budget += self._stale_share * cost
         self._first_budget += FIRST_SHARE * cost
         self._spent += cost
-        if station.chosen == module:
-            station.standing -= cost
+        if known.chosen == module:
+            known.standing -= cost
         learned = cost if self._warm[module] else None
         found = self._knowledge.learn(signature, module, self._now, tuples_in, tuples_out, learned)
         self._warm[module] = True
@@ -279,7 +279,7 @@ class AdaptivePolicy:
         if found is not None:
             self._knowledge.forget(signature, module, found)
             self.changes.append(
-                Change(found.when, module, found.quantity, found.before, found.after)
+                NoticedChange(found.when, module, found.quantity, found.before, found.after)
             )
             if found.quantity is ChangedQuantity.SELECTIVITY:
                 self._doubted_at = self._decided
@@ -379,10 +379,10 @@ class AdaptivePolicy:
         return max(SHORT, round(self._overhead(module) / (SHORT_OVERHEAD * cost)))
 
     def _doubtful(
-        self, signature: Signature, station: Station, outlook: Outlook, tuples: int
+        self, signature: Signature, known: SignatureKnowledge, outlook: Outlook, tuples: int
     ) -> Look | None:
         """Choose the module that could be better within its doubt, if there is money for it."""
-        if station.doubt_budget <= 0.0:
+        if known.doubt_budget <= 0.0:
             return None
         hopeful = [
             (optimistic, module)
@@ -393,24 +393,24 @@ class AdaptivePolicy:
             return None
         module = min(hopeful)[1]
         # As many again as were tried before: every look halves the doubt left, at least.
-        wanted = min(tuples, max(FIRST_LOOK, self._knowledge.cell(station, module).sent))
-        return self._afford(signature, station, module, wanted, tuples, stale=False)
+        wanted = min(tuples, max(FIRST_LOOK, self._knowledge.cell(known, module).sent))
+        return self._afford(signature, known, module, wanted, tuples, stale=False)
 
     def _stale(
-        self, signature: Signature, station: Station, outlook: Outlook, tuples: int
+        self, signature: Signature, known: SignatureKnowledge, outlook: Outlook, tuples: int
     ) -> Look | None:
         """Choose the module that was tried longest ago, if there is money for it."""
-        if station.stale_budget <= 0.0:
+        if known.stale_budget <= 0.0:
             return None
         others = [module for module in outlook.choices if module != outlook.best]
-        module = min(others, key=lambda other: self._knowledge.cell(station, other).last_sent)
+        module = min(others, key=lambda other: self._knowledge.cell(known, other).last_sent)
         wanted = min(tuples, REFRESH)
-        return self._afford(signature, station, module, wanted, tuples, stale=True)
+        return self._afford(signature, known, module, wanted, tuples, stale=True)
 
     def _afford(
         self,
         signature: Signature,
-        station: Station,
+        known: SignatureKnowledge,
         module: int,
         wanted: int,
         waiting: int,
@@ -419,10 +419,10 @@ class AdaptivePolicy:
     ) -> Look | None:
         """Return a look at up to so many tuples; None where the budget has no room for it."""
         outlook = self._plan.outlook(signature)
-        left = station.stale_budget if stale else station.doubt_budget
+        left = known.stale_budget if stale else known.doubt_budget
         extra = max(0.0, outlook.choices[module][0] - outlook.cost)  # the best may be one of habit
         visits = self._plan.visits_apart(signature, module)
-        look = Look(module, wanted, extra, station.usual or waiting, visits, stale)
+        look = Look(module, wanted, extra, known.usual or waiting, visits, stale)
         while self._extra(look, look.tuples) > left:
             if look.tuples <= FIRST_LOOK:
                 return None

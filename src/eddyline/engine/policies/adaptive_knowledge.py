@@ -11,7 +11,7 @@ from eddyline.engine.policies.adaptive_window import (
     AdaptiveWindow,
     Bucket,
     ChangedQuantity,
-    Found,
+    DetectedShift,
 )
 from eddyline.engine.policies.policy import no_overhead
 from eddyline.engine.routes import Routes
@@ -93,7 +93,7 @@ class Sum:
 
 
 @dataclass(slots=True)
-class Cell:
+class ModuleKnowledge:
     """What is known of one module for one signature."""
 
     window: AdaptiveWindow
@@ -102,10 +102,10 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Station:
+class SignatureKnowledge:
     """What is kept for one signature: where its tuples wait, and are sent on."""
 
-    cells: dict[int, Cell] = field(default_factory=dict)  # by module
+    cells: dict[int, ModuleKnowledge] = field(default_factory=dict)  # by module
     chosen: int = -1  # the last choice, -1 where there was none
     standing: float = 0.0  # cost for which it still stands
     usual: int = 0  # tuples of the last visit that was no look
@@ -131,34 +131,34 @@ class Knowledge:
         """Start with nothing known of the modules of some routes."""
         self.routes = routes
         self.overhead: Callable[[int], float] = no_overhead  # of a visit to a module
-        self.stations: dict[Signature, Station] = {}
+        self.signatures: dict[Signature, SignatureKnowledge] = {}
         self._sums: dict[Hashable, Sum] = {}  # by operation
         self._wholes = [Sum(module) for module in range(routes.modules)]
         self._void = False  # something in the sums is no longer believed
         self._shared: dict[Hashable, Shared] = {}  # by operation
         self._unseen = [Shared(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)] * routes.modules
 
-    def station(self, signature: Signature) -> Station:
+    def of(self, signature: Signature) -> SignatureKnowledge:
         """Return the record of a signature."""
-        station = self.stations.get(signature)
-        if station is None:
-            if len(self.stations) >= 2 * STATIONS:  # of hundreds of modules, in a long task
+        known = self.signatures.get(signature)
+        if known is None:
+            if len(self.signatures) >= 2 * STATIONS:  # of hundreds of modules, in a long task
                 self.forget_rare()
-            station = self.stations[signature] = Station()
-        return station
+            known = self.signatures[signature] = SignatureKnowledge()
+        return known
 
-    def cell(self, station: Station, module: int) -> Cell:
-        """Return the record of a module for the signature of a station."""
-        cell = station.cells.get(module)
+    def cell(self, known: SignatureKnowledge, module: int) -> ModuleKnowledge:
+        """Return the record of a module for a signature."""
+        cell = known.cells.get(module)
         if cell is None:
-            cell = station.cells[module] = Cell(self.new_window())
+            cell = known.cells[module] = ModuleKnowledge(self.new_window())
         return cell
 
     def learn(
         self, signature: Signature, module: int, now: int, given: int, back: int, cost: float | None
-    ) -> Found | None:
+    ) -> DetectedShift | None:
         """Add a visit, None for a cost that means nothing; return the change that it reveals."""
-        window = self.cell(self.station(signature), module).window
+        window = self.cell(self.of(signature), module).window
         visit = Bucket.of_visit(now, given, back, cost)
         noise = window.whole.cost_noise()
         found = window.add_visit(visit)
@@ -178,8 +178,8 @@ class Knowledge:
         shared = self.shared(signature, module)
         cost, selectivity = shared.cost, shared.selectivity
         tuples = 0.0
-        station = self.stations.get(signature)
-        cell = station.cells.get(module) if station is not None else None
+        known = self.signatures.get(signature)
+        cell = known.cells.get(module) if known is not None else None
         if cell is not None:
             whole = cell.window.whole
             tuples = whole.tuples
@@ -227,8 +227,8 @@ class Knowledge:
         self._void = False
         self._sums = {}
         self._wholes = [Sum(module) for module in range(len(self._wholes))]
-        for signature, station in self.stations.items():
-            for module, cell in station.cells.items():
+        for signature, known in self.signatures.items():
+            for module, cell in known.cells.items():
                 operation = self.routes.operation(signature, module)
                 noise = cell.window.whole.cost_noise()
                 for total in (
@@ -261,7 +261,7 @@ class Knowledge:
             bucket.tuples > 0.0,
         )
 
-    def forget(self, signature: Signature, module: int, found: Found) -> None:
+    def forget(self, signature: Signature, module: int, found: DetectedShift) -> None:
         """Drop what other signatures know of a module from before it changed.
 
         A change of selectivity is one of the data and seldom comes alone: what is
@@ -269,9 +269,9 @@ class Knowledge:
         is seen from now on. A change of cost may be a hiccup of the machine.
         """
         self._void = True
-        for other, station in self.stations.items():
-            station.standing = 0.0
-            for number, cell in station.cells.items():
+        for other, known in self.signatures.items():
+            known.standing = 0.0
+            for number, cell in known.cells.items():
                 if number == module:
                     if other != signature:
                         cell.window.forget_before(found.quantity, found.when)
@@ -280,9 +280,9 @@ class Knowledge:
 
     def forget_rare(self) -> None:
         """Drop the signatures that were not seen for longest, if there are too many."""
-        if len(self.stations) > STATIONS:
-            latest = sorted(self.stations.items(), key=lambda entry: entry[1].last_used)
-            self.stations = dict(latest[-STATIONS // 2 :])
+        if len(self.signatures) > STATIONS:
+            latest = sorted(self.signatures.items(), key=lambda entry: entry[1].last_used)
+            self.signatures = dict(latest[-STATIONS // 2 :])
             self._void = True
 
 

@@ -122,13 +122,13 @@ class Plan:
             choices = {module: self._choice(signature, module) for module in candidates}
             places = None
         best = min(choices, key=lambda module: choices[module][0])
-        station = self._knowledge.station(signature)
+        known = self._knowledge.of(signature)
         # The next best by a hair is not worth a change of course: tuples that went
         # the old way and tuples that go the new way pay visits of their own.
-        last = station.chosen if station.chosen in choices else usual
+        last = known.chosen if known.chosen in choices else usual
         if last is not None and choices[last][0] <= (1.0 + WORTH_SWITCHING) * choices[best][0]:
             best = last
-        station.chosen = best
+        known.chosen = best
         optimistic = min(low for _, low in choices.values())
         return Outlook(best, choices[best][0], optimistic, choices, places)
 

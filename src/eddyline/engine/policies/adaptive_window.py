@@ -52,7 +52,7 @@ class ChangedQuantity(StrEnum):
     COST = "cost"  # a tuple, in the clock's unit
 
 
-class Found(NamedTuple):
+class DetectedShift(NamedTuple):
     """A change that has come to light."""
 
     quantity: ChangedQuantity
@@ -142,11 +142,11 @@ class AdaptiveWindow:
         self._buckets: list[Bucket] = []
         self._since_scan = 0
 
-    def add(self, now: int, tuples: int, returned: int, cost: float | None) -> Found | None:
+    def add(self, now: int, tuples: int, returned: int, cost: float | None) -> DetectedShift | None:
         """Add a visit, None for a cost that means nothing; return the change that it reveals."""
         return self.add_visit(Bucket.of_visit(now, tuples, returned, cost))
 
-    def add_visit(self, visit: Bucket) -> Found | None:
+    def add_visit(self, visit: Bucket) -> DetectedShift | None:
         """Add the bucket of a visit, which is kept; return the change that it reveals."""
         self.whole.absorb(visit)
         self._buckets.append(visit)
@@ -204,7 +204,7 @@ class AdaptiveWindow:
             buckets[start].absorb(buckets.pop(start + 1))
             stop = start + 1
 
-    def _look(self, points: int) -> Found | None:
+    def _look(self, points: int) -> DetectedShift | None:
         """Look at the newest ``points`` boundaries of buckets; drop what is before a change."""
         buckets, whole = self._buckets, self.whole
         doubt = math.log(2.0 * math.log(whole.visits + math.e) / CONFIDENCE)
@@ -251,7 +251,7 @@ class AdaptiveWindow:
         before = self._older_mean(quantity, boundary)
         when = buckets[boundary - 1].end
         self._forget_first(boundary, quantity)
-        return Found(quantity, when, before, self._mean(quantity))
+        return DetectedShift(quantity, when, before, self._mean(quantity))
 
     def _cost_noise(
         self, visits: float, log_cost: float, log_cost_squared: float, doubt: float

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.errors import CollectiveFailure
-from eddyline.engine.storage.beside_store import BesideStore
+from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.row_store import RowStore
-from eddyline.engine.vector import NO_ERRORS, Vector
+from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.evaluation.vector import NO_ERRORS, Vector
 
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 
@@ -22,7 +22,7 @@ class CallMemo:
 
     def __init__(self, store: RowStore) -> None:
         """Start with no row computed."""
-        self._where = BesideStore(store, np.int64, -1)  # place among the results, -1: none
+        self._where = RowAttribute(store, np.int64, -1)  # place among the results, -1: none
         self._chunks: list[pa.Array] = []
         self._computed = 0
         self._errors: dict[int, Exception] = {}

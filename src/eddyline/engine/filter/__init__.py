@@ -1,0 +1,1 @@
+"""Filter blocks in an eddy."""

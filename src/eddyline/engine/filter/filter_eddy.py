@@ -1,0 +1,373 @@
+"""A filter block in an eddy: columns in, the rows that pass and the values asked for out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.clock import Clock
+from eddyline.engine.eddy import Eddy, LearnedCosts
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
+from eddyline.engine.modules.nested import Nested
+from eddyline.engine.modules.selection import HeldErrors, Selection, SelectionStatistics
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.quantum import Quantum
+from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.routing import Instrument
+from eddyline.engine.signature import ENTERING
+from eddyline.engine.statistics import EddyStatistics
+from eddyline.evaluation import evaluate
+from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.evaluation.decide import decide
+from eddyline.evaluation.vector import Function, Vector
+from eddyline.query.expressions import Call, Expression
+from eddyline.query.rendering import render
+from eddyline.query.terms import Disjunction, Leaf, Term, conjuncts_of, expression_of
+
+ROW_VISIT_COST = 15e-6
+"""Guess of the seconds a visit costs a predicate that calls row by row; measured afterwards."""
+
+VECTOR_VISIT_COST = 300e-6
+"""The same for a predicate over whole vectors: building a pandas Series takes that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterPlan:
+    """What a filter block does: rows are kept where ``predicate`` is TRUE.
+
+    ``outputs`` are calls whose values are wanted for the kept rows. ``texts`` name
+    the conjuncts as people know them, in the order of
+    :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
+    and columns, by number. Both are for reports only and may be left out.
+    """
+
+    predicate: Expression
+    outputs: tuple[Call, ...] = ()
+    texts: tuple[str, ...] = ()
+    function_names: tuple[str, ...] = ()
+    argument_names: tuple[str, ...] = ()
+
+    def text_of(self, term: Term) -> str:
+        """Return a term as people would write it, as far as names are known."""
+        if not self.function_names:
+            return ""
+        return render(expression_of(term), self.function_names, self.argument_names)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """``kept`` are the positions of the rows that pass, ascending; ``outputs`` are for them."""
+
+    kept: npt.NDArray[np.int64]
+    outputs: tuple[pa.Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStatistics:
+    """What a filter eddy did so far.
+
+    ``errors_dropped`` counts, for each predicate, the held errors that came to
+    nothing because another predicate rejected the row.
+    """
+
+    rows_in: int
+    rows_out: int
+    predicates: tuple[SelectionStatistics, ...]
+    calls: tuple[CallStatistics, ...]
+    eddy: EddyStatistics
+    errors_dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The policies and cost models of an eddy and of those inside it, in a fixed order.
+
+    They go on learning where they are handed to another eddy.
+    """
+
+    eddies: tuple[tuple[Policy, LearnedCosts], ...]
+
+
+class FilterEddy:
+    """Routes the conjuncts of one predicate over batches of one relation.
+
+    The answer is that of evaluating the whole predicate on every row in Kleene's
+    logic with errors as a further value between FALSE and TRUE: a row is kept
+    where every conjunct is TRUE; where none is FALSE or NULL but some conjunct
+    failed, the error of the first such conjunct of the first such row is raised,
+    as the user's function raised it. No policy, seed or batch size changes that.
+    """
+
+    def __init__(
+        self,
+        plan: FilterPlan,
+        functions: Sequence[Function],
+        make_policy: Callable[[], Policy],
+        clock: Clock,
+        generator: np.random.Generator,
+        *,
+        quantum: Quantum | None = None,
+        instrument: Instrument | None = None,
+        learned: Learned | None = None,
+    ) -> None:
+        """Make the eddy.
+
+        Calls in ``plan`` name ``functions`` by position. ``make_policy`` is called
+        once for the block and once for every AND and OR inside it. ``learned`` is
+        what another eddy over the same plan knew at its end.
+
+        A function may be a
+        :class:`~eddyline.engine.modules.concurrent_selection.ConcurrentFunction` where a call
+        of it is a conjunct by itself and its value is not asked for; ValueError elsewhere.
+        """
+        terms = conjuncts_of(plan.predicate)
+        _require_calls_by_themselves(plan, terms, functions)
+        self._terms = terms
+        self._outputs = plan.outputs
+        expressions = tuple(map(expression_of, terms))
+        self._relation = Relation(functions, (*expressions, *plan.outputs), clock)
+        self._held = HeldErrors()
+        self._build = _Builder(
+            plan, functions, self._relation, make_policy, clock, generator, quantum, learned
+        )
+        texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
+        self._modules = tuple(
+            self._build.module(position, term, text, self._held, inverted=False)
+            for position, (term, text) in enumerate(zip(terms, texts, strict=True))
+        )
+        self._eddy = self._build.eddy(self._modules, instrument)
+        self._rows_in = 0
+        self._rows_out = 0
+        self._errors_dropped = [0] * len(terms)
+
+    @property
+    def eddy(self) -> Eddy:
+        """The eddy that routes the conjuncts."""
+        return self._eddy
+
+    def learned(self) -> Learned:
+        """Return what this eddy and those inside it know, for the next one to start with."""
+        return Learned(tuple((eddy.policy, eddy.costs()) for eddy in self._build.eddies))
+
+    def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
+        """Return which of ``rows`` rows pass, and the outputs for them.
+
+        Raises what a user function raised on a row that everything else accepts.
+        """
+        numbers = self._relation.load(columns, rows)
+        self._held.by_row.clear()
+        finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
+        parts = [as_array(part) for batch in finished if (part := batch.rows[0]) is not None]
+        alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
+        if len(alive) == rows:
+            alive = numbers
+        if self._held.by_row:
+            alive = self._settle(alive)
+        outputs = tuple(self._output(call, alive) for call in self._outputs)
+        self._rows_in += rows
+        self._rows_out += len(alive)
+        return Filtered(as_array(alive) - numbers.start, outputs)
+
+    def statistics(self) -> FilterStatistics:
+        """Return what was done so far."""
+        return FilterStatistics(
+            self._rows_in,
+            self._rows_out,
+            tuple(
+                module.statistics(self._eddy.seconds_in(position))
+                for position, module in enumerate(self._modules)
+            ),
+            self._relation.statistics(),
+            self._eddy.statistics(),
+            tuple(self._errors_dropped),
+        )
+
+    def _settle(self, alive: Rows) -> Rows:
+        """Raise what counts among the held errors; return the rows that pass after all."""
+        held_at_first = [term for held in self._held.by_row.values() for term, _ in held]
+        # All doubtful rows of a term at once, which mostly clears them; what still
+        # fails together goes row by row, so that the cause is known for sure, and
+        # only as far as the first row whose error counts.
+        alive = self._retried_together(alive)
+        rejected = []
+        for position, _ in list(self._held.among(alive)):
+            row = int(alive[position])
+            if not self._passes_alone(row):
+                rejected.append(row)
+            elif row in self._held.by_row:
+                _, error = min(self._held.by_row[row], key=lambda held: held[0])
+                raise _cause(error)
+        for term in held_at_first:
+            self._errors_dropped[term] += 1
+        return _without(alive, rejected)
+
+    def _retried_together(self, alive: Rows) -> Rows:
+        """Evaluate again the terms that failed for rows only together with others."""
+        doubtful: dict[int, list[int]] = {}  # term -> rows
+        for position, held in self._held.among(alive):
+            for term, error in held:
+                if isinstance(error, CollectiveFailure):
+                    doubtful.setdefault(term, []).append(int(alive[position]))
+        rejected: set[int] = set()
+        for term in sorted(doubtful):
+            rows = [row for row in doubtful[term] if row not in rejected]
+            if rows:
+                rejected.update(self._evaluate_again(term, np.array(rows, dtype=np.int64)))
+        return _without(alive, list(rejected))
+
+    def _passes_alone(self, row: int) -> bool:
+        """Evaluate again, for one row, the terms that failed; False if one rejects it."""
+        doubtful = sorted(
+            term for term, error in self._held.by_row[row] if isinstance(error, CollectiveFailure)
+        )
+        alone = np.array([row], dtype=np.int64)
+        return not any(self._evaluate_again(term, alone) for term in doubtful)
+
+    def _evaluate_again(self, term: int, rows: npt.NDArray[np.int64]) -> list[int]:
+        """Evaluate one term for rows whose error it holds; return those that it rejects."""
+        self._relation.forget_collective_failures(expression_of(self._terms[term]), rows)
+        true, errors = decide(self._terms[term], self._relation.scope(rows))
+        by_row = self._held.by_row
+        for row in rows.tolist():
+            by_row[row] = [(other, error) for other, error in by_row[row] if other != term]
+            if not by_row[row]:
+                del by_row[row]
+        if len(rows) == 1:  # a row that fails alone is its own cause
+            errors = {position: _cause(error) for position, error in errors.items()}
+        self._held.hold(term, rows, errors)
+        return [
+            row
+            for position, row in enumerate(rows.tolist())
+            if not true[position] and position not in errors
+        ]
+
+    def _output(self, call: Call, rows: Rows) -> pa.Array:
+        """Return a call's values for rows that are kept; its errors count at once."""
+        vector: Vector = evaluate(call, self._relation.scope(rows))
+        if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
+            self._relation.forget_collective_failures(call, rows)
+            vector = evaluate(call, self._relation.scope(rows))
+        if vector.errors:
+            raise _cause(vector.errors[min(vector.errors)])
+        return vector.values
+
+
+def _without(rows: Rows, rejected: list[int]) -> Rows:
+    """Return the rows that are not among the rejected ones."""
+    if not rejected:
+        return rows
+    numbers = as_array(rows)
+    return numbers[~np.isin(numbers, rejected)]
+
+
+def _require_calls_by_themselves(
+    plan: FilterPlan, terms: Sequence[Term], functions: Sequence[Function]
+) -> None:
+    """Raise ValueError where a function that answers later is used in another way."""
+    within: list[Expression] = list(plan.outputs)
+    for term in terms:
+        expression = expression_of(term)
+        if isinstance(term, Leaf) and isinstance(expression, Call):
+            within.extend(expression.arguments)
+        else:
+            within.append(expression)
+    for expression in within:
+        calls = {node.function for node in expression.walk() if isinstance(node, Call)}
+        if later := [number for number in calls if _answers_later(functions[number])]:
+            raise ValueError(
+                f"functions {later} answer later, so a call of them can only be a "
+                f"conjunct by itself, not a part of {expression}"
+            )
+
+
+def _answers_later(function: Function) -> bool:
+    return isinstance(function, ConcurrentFunction)
+
+
+def _cause(error: Exception) -> Exception:
+    """Return the error as the user's function raised it."""
+    return error.error if isinstance(error, CollectiveFailure) else error
+
+
+class _Builder:
+    """Makes the modules of a predicate, with an eddy for every AND and OR inside it."""
+
+    def __init__(
+        self,
+        plan: FilterPlan,
+        functions: Sequence[Function],
+        relation: Relation,
+        make_policy: Callable[[], Policy],
+        clock: Clock,
+        generator: np.random.Generator,
+        quantum: Quantum | None,
+        learned: Learned | None,
+    ) -> None:
+        self._plan = plan
+        self._functions = functions
+        self._relation = relation
+        self._make_policy = make_policy
+        self._clock = clock
+        self._generator = generator
+        self._quantum = quantum
+        self._learned = learned
+        self.eddies: list[Eddy] = []
+
+    def module(
+        self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool
+    ) -> Selection | Nested | ConcurrentSelection:
+        if isinstance(term, Leaf):
+            call = term.expression
+            function = self._functions[call.function] if isinstance(call, Call) else None
+            if isinstance(call, Call) and isinstance(function, ConcurrentFunction):
+                caller = function.caller
+                return ConcurrentSelection(position, name, call, self._relation, held, caller)
+            return Selection(
+                position, name, term.expression, self._relation, held, inverted=inverted
+            )
+        disjunction = isinstance(term, Disjunction)
+        inner = HeldErrors()
+        modules = tuple(
+            self.module(place, part, self._plan.text_of(part), inner, inverted=disjunction)
+            for place, part in enumerate(term.terms)
+        )
+        return Nested(
+            position,
+            name,
+            self.eddy(modules, None),
+            inner,
+            held,
+            disjunction=disjunction,
+            inverted=inverted,
+        )
+
+    def eddy(
+        self,
+        modules: Sequence[Selection | Nested | ConcurrentSelection],
+        instrument: Instrument | None,
+    ) -> Eddy:
+        policy, costs = (
+            self._learned.eddies[len(self.eddies)]
+            if self._learned is not None
+            else (self._make_policy(), None)
+        )
+        eddy = Eddy(
+            modules,
+            policy,
+            self._clock,
+            self._generator,
+            quantum=self._quantum,
+            visit_costs=[
+                VECTOR_VISIT_COST if module.calls_functions_in_vectors else ROW_VISIT_COST
+                for module in modules
+            ],
+            learned=costs,
+            instrument=instrument,
+        )
+        self.eddies.append(eddy)
+        return eddy

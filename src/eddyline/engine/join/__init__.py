@@ -1,0 +1,1 @@
+"""Join blocks in an eddy."""

@@ -1,0 +1,102 @@
+"""Scan access methods: they give all rows of a relation, some at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Rows that have come in: one array a column, each of length ``rows``.
+
+    ``done`` is the mask of the predicates that they have passed before they came.
+    """
+
+    columns: tuple[pa.Array, ...]
+    rows: int
+    done: int = 0
+
+
+class ScanAccess(Protocol):
+    """A scan access method: it gives all rows of a relation, some at a time."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows were given: the end of transmission."""
+        ...
+
+    @property
+    def expected_rows(self) -> float | None:
+        """How many rows may still come; None where nobody knows."""
+        ...
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows; None where none are there now, or none are left."""
+        ...
+
+
+class HeldScan:
+    """An input whose rows are all there."""
+
+    def __init__(self, arrivals: Iterable[Arrival]) -> None:
+        """Give the rows, in the pieces in which they are to be read."""
+        self._waiting = deque(arrivals)
+        self._rows = sum(arrival.rows for arrival in self._waiting)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows were given."""
+        return not self._waiting
+
+    @property
+    def expected_rows(self) -> float | None:
+        """How many rows are left."""
+        return self._rows
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows."""
+        if not self._waiting:
+            return None
+        arrival = self._waiting.popleft()
+        self._rows -= arrival.rows
+        return arrival
+
+
+class CompetingScans:
+    """Several scans of the same rows, of which whichever has some to give gives them.
+
+    The first that ends ends them all, since all rows have come by then. A row that two of
+    them give is absorbed in its SteM, by the relation's key (Raman, Deshpande and
+    Hellerstein, 2003, Section 3.2).
+    """
+
+    def __init__(self, inputs: Sequence[ScanAccess]) -> None:
+        """Read from ``inputs`` in turn; one that has nothing now is passed over."""
+        self._inputs = deque(inputs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether one of them has given all rows."""
+        return any(source.ended for source in self._inputs)
+
+    @property
+    def expected_rows(self) -> float | None:
+        """How many rows may still come, at the least."""
+        known = [rows for source in self._inputs if (rows := source.expected_rows) is not None]
+        return min(known, default=None)
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows of the first that has some."""
+        if self.ended:
+            return None
+        for _ in range(len(self._inputs)):
+            arrival = self._inputs[0].poll()
+            self._inputs.rotate(-1)
+            if arrival is not None or self.ended:
+                return arrival
+        return None

@@ -1,0 +1,1 @@
+"""Eddies on a virtual clock and a virtual processor."""

@@ -1,0 +1,1 @@
+"""How tuple batches travel and wait; knows no Spark."""

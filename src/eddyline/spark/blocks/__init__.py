@@ -1,0 +1,1 @@
+"""Blocks as plain data: what travels from the plan to the workers."""

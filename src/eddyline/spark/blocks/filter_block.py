@@ -1,0 +1,81 @@
+"""A filter block as plain data: what travels from the plan rewrite to the workers.
+
+A block is claimed by :mod:`eddyline.spark.rewriting.rewrite_plan` on the driver, pickled into
+one fused user-defined function, and executed by :mod:`eddyline.spark.worker.filter_task` in
+the Python workers. Nothing here holds a handle into the JVM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from eddyline.query.expressions import Call, Expression
+
+
+class FunctionKind(IntEnum):
+    """Spark's evaluation types of scalar user-defined functions, by their number in Spark."""
+
+    PICKLED = 100  # a plain function, rows pickled
+    ARROW_BATCHED = 101  # a plain function, rows carried by Arrow
+    PANDAS = 200  # pandas Series in and out
+    PANDAS_ITERATOR = 204  # an iterator over pandas Series
+    ARROW = 250  # Arrow arrays in and out
+    ARROW_ITERATOR = 251  # an iterator over Arrow arrays
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunction:
+    """One user function of a block, or a chain ``f(g(x))`` that Spark evaluates in one go.
+
+    ``commands`` are the pickled functions as Spark stores them, innermost
+    first; in a chain each hands its Python value to the next unconverted, as in
+    Spark's own worker. ``keywords`` names the arguments that are passed by
+    keyword and has None for a positional one. Types are Spark's, as JSON
+    (``DataType.json()``); the return type is that of the outermost function.
+    """
+
+    name: str
+    kind: FunctionKind
+    commands: tuple[bytes, ...]
+    argument_types: tuple[str, ...]
+    keywords: tuple[str | None, ...]
+    return_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Session settings that change what a user function sees or returns.
+
+    ``default_time_zone`` is what the time zone is where none is set.
+    """
+
+    time_zone: str
+    default_time_zone: str = "UTC"
+    binary_as_bytes: bool = True
+    legacy_pandas_conversion: bool = False
+    assign_columns_by_name: bool = True
+    int_to_decimal_coercion: bool = False
+    safe_arrow_conversion: bool = False
+    integer_extension_types: bool = False
+    large_types: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBlock:
+    """The claimed predicate of a chain of filters, and the call results needed above it.
+
+    ``predicate`` is boolean over :class:`~eddyline.query.expressions.Argument`
+    (columns handed in by Spark, by position) and calls of ``functions``.
+    A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
+    ``texts`` shows each top-level conjunct as the user would recognize it, and
+    ``argument_names`` each argument.
+    """
+
+    identity: str
+    predicate: Expression
+    texts: tuple[str, ...]
+    functions: tuple[UserFunction, ...]
+    outputs: tuple[Call, ...]
+    settings: SessionSettings
+    argument_names: tuple[str, ...] = ()

@@ -1,0 +1,38 @@
+"""A join block as plain data: what travels from the plan rewrite to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+
+
+@dataclass(frozen=True, slots=True)
+class JoinBlock:
+    """The claimed joins and predicates of a region.
+
+    ``sizes`` are Spark's estimates of each input in bytes, ``output_types`` are Spark's, as
+    JSON, ``column_names`` what each input's columns are, as text, and ``layout`` says how the
+    inputs meet.
+    """
+
+    identity: str
+    query: JoinQuery
+    functions: tuple[UserFunction, ...]
+    settings: SessionSettings
+    sizes: tuple[int, ...]
+    output_types: tuple[str, ...]
+    column_names: tuple[tuple[str, ...], ...]
+    layout: str = ""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What an order consists of, as people know it: the predicates, then the SteMs."""
+        graph = JoinGraph(self.query)
+        texts = [
+            graph.texts[n] if n < len(graph.texts) else f"predicate {n + 1}"
+            for n in range(len(graph.predicates))
+        ]
+        return (*texts, *(f"join {relation.name}" for relation in self.query.relations))

@@ -1,0 +1,1 @@
+"""Which blocks are worth it, and why others are not."""

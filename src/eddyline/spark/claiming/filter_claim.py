@@ -1,0 +1,186 @@
+"""What of a chain runs in an eddy, and why the rest does not.
+
+The chain is read from the bottom up. Each conjunct of a filter is one of four:
+
+* *native*, over columns of the base only: it goes below the block, where Spark
+  runs it first (it mostly is there already);
+* *claimed*, over results of Python functions, and wholly understood;
+* *left*, over results of Python functions, for a :class:`DeclineReason`;
+* *guarded*: native, but it may raise an error and stands above a filter that
+  depends on Python, so it must not move.
+
+A left or guarded conjunct is a barrier: users rely on a filter to keep rows
+from the functions above it, so no function that is evaluated above a barrier is
+claimed together with what is below it. It can be part of a second block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline.query.expressions import And, Call, Expression, Or, calls_in
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
+from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.plan.chains import Chain, ExpressionId, FilterLink, Tree
+from eddyline.spark.plan.definitions import Definitions, FunctionResult
+
+MINIMUM_TERMS: Final = 2  # below that there is no order to choose
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of a chain that becomes a filter block.
+
+    ``arguments`` are expressions over the base. ``taken`` are positions (link,
+    conjunct) that the block or the filter ``below`` answers. ``calls`` says
+    which attributes the block can provide, and as which call. ``environments``
+    are the functions with whose settings the block must run.
+    """
+
+    predicate: Expression
+    texts: tuple[str, ...]
+    functions: tuple[UserFunction, ...]
+    environments: tuple[PickledFunction, ...]
+    arguments: tuple[CatalystExpression, ...]
+    below: tuple[CatalystExpression, ...]
+    taken: frozenset[tuple[int, int]]
+    calls: Mapping[ExpressionId, Call]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about the chain up to its first barrier.
+
+    ``barrier`` is the position of the link that stops the claim; what is above
+    it can be looked at on its own. ``left`` tells what was declined up to there.
+    """
+
+    claim: Claim | None
+    left: tuple[LeftToSpark, ...]
+    barrier: int | None
+
+
+def judge(chain: Chain, settings: SessionSettings) -> Verdict:
+    """Decide about a chain, from its lowest link to its first barrier."""
+    return _Judgement(chain, settings).verdict()
+
+
+def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]:
+    """Return what stays in a filter that asks for random values, over the chain ``lower``."""
+    definitions = Definitions(lower.unstable)
+    for link in lower.links:
+        definitions.define(link, guarded=False)
+    reason, detail = DeclineReason.NON_DETERMINISTIC, "its filter asks for random values"
+    dependent = (each for each in breaker.conjuncts if definitions.is_dependent(each))
+    return tuple(LeftToSpark(definitions.text(conjunct), reason, detail) for conjunct in dependent)
+
+
+class _Judgement:
+    def __init__(self, chain: Chain, settings: SessionSettings) -> None:
+        self._chain = chain
+        self._definitions = Definitions(chain.unstable)
+        self._terms = Terms(self._definitions, settings)
+        self._claimed: dict[Expression, str] = {}
+        self._taken: set[tuple[int, int]] = set()
+        self._below: list[CatalystExpression] = []
+        self._left: list[LeftToSpark] = []
+        self._guarded = False  # a filter over functions was passed
+
+    def verdict(self) -> Verdict:
+        barrier = next(
+            (position for position in range(len(self._chain.links)) if self._stops(position)), None
+        )
+        if not _worth_routing(self._claimed):
+            few = DeclineReason.FEWER_THAN_TWO_TERMS
+            self._left.extend(LeftToSpark(text, few) for text in self._claimed.values())
+            return Verdict(None, tuple(self._left), barrier)
+        return Verdict(self._claim(), tuple(self._left), barrier)
+
+    def _stops(self, position: int) -> bool:
+        """Take in a link; whether it is a barrier."""
+        link = self._chain.links[position]
+        if not isinstance(link, FilterLink):
+            self._definitions.define(link, guarded=self._guarded)
+            return False
+        passed = [
+            self._take(conjunct, (position, index)) for index, conjunct in enumerate(link.conjuncts)
+        ]
+        self._guarded |= any(map(self._definitions.is_dependent, link.conjuncts))
+        return not all(passed)
+
+    def _take(self, conjunct: Tree, place: tuple[int, int]) -> bool:
+        """Take in a conjunct; False if it stays where it is."""
+        if self._definitions.is_dependent(conjunct):
+            return self._take_dependent(conjunct, place)
+        if functions := self._definitions.unstable_functions(conjunct):
+            text = self._definitions.text(conjunct)
+            self._left.append(LeftToSpark(text, DeclineReason.NON_DETERMINISTIC, functions))
+        if self._guarded and self._definitions.may_throw(conjunct):
+            return False
+        self._below.append(self._definitions.over_base(conjunct))
+        self._taken.add(place)
+        return True
+
+    def _take_dependent(self, conjunct: Tree, place: tuple[int, int]) -> bool:
+        text = self._definitions.text(conjunct)
+        before = self._terms.contents.mark()
+        try:
+            # Other conjuncts of the filter may shield this one, so it counts as guarded.
+            expression = self._terms.evaluable(self._terms.expression(conjunct, guarded=True))
+        except DeclinedError as declined:
+            self._terms.back_to(before)
+            self._left.append(LeftToSpark(text, declined.reason, declined.detail))
+            return False
+        self._claimed.setdefault(expression, text)
+        self._taken.add(place)
+        return True
+
+    def _claim(self) -> Claim:
+        terms = tuple(self._claimed)
+        predicate = terms[0] if len(terms) == 1 else And(terms)
+        contents = self._terms.contents
+        return Claim(
+            predicate,
+            tuple(self._claimed.values()),
+            contents.functions,
+            contents.environments,
+            contents.arguments,
+            tuple(self._below),
+            frozenset(self._taken),
+            self._provided(predicate),
+        )
+
+    def _provided(self, predicate: Expression) -> dict[ExpressionId, Call]:
+        """Return the results anywhere in the chain that are calls of the predicate."""
+        for link in self._chain.links:  # above a barrier nothing is defined yet
+            self._definitions.define(link, guarded=self._guarded)
+        wanted = frozenset(calls_in(predicate))
+        provided: dict[ExpressionId, Call] = {}
+        for identity, result in self._definitions.results.items():
+            before = self._terms.contents.mark()
+            try:
+                # An argument that may raise is no obstacle if the block has it already.
+                call = self._terms.call(FunctionResult(result.function, guarded=False))
+            except DeclinedError:
+                continue
+            finally:
+                self._terms.back_to(before)
+            if call in wanted:
+                provided[identity] = call
+        return provided
+
+
+def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:
+    """Whether there are terms that differ in what must be computed for them."""
+    needs = [frozenset(calls_in(term)) for whole in conjuncts for term in _terms_of(whole)]
+    return len(set(needs)) >= MINIMUM_TERMS
+
+
+def _terms_of(expression: Expression) -> list[Expression]:
+    if isinstance(expression, And | Or):
+        return [term for each in expression.terms for term in _terms_of(each)]
+    return [expression]

@@ -1,0 +1,323 @@
+"""What of a region runs in an eddy over joins, and why nothing does where it does not.
+
+Every conjunct of the region's filters and join conditions is one of three:
+
+* *native over one input*: it goes below the block, into that input, where Spark runs it
+  (it mostly is there already);
+* *understood*: an equality of two inputs, or a predicate over columns of several inputs or
+  over results of Python functions, whose parts over one input become columns of that input;
+* *not understood*: then the region ends below the node that holds it.
+
+An equality whose one side a function makes is no key that an index knows. Where nothing else
+relates its two inputs, every row of one would meet every row of the other; so the function is
+left to the input, of which its result is then a column like any other.
+
+Columns of an input are computed for all of its rows, before any join or predicate has
+dropped some, so that an expression that may raise an error must not become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from eddyline.query.expressions import (
+    Argument,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    calls_in,
+    with_arguments,
+)
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.decline import DeclinedError, DeclineReason
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Tree
+from eddyline.spark.plan.definitions import Definitions
+from eddyline.spark.plan.regions import Path, Region
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that an input brings into the block: an expression over the input."""
+
+    input: int
+    handle: CatalystExpression
+
+
+@dataclass(frozen=True)
+class JoinClaim:
+    """A region that becomes a join block.
+
+    ``columns`` are what the inputs bring, ``Argument(i)`` in the expressions is number i.
+    ``below`` are native conditions for each input. ``outputs`` gives, for each attribute
+    that the region's top needs, the attribute and the column or call that is its value.
+    ``items`` are the named expressions over these that make the region's output.
+    """
+
+    predicates: tuple[Expression, ...]
+    texts: tuple[str, ...]
+    functions: tuple[UserFunction, ...]
+    environments: tuple[PickledFunction, ...]
+    columns: tuple[Column, ...]
+    below: tuple[tuple[CatalystExpression, ...], ...]
+    outputs: tuple[tuple[CatalystExpression, Expression], ...]
+    items: tuple[CatalystExpression, ...]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The distinct calls of functions in predicates."""
+        found: dict[Call, None] = {}
+        for predicate in self.predicates:
+            found.update(dict.fromkeys(calls_in(predicate)))
+        return tuple(found)
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The texts of the predicates that call functions."""
+        pairs = zip(self.predicates, self.texts, strict=True)
+        return tuple(text for predicate, text in pairs if calls_in(predicate))
+
+    def inputs_asked_about(self) -> list[frozenset[int]]:
+        """Return for each call in a predicate the inputs that its function looks at."""
+        return [
+            frozenset(
+                self.columns[node.index].input for node in call.walk() if isinstance(node, Argument)
+            )
+            for call in self.calls
+        ]
+
+
+def claim_region(region: Region, settings: SessionSettings) -> JoinClaim:
+    """Claim a region as a whole; DeclinedError names the node that stands in the way."""
+    return _Judgement(region, settings).claim()
+
+
+class _JoinTerms(Terms):
+    """Terms whose native parts belong to one input each."""
+
+    def __init__(
+        self, definitions: Definitions, settings: SessionSettings, inputs: _Inputs
+    ) -> None:
+        super().__init__(definitions, settings)
+        self._inputs = inputs
+
+    def is_native(self, tree: Tree) -> bool:
+        """Whether an expression is a column of one input."""
+        one = self._inputs.mask(tree).bit_count() <= 1
+        return one and not self._definitions.is_dependent(tree)
+
+    def groups(self, native: list[Tree]) -> list[list[Tree]]:
+        """Return native terms by the input that they are over."""
+        groups: dict[int, list[Tree]] = {}
+        for tree in native:
+            groups.setdefault(self._inputs.mask(tree), []).append(tree)
+        return list(groups.values())
+
+
+class _Inputs:
+    """Which inputs an expression needs."""
+
+    def __init__(self, region: Region, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._input_of = {
+            number: position
+            for position, plan in enumerate(region.inputs)
+            for number in catalyst.output_numbers(plan)
+        }
+        self._masks: dict[ExpressionId, int] = {}
+
+    def of_attribute(self, identity: ExpressionId) -> int | None:
+        """Return the input that an attribute is a column of; None if it is none of any."""
+        return self._input_of.get(identity[0])
+
+    def mask(self, tree: Tree) -> int:
+        """Return the inputs whose columns an expression needs, aliases and results followed."""
+        mask = 0
+        for identity in tree.attributes():
+            mask |= self._mask_of(identity)
+        return mask
+
+    def _mask_of(self, identity: ExpressionId) -> int:
+        known = self._masks.get(identity)
+        if known is None:
+            position = self._input_of.get(identity[0])
+            if position is not None:
+                known = 1 << position
+            elif (alias := self._definitions.known_alias(identity)) is not None:
+                known = self.mask(alias)
+            else:
+                known = self.mask(self._definitions.results[identity].function)
+            self._masks[identity] = known
+        return known
+
+
+class _Judgement:
+    def __init__(self, region: Region, settings: SessionSettings) -> None:
+        self._region = region
+        self._settings = settings
+        self._definitions = Definitions({})
+        self._inputs = _Inputs(region, self._definitions)
+        self._terms = _JoinTerms(self._definitions, settings, self._inputs)
+        self._below: list[list[CatalystExpression]] = [[] for _ in region.inputs]
+        self._predicates: dict[Expression, str] = {}
+        self._related: list[int] = []  # inputs that native keys relate, as masks
+        self._made_keys: list[tuple[Tree, int]] = []  # keys that functions make, likewise
+
+    def claim(self) -> JoinClaim:
+        for link, path in zip(self._region.links, self._region.paths, strict=True):
+            if not isinstance(link, FilterLink):
+                self._definitions.define(link, guarded=True)
+                continue
+            for conjunct in link.conjuncts:
+                try:
+                    self._take(conjunct)
+                except DeclinedError as declined:
+                    text = self._definitions.text(conjunct)
+                    raise declined.of(text, path) from None
+        self._leave_made_keys()
+        items, needed = self._top()
+        outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
+        contents = self._terms.contents
+        columns = tuple(
+            Column(self._input_of_argument(handle), handle) for handle in contents.arguments
+        )
+        return JoinClaim(
+            tuple(self._predicates),
+            tuple(self._predicates.values()),
+            contents.functions,
+            contents.environments,
+            columns,
+            tuple(map(tuple, self._below)),
+            tuple(outputs),
+            items,
+        )
+
+    def _take(self, conjunct: Tree) -> None:
+        if self._terms.is_native(conjunct):
+            if self._definitions.may_throw(conjunct):
+                text = self._definitions.text(conjunct)
+                raise DeclinedError(DeclineReason.MAY_THROW, text)
+            mask = self._inputs.mask(conjunct)
+            self._below[max(mask.bit_length() - 1, 0)].append(self._definitions.over_base(conjunct))
+            return
+        self._note_key(conjunct)
+        text = self._definitions.text(conjunct)
+        expression = self._null_safe_key(conjunct) or self._terms.expression(conjunct, guarded=True)
+        expression = self._terms.evaluable(expression)
+        self._predicates.setdefault(expression, text)
+
+    def _note_key(self, conjunct: Tree) -> None:
+        """Remember what an equality of two inputs does for joining them."""
+        if conjunct.name not in {"EqualTo", "EqualNullSafe"}:
+            return
+        masks = [self._inputs.mask(child) for child in conjunct.children]
+        if any(mask.bit_count() != 1 for mask in masks) or masks[0] == masks[1]:
+            return
+        both = masks[0] | masks[1]
+        if all(self._terms.is_native(child) for child in conjunct.children):
+            apart = [mask for mask in self._related if not mask & both]
+            self._related = [*apart, reduce(or_, self._related_to(both), both)]
+        else:
+            self._made_keys.append((conjunct, both))
+
+    def _related_to(self, inputs: int) -> list[int]:
+        return [mask for mask in self._related if mask & inputs]
+
+    def _leave_made_keys(self) -> None:
+        """Leave a function to the input that it makes a key of, where there is no other key."""
+        for conjunct, both in self._made_keys:
+            if any(mask & both == both for mask in self._related):
+                continue
+            for result in self._results_in(conjunct):
+                text = self._definitions.text(self._definitions.results[result].function)
+                declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
+                raise declined.of(text, self._path_of(result))
+
+    def _results_in(self, tree: Tree) -> Iterator[ExpressionId]:
+        """Yield the results of functions that an expression is made of."""
+        for identity in tree.attributes():
+            if identity in self._definitions.results:
+                yield identity
+            elif (alias := self._definitions.known_alias(identity)) is not None:
+                yield from self._results_in(alias)
+
+    def _null_safe_key(self, conjunct: Tree) -> Expression | None:
+        """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds."""
+        if conjunct.name != "EqualNullSafe" or not all(
+            self._terms.is_native(child) for child in conjunct.children
+        ):
+            return None
+        sides = [
+            self._terms.native_column(child, catalyst.in_struct, guarded=True)
+            for child in conjunct.children
+        ]
+        return Comparison(ComparisonOperator.EQUAL, sides[0], sides[1])
+
+    def _top(self) -> tuple[tuple[CatalystExpression, ...], dict[ExpressionId, CatalystExpression]]:
+        """Return the expressions of the region's output, and the attributes that they need."""
+        needed: dict[ExpressionId, CatalystExpression] = {}
+        items = []
+        for attribute in catalyst.outputs(self._region.top):
+            tree = Tree.of(attribute)
+            expanded = self._expanded(tree, needed)
+            items.append(
+                attribute if expanded is None else catalyst.attribute_like(attribute, expanded)
+            )
+        return tuple(items), needed
+
+    def _expanded(
+        self, tree: Tree, needed: dict[ExpressionId, CatalystExpression]
+    ) -> CatalystExpression | None:
+        """Return an attribute's value without aliases; None where it is its own value."""
+        alias = self._definitions.known_alias(tree.identity)
+        if alias is None:
+            needed[tree.identity] = tree.handle
+            return None
+        return self._without_aliases(alias, needed)
+
+    def _without_aliases(
+        self, tree: Tree, needed: dict[ExpressionId, CatalystExpression]
+    ) -> CatalystExpression:
+        if tree.name == "AttributeReference":
+            expanded = self._expanded(tree, needed)
+            return tree.handle if expanded is None else expanded
+        if not tree.children:
+            return tree.handle
+        children = [self._without_aliases(child, needed) for child in tree.children]
+        return catalyst.with_operands(tree.handle, children)
+
+    def _value(self, identity: ExpressionId, handle: CatalystExpression) -> Expression:
+        result = self._definitions.results.get(identity)
+        if result is not None:
+            try:
+                return self._terms.evaluable(self._terms.call(result))
+            except DeclinedError as declined:
+                text = self._definitions.text(result.function)
+                raise declined.of(text, self._path_of(identity)) from None
+        try:
+            return self._terms.base_column(handle)
+        except DeclinedError as declined:
+            # The whole region is off: its top must be able to pass this column on.
+            raise declined.of(catalyst.pretty(handle)) from None
+
+    def _path_of(self, result: ExpressionId) -> Path:
+        """Return where the function is evaluated that gives a result."""
+        for link, path in zip(self._region.links, self._region.paths, strict=True):
+            if isinstance(link, EvaluationLink) and result in {r.identity for r in link.results}:
+                return path
+        return ()
+
+    def _input_of_argument(self, handle: CatalystExpression) -> int:
+        masks = [self._inputs.of_attribute(identity) for identity in Tree.of(handle).attributes()]
+        return next((mask for mask in masks if mask is not None), 0)
+
+
+def in_relations(expression: Expression, places: Mapping[int, int]) -> Expression:
+    """Return an expression with its columns numbered as a query numbers them."""
+    return with_arguments(expression, lambda a: Argument(places[a.index], a.type))

@@ -1,0 +1,37 @@
+"""The inputs of a join block, each projected to the columns that it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eddyline.spark.claiming.join_claim import JoinClaim
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, Plan
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input as it enters the block: its plan, and for each argument its column there."""
+
+    plan: Plan
+    handles: tuple[CatalystExpression, ...]
+
+
+def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dict[int, int]]:
+    """Return the inputs, projected, and for each argument of the claim its column's number."""
+    inputs = []
+    places: dict[int, int] = {}
+    offset = 0
+    for number, plan in enumerate(plans):
+        own = [c for c, column in enumerate(claim.columns) if column.input == number]
+        if claim.below[number]:
+            plan = catalyst.filtered(catalyst.conjunction(claim.below[number]), plan)  # noqa: PLW2901 - the same input
+        handles = tuple(claim.columns[c].handle for c in own)
+        items = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(handles)]
+        # Without columns there would be no rows: a cross product needs to count them.
+        items = items or [catalyst.named(catalyst.literal_true(), "c0")]
+        inputs.append(Input(catalyst.projected(items, plan), handles))
+        places.update({c: offset + n for n, c in enumerate(own)})
+        offset += len(items)
+    return inputs, places

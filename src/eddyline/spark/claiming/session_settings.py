@@ -1,0 +1,45 @@
+"""The settings of a session that a block is made with."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.session import local_cores
+from eddyline.spark.worker.action_settings import settings_from
+from eddyline.spark.worker.filter_task import DEFAULT_MEMORY
+
+
+def session_settings(spark: SparkSession) -> SessionSettings:
+    """Return the settings as they are now."""
+
+    def value_of(key: str) -> str | None:
+        value = spark.conf.get(key, None)
+        return None if value is None else str(value)
+
+    return settings_from(value_of, catalyst.default_time_zone())
+
+
+def task_memory(spark: SparkSession, asked: int | str | None) -> int:
+    """Return the bytes that a task of a join block may use.
+
+    ``asked`` is a number of bytes or a text as Spark's settings have it, ``"200MB"``. Else it
+    is the memory that Spark gives its Python workers (``spark.executor.pyspark.memory``)
+    divided by the tasks that run at once, else 512 MB. ValueError for what is no such size.
+    """
+    if asked is not None:
+        try:
+            size = catalyst.bytes_of(str(asked))
+        except Exception as error:
+            raise ValueError(f"memory is a size such as 200MB, not {asked!r}") from error
+        if size <= 0:
+            raise ValueError(f"memory is a size above 0, not {asked!r}")
+        return size
+    given = str(spark.conf.get("spark.executor.pyspark.memory", "") or "")
+    if not given:
+        return DEFAULT_MEMORY
+    cores = local_cores(str(spark.sparkContext.master))
+    if cores is None:
+        cores = int(str(spark.conf.get("spark.executor.cores", "1")))
+    return max(catalyst.bytes_of(given + "m" if given.isdigit() else given) // cores, 1)

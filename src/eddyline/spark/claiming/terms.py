@@ -1,0 +1,224 @@
+"""Translates the predicates of a chain into a block's expressions.
+
+Native parts become arguments of the block, results of functions become calls,
+and what is in between is translated by :mod:`eddyline.spark.plan.translation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pyarrow as pa
+
+from eddyline.evaluation import reason_not_to_evaluate
+from eddyline.query.expressions import And, Argument, Call, Expression, Or
+from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.spark.claiming.iterator_state import iterator_is_stateless
+from eddyline.spark.decline import DeclinedError, DeclineReason, not_understood
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.plan.chains import ExpressionId, Tree
+from eddyline.spark.plan.contents import Contents, Mark
+from eddyline.spark.plan.definitions import Definitions, FunctionResult
+from eddyline.spark.plan.expression_details import ExpressionDetails
+from eddyline.spark.plan.translation import CatalystNode, translate
+from eddyline.spark.worker.calling import reason_not_to_call
+
+ExpressionT = TypeVar("ExpressionT", bound=Expression)
+
+
+class Terms:
+    """Translates, and gathers the contents of the block on the way.
+
+    Equal arguments and functions are taken in once. What is translated raises
+    :class:`DeclinedError` where it cannot be; what it has brought in until then can be
+    taken back.
+    """
+
+    def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
+        self.contents = Contents()
+        # Translated ones, by the object that they are of, which is kept with them. Not by the
+        # function's result: both sides of a join with itself have the same one.
+        self._calls: dict[int, tuple[Tree, Call]] = {}
+        self._definitions = definitions
+        self._settings = settings
+        self._pickled: dict[ExpressionId, tuple[PickledFunction, ...]] = {}
+
+    def expression(self, tree: Tree, *, guarded: bool) -> Expression:
+        """Translate an expression that depends on functions.
+
+        ``guarded`` says that Spark may evaluate its parts for some rows only, so
+        that no native part of it may become an argument that could raise.
+        """
+
+        def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
+            return self._leaf(tree.at(path), guarded=guarded)
+
+        details = ExpressionDetails(tree)
+        return translate(tree.node, leaf, details, time_zone=self._settings.time_zone)
+
+    def call(self, result: FunctionResult) -> Call:
+        """Translate the result of a function, or of a nest ``f(g(x))`` that Spark runs in one go.
+
+        The functions of a nest hand over Python values as they are, without
+        converting them to the inner one's return type and back. So a nest is one
+        function of its own, even where ``g(x)`` occurs elsewhere: an ``int``
+        returned for a ``double`` reaches ``f`` but is NULL everywhere else.
+        """
+        known = self._calls.get(id(result.function))
+        if known is not None:
+            return known[1]
+        nest = [result.function]
+        while [child.name for child in nest[-1].children] == ["PythonUDF"]:
+            nest.append(nest[-1].children[0])
+        values: list[Tree] = []
+        keywords: list[str | None] = []
+        for child in nest[-1].children:
+            named = child.name == "NamedArgumentExpression"
+            keywords.append(str(child.node.fields["key"]) if named else None)
+            values.append(child.children[0] if named else child)
+        arguments = tuple(self._function_argument(v, guarded=result.guarded) for v in values)
+        types = tuple(value.data_type for value in values)
+        number, kind = self._function(nest, types, tuple(keywords))
+        call = Call(number, arguments, kind)
+        self._calls[id(result.function)] = result.function, call
+        return call
+
+    def back_to(self, mark: Mark) -> None:
+        """Take back what was brought in since."""
+        if self.contents.back_to(mark):
+            self._calls.clear()
+
+    def evaluable(self, expression: ExpressionT) -> ExpressionT:
+        """Return an expression of the block, be it a predicate or a value, as it is.
+
+        Raises :class:`DeclinedError` where a worker could not evaluate it; whatever a claim
+        is made of passes here, however it was put together.
+        """
+        reason = reason_not_to_evaluate(expression)
+        if reason is not None:
+            raise not_understood(reason)
+        return expression
+
+    def is_native(self, tree: Tree) -> bool:
+        """Whether an expression is a column that Spark computes below the block."""
+        return not self._definitions.is_dependent(tree)
+
+    def base_column(self, handle: CatalystExpression) -> Argument:
+        """Return the argument that carries an attribute of the base."""
+        return self._carried(handle)
+
+    def native_column(
+        self,
+        tree: Tree,
+        change: Callable[[CatalystExpression], CatalystExpression],
+        *,
+        guarded: bool,
+    ) -> Argument:
+        """Return the argument that carries a native expression, changed in some way."""
+        handle = change(self._definitions.over_base(tree))
+        if guarded and self._definitions.may_throw(tree):
+            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
+        return self._carried(handle)
+
+    def _leaf(self, tree: Tree, *, guarded: bool) -> Expression | None:
+        """Return what an expression is to the block; None if its parts are to be asked."""
+        if self.is_native(tree):
+            return None if tree.name == "Literal" else self._argument([tree], "And", guarded)
+        if tree.name == "AttributeReference":
+            if (result := self._definitions.results.get(tree.identity)) is not None:
+                return self.call(result)
+            return self.expression(self._definitions.alias(tree), guarded=guarded)
+        if tree.name in {"And", "Or"}:
+            return self._connected(tree, guarded=guarded)
+        return None
+
+    def _connected(self, tree: Tree, *, guarded: bool) -> Expression:
+        """Translate a nest of AND or of OR; all of its native terms become one argument."""
+        terms = list(tree.terms(tree.name))
+        dependent = [term for term in terms if not self.is_native(term)]
+        native = [term for term in terms if self.is_native(term)]
+        parts: list[Expression] = []
+        parts.extend(self._argument(group, tree.name, guarded) for group in self.groups(native))
+        parts.extend(self.expression(term, guarded=guarded) for term in dependent)
+        return And(tuple(parts)) if tree.name == "And" else Or(tuple(parts))
+
+    def groups(self, native: list[Tree]) -> list[list[Tree]]:
+        """Return native terms by the base that they are over: here there is only one."""
+        return [native] if native else []
+
+    def _function_argument(self, value: Tree, *, guarded: bool) -> Expression:
+        if not self.is_native(value):
+            self._travelling(value.data_type, lambda: value.handle)
+            return self.expression(value, guarded=guarded)
+        return self._argument([value], "And", guarded)  # literals too: Spark sends columns
+
+    def _argument(self, terms: list[Tree], connective: str, guarded: bool) -> Argument:  # noqa: FBT001
+        """Return the argument that carries some native terms, joined where they are several."""
+        if len(terms) == 1 and (column := self._column(terms[0])) is not None:
+            return column
+        handles = [self._definitions.over_base(term) for term in terms]
+        combine = catalyst.conjunction if connective == "And" else catalyst.disjunction
+        handle = combine(handles)
+        if guarded and any(self._definitions.may_throw(term) for term in terms):
+            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
+        return self._carried(handle)
+
+    def _column(self, tree: Tree) -> Argument | None:
+        """Return the argument that carries a column of the base; None for what is none.
+
+        Each is looked up in the JVM once: a hundred functions of a few columns ask for them
+        a hundred times.
+        """
+        column = self._definitions.named(tree)
+        if column.name != "AttributeReference":
+            return None
+        return self.contents.column(column.identity, lambda: self._carried(column.handle))
+
+    def _carried(self, handle: CatalystExpression) -> Argument:
+        """Return the argument that carries the value of an expression over the base."""
+        return self.contents.argument(handle, self._checked)
+
+    def _checked(self, handle: CatalystExpression) -> pa.DataType:
+        return self._travelling(catalyst.data_type(handle), lambda: handle)
+
+    def _travelling(self, kind: str, handle: Callable[[], CatalystExpression]) -> pa.DataType:
+        """Return the Arrow type of an expression's values; DeclinedError if they cannot travel."""
+        if not can_travel(kind):
+            detail = f"{catalyst.pretty(handle())} is {kind}"
+            raise DeclinedError(DeclineReason.UNSUPPORTED_TYPE, detail)
+        return arrow_type(kind, self._settings.time_zone)
+
+    def _function(
+        self, nest: list[Tree], types: tuple[str, ...], keywords: tuple[str | None, ...]
+    ) -> tuple[int, pa.DataType]:
+        """Return the number of a nest of functions, outermost first, and its Arrow type."""
+        return_type = nest[0].data_type
+        arrow = self._travelling(return_type, lambda: nest[0].handle)
+        names = [str(each.node.fields["name"]) for each in nest]
+        number = int(str(nest[0].node.fields["evalType"]))
+        try:
+            kind = FunctionKind(number)
+        except ValueError:
+            detail = f"{names[0]} has Spark's evaluation type {number}"
+            raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
+        pickled = self._pickles(nest)
+        commands = tuple(each.command for each in pickled)
+        name = "(".join(names) + ")" * (len(names) - 1)
+        function = UserFunction(name, kind, commands, types, keywords, return_type)
+        if (reason := reason_not_to_call(function)) is not None:
+            raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
+        if kind in {FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR}:
+            state = iterator_is_stateless(function)
+            if state is not None:
+                raise DeclinedError(DeclineReason.STATEFUL_ITERATOR, f"{name}: {state}")
+        return self.contents.function(function, pickled), arrow
+
+    def _pickles(self, nest: list[Tree]) -> tuple[PickledFunction, ...]:
+        """Return the functions of a nest, innermost first; they are fetched once."""
+        identity = nest[0].result
+        if identity not in self._pickled:
+            self._pickled[identity] = tuple(each.pickled for each in reversed(nest))
+        return self._pickled[identity]

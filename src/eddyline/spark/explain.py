@@ -1,0 +1,72 @@
+"""What runs in eddies, what was left to Spark, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.decline import LeftToSpark
+from eddyline.spark.registry import Block
+
+
+@dataclass(frozen=True, slots=True)
+class BlockExplanation:
+    """One block: its predicates, the functions whose values it hands on, what it joins."""
+
+    identity: str
+    predicates: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    layout: str = ""
+
+    def __str__(self) -> str:
+        """Return the block as a few lines of text."""
+        if self.inputs:
+            lines = [f"Block {self.identity}: joins {', '.join(self.inputs)}; {self.layout};"]
+            lines.append("  probes their SteMs and checks, in any order, as it pays,")
+            lines.extend(f"  {predicate}" for predicate in self.predicates)
+            return "\n".join(lines)
+        lines = [f"Block {self.identity}: in any order, as it pays,"]
+        lines.extend(f"  {predicate}" for predicate in self.predicates)
+        if self.outputs:
+            lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a DataFrame does with predicates over Python functions.
+
+    ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
+    adapted; ``left`` are the predicates that Spark runs as they are written.
+    ``str()`` gives readable text.
+    """
+
+    blocks: tuple[BlockExplanation, ...]
+    claimable: tuple[BlockExplanation, ...]
+    left: tuple[LeftToSpark, ...]
+
+    def __str__(self) -> str:
+        """Return the whole explanation as text."""
+        sections = []
+        if self.blocks:
+            sections.append("Runs in eddies:\n" + _indented(*map(str, self.blocks)))
+        if self.claimable:
+            text = _indented(*map(str, self.claimable))
+            sections.append("Would run in eddies after eddyline.adapt:\n" + text)
+        if self.left:
+            sections.append("Left to Spark:\n" + _indented(*map(str, self.left)))
+        return "\n".join(sections) or "No predicate depends on a Python function."
+
+
+def explained(block: Block) -> BlockExplanation:
+    """Return what users want to know about a block."""
+    if isinstance(block, JoinBlock):
+        names = tuple(relation.name for relation in block.query.relations)
+        return BlockExplanation(block.identity, block.query.texts, (), names, block.layout)
+    names = tuple(block.functions[call.function].name for call in block.outputs)
+    return BlockExplanation(block.identity, block.texts, names)
+
+
+def _indented(*texts: str) -> str:
+    return "\n".join(f"  {line}" for text in texts for line in text.splitlines())

@@ -1,0 +1,1 @@
+"""The host: a session, a Java, and Catalyst in its JVM."""

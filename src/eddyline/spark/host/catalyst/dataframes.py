@@ -1,0 +1,137 @@
+"""From DataFrames to plans and back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.spark.host.catalyst.gateway import (
+    EXPRESSIONS,
+    LOGICAL,
+    in_python,
+    instance_of,
+    java_class,
+    scala_seq,
+    static,
+    tree_pattern,
+)
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
+from eddyline.spark.host.catalyst.new_expressions import attribute_like
+from eddyline.spark.host.catalyst.new_plans import projected
+from eddyline.spark.host.catalyst.plans import outputs
+
+
+def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
+    """Whether this is a DataFrame whose plan lives in a JVM of ours."""
+    return isinstance(df, ClassicDataFrame)
+
+
+def is_query(spark: SparkSession, sql: str) -> bool:
+    """Whether a statement asks for rows; all others do something, at once.
+
+    Raises PySpark's ``ParseException`` for what is no SQL.
+    """
+    parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    return not any(instance_of(parsed, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
+
+
+def optimized_plan(df: ClassicDataFrame) -> Plan:
+    """Return the optimized logical plan, cached relations included.
+
+    A streaming DataFrame has no such plan until it runs, so the optimizer is
+    asked for one.
+    """
+    execution = df._jdf.queryExecution()
+    if not df.isStreaming:
+        return Plan(execution.optimizedPlan())
+    optimizer = df._jdf.sparkSession().sessionState().optimizer()
+    return Plan(optimizer.execute(execution.analyzed()))
+
+
+def reads_the_clock(df: ClassicDataFrame) -> bool:
+    """Whether the query asks for the current time or date; optimizing it fixes the answer."""
+    return bool(df._jdf.queryExecution().analyzed().containsPattern(tree_pattern("CURRENT_LIKE")))
+
+
+def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
+    """Return a DataFrame over ``plan`` which to its users is the original one.
+
+    Its columns keep the names, qualifiers (``df.alias("a")``) and identities of
+    the original, and a hint on top of the original stays on top.
+    """
+    analyzed = original._jdf.queryExecution().analyzed()
+    optimized = _with_renewable_leaves(plan.java)
+    java = java_class(LOGICAL + "Project")(_as_analyzed(analyzed, optimized), optimized)
+    if analyzed.nodeName() == "ResolvedHint":
+        java = analyzed.withNewChildren(scala_seq([java]))
+    # The parts were analyzed already, and some nodes that the optimizer makes are
+    # unknown to the analyzer.
+    java.setAnalyzed()
+    session = original.sparkSession
+    datasets = java_class("org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, java), session)
+
+
+def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the analyzed output, column by column, in terms of the optimized plan's."""
+    outputs = optimized.outputSet()
+    if analyzed.outputSet().subsetOf(outputs):
+        return analyzed.output()
+    # The optimizer renamed some columns, as where it inlines a common table expression twice.
+    columns = zip(in_python(analyzed.output()), in_python(optimized.output()), strict=True)
+    return scala_seq(
+        column
+        if outputs.contains(column)
+        else attribute_like(CatalystExpression(column), CatalystExpression(given)).java
+        for column, given in columns
+    )
+
+
+def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a plan whose output the analyzer can give new identities, for a join with itself.
+
+    It cannot where a column comes from a leaf of which the scan was planned, as that of a table
+    of version 2. Such a leaf gets new attributes, and a projection right above it that gives them
+    the names and identities of the old ones. A projection above the whole plan would not do:
+    ``a#1 AS a#1`` is no valid plan, nor what the optimizer makes of two that undo each other.
+    """
+    outputs = plan.outputSet()
+    fixed = [leaf for leaf in in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
+    if not fixed:
+        return plan
+    renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for leaf in fixed:
+        renewed = renewed.updated(leaf, _over_new_attributes(leaf))
+    return plan.transformUp(renewed)  # a map is a partial function, so it can be a rule
+
+
+def _is_fixed(leaf: Any, outputs: Any) -> bool:  # noqa: ANN401  # Py4J has no types
+    """Whether the analyzer can give a leaf no new attributes though ``outputs`` has some of it."""
+    multiple = "org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation"
+    return not instance_of(leaf, multiple) and bool(leaf.outputSet().intersect(outputs).nonEmpty())
+
+
+def _over_new_attributes(leaf: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the projection to a leaf's attributes over the same leaf with new ones."""
+    old = outputs(Plan(leaf))
+    new = [CatalystExpression(attribute.java.newInstance()) for attribute in old]
+    pairs = leaf.output().zip(scala_seq(attribute.java for attribute in new))
+    renewal = static(EXPRESSIONS + "AttributeMap$", "MODULE$").apply(pairs)
+    items = [attribute_like(one, other) for one, other in zip(old, new, strict=True)]
+    return projected(items, Plan(leaf.rewriteAttrs(renewal))).java
+
+
+def frame(spark: SparkSession, plan: Plan) -> ClassicDataFrame:
+    """Return a DataFrame over a plan."""
+    plan.java.setAnalyzed()
+    datasets = java_class("org.apache.spark.sql.classic.Dataset")
+    return ClassicDataFrame(datasets.ofRows(spark._jsparkSession, plan.java), spark)
+
+
+def analyzed_plan(df: DataFrame) -> Plan:
+    """Return the plan of a DataFrame before it is optimized; TypeError for one of Connect."""
+    if not is_classic(df):
+        raise TypeError("only a classic DataFrame has its plan at hand")
+    return Plan(df._jdf.queryExecution().analyzed())

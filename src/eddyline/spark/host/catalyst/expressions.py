@@ -1,0 +1,151 @@
+"""What an expression is, and what is in it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from py4j.java_gateway import JavaObject
+
+from eddyline.spark.host.catalyst.gateway import (
+    EXPRESSIONS,
+    in_python,
+    java_class,
+    json_of,
+    scala_seq,
+    static,
+    texts_of,
+)
+from eddyline.spark.host.catalyst.handles import CatalystExpression
+
+
+def expression_json(expression: CatalystExpression) -> str:
+    """Return an expression in Catalyst's own JSON."""
+    return json_of(expression.java)
+
+
+def identity_number(attribute: CatalystExpression) -> int:
+    """Return the number in an attribute's identity."""
+    return int(attribute.java.exprId().id())
+
+
+def expression_at(root: CatalystExpression, path: Sequence[int]) -> CatalystExpression:
+    """Return the expression below ``root`` reached by taking child after child."""
+    java = root.java
+    for index in path:
+        java = java.children().apply(index)
+    return CatalystExpression(java)
+
+
+def with_operands(
+    expression: CatalystExpression, new: Sequence[CatalystExpression]
+) -> CatalystExpression:
+    """Return the expression over other children."""
+    operands = scala_seq(child.java for child in new)
+    return CatalystExpression(expression.java.withNewChildren(operands))
+
+
+def conjunction(terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return the AND of one or more conditions."""
+    return _combined("And", terms)
+
+
+def disjunction(terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    """Return the OR of one or more conditions."""
+    return _combined("Or", terms)
+
+
+def _combined(name: str, terms: Sequence[CatalystExpression]) -> CatalystExpression:
+    combine = java_class(EXPRESSIONS + name)
+    return CatalystExpression(functools.reduce(combine, (term.java for term in terms)))
+
+
+def is_deterministic(expression: CatalystExpression) -> bool:
+    """Whether the expression gives the same answer for the same row."""
+    return bool(expression.java.deterministic())
+
+
+def evaluation_mode(expression: CatalystExpression) -> str:
+    """Return what a cast or an arithmetic expression does where it has no result.
+
+    That is ``LEGACY``, ``ANSI`` or ``TRY``.
+    """
+    return str(expression.java.evalMode().toString())
+
+
+def always_casts(cast: CatalystExpression) -> bool:
+    """Whether a ``Cast`` has a result for every value, as from integer to long."""
+    operand = cast.java.child().dataType()
+    return bool(static(EXPRESSIONS + "Cast", "canUpCast")(operand, cast.java.dataType()))
+
+
+def escape_character(like: CatalystExpression) -> str:
+    """Return the escape character of a ``Like``."""
+    return str(like.java.escapeChar())
+
+
+def literal_value(literal: CatalystExpression) -> object:
+    """Return Catalyst's own value of a ``Literal``: numbers and bytes, all else as text."""
+    return _plain(literal.java.value())
+
+
+def set_members(in_set: CatalystExpression) -> list[object]:
+    """Return the members of an ``InSet``: Catalyst's own values, None for NULL.
+
+    Numbers, booleans and bytes come as themselves, all else as text.
+    """
+    members = in_set.java.hset()
+    found: list[object] = []
+    if members.contains(None):
+        members = members.excl(None)
+        found.append(None)
+    kind = str(in_set.java.child().dataType().typeName())
+    if kind == "binary" or not members.size():
+        return found + [_plain(member) for member in in_python(members.toSeq())]
+    read = _READERS.get(kind, str)
+    return found + [read(text) for text in texts_of(members)]
+
+
+_READERS: Final[dict[str, Callable[[str], object]]] = {
+    "boolean": "true".__eq__,
+    "date": int,
+    "double": float,
+    "float": float,
+    "byte": int,
+    "integer": int,
+    "long": int,
+    "short": int,
+    "timestamp": int,
+    "timestamp_ntz": int,
+}
+
+
+def _plain(value: object) -> object:
+    return str(value.toString()) if isinstance(value, JavaObject) else value
+
+
+def data_type(expression: CatalystExpression) -> str:
+    """Return the type as JSON."""
+    return str(expression.java.dataType().json())
+
+
+def same_value(one: CatalystExpression, other: CatalystExpression) -> bool:
+    """Whether two expressions mean the same, whatever their looks."""
+    return bool(one.java.semanticEquals(other.java))
+
+
+def hash_of_value(expression: CatalystExpression) -> int:
+    """Return a number that is the same for all expressions that mean the same."""
+    return int(expression.java.semanticHash())
+
+
+def pretty(expression: CatalystExpression) -> str:
+    """Return the text that Spark would show for a column of this expression."""
+    prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
+    return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
+
+
+def is_nullable(expression: CatalystExpression) -> bool:
+    """Whether an expression may be NULL, as far as Spark knows."""
+    return bool(expression.java.nullable())

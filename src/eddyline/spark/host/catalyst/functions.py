@@ -1,0 +1,148 @@
+"""Python functions in plans."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark import SparkContext
+
+from eddyline.spark.host.catalyst.gateway import (
+    EXPRESSIONS,
+    base64_in,
+    each_of,
+    java_class,
+    jvm,
+    scala_seq,
+    static,
+    text_of_builder,
+    texts_of,
+)
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
+
+_PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
+
+
+@dataclass(frozen=True, eq=False)
+class PickledFunction:
+    """What Spark keeps of a Python function: its pickle, and the handle with its environment.
+
+    Functions of equal ``surroundings`` have the same files and broadcast variables.
+    """
+
+    command: bytes
+    surroundings: str
+    fetch: Callable[[], Any]
+
+    @functools.cached_property
+    def java(self) -> Any:  # noqa: ANN401  # Py4J has no types
+        """The handle; only asked for where it is needed."""
+        return self.fetch()
+
+
+def function_name(expression: CatalystExpression) -> str:
+    """Return the name of a ``PythonUDF``."""
+    return str(expression.java.name())
+
+
+def plain_environment(context: SparkContext) -> PickledFunction:
+    """Return a function that does nothing, with the environment that functions have by default."""
+    java = java_class("org.apache.spark.api.python.SimplePythonFunction")(
+        bytearray(),
+        context.environment,
+        context._python_includes,
+        context.pythonExec,
+        context.pythonVer,
+        [],
+        context._javaAccumulator,
+    )
+    return PickledFunction(b"", "", lambda: java)
+
+
+def pickled_function(expression: CatalystExpression) -> PickledFunction:
+    """Return the function of a ``PythonUDF``."""
+    return _pickled(scala_seq([expression.java]))[0]
+
+
+def pickled_functions(plan: Plan) -> list[PickledFunction]:
+    """Return the functions of a node that evaluates Python functions, in some ten calls."""
+    return _pickled(plan.java.udfs())
+
+
+def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J has no types
+    functions = each_of(expressions, EXPRESSIONS + "PythonUDF", "func")
+    commands = each_of(functions, _PYTHON_FUNCTION, "command")
+    sizes = map(int, texts_of(each_of(commands, "scala.collection.SeqOps", "size")))
+    # The bytes of all, one behind the other: flattened by the function that changes nothing.
+    flat = commands.flatten(static("scala.$less$colon$less$", "MODULE$").refl())
+    pickles = base64.b64decode(text_of_builder(base64_in(id(jvm())).apply(flat)))
+    includes = texts_of(each_of(functions, _PYTHON_FUNCTION, "pythonIncludes"))
+    broadcasts = texts_of(each_of(functions, _PYTHON_FUNCTION, "broadcastVars"))
+    ends = list(itertools.accumulate(sizes))
+    starts = [0, *ends]
+    return [
+        PickledFunction(
+            pickles[starts[index] : end],
+            f"{includes[index]} {broadcasts[index]}",
+            functools.partial(functions.apply, index),
+        )
+        for index, end in enumerate(ends)
+    ]
+
+
+def python_call(  # the fields of Spark's node
+    *,
+    name: str,
+    command: bytes,
+    like: Sequence[PickledFunction],
+    return_type: str,
+    arguments: Sequence[CatalystExpression],
+    kind: int,
+) -> CatalystExpression:
+    """Return a ``PythonUDF`` of a new function made of others.
+
+    It runs where and as they run: with the environment and the interpreter of
+    the first, and the files and the broadcast variables of all.
+    """
+    first = like[0].java
+    kinds: dict[str, PickledFunction] = {}  # most have all the same: one of a kind is asked
+    for function in like:
+        kinds.setdefault(function.surroundings, function)
+    distinct = [function.java for function in kinds.values()]
+    environment = java_class("org.apache.spark.api.python.SimplePythonFunction")(
+        bytearray(command),
+        first.envVars(),
+        _united([function.pythonIncludes() for function in distinct], str),
+        first.pythonExec(),
+        first.pythonVer(),
+        _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
+        first.accumulator(),
+    )
+    types = java_class("org.apache.spark.sql.types.DataType")
+    java = java_class(EXPRESSIONS + "PythonUDF")(
+        name,
+        environment,
+        types.fromJson(return_type),
+        scala_seq(argument.java for argument in arguments),
+        kind,
+        True,  # noqa: FBT003  # deterministic
+        static(EXPRESSIONS + "NamedExpression", "newExprId")(),
+    )
+    return CatalystExpression(java)
+
+
+def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> list[Any]:
+    """Return the distinct elements of some Java lists in order of first appearance."""
+    found: dict[object, Any] = {}
+    for elements in lists:
+        # By index: Py4J's iterator ends with a Java exception, and to make a Python
+        # exception of that takes PySpark 14 ms, twice for each of a block's functions.
+        for index in range(elements.size()):
+            element = elements.get(index)
+            found.setdefault(key(element), element)
+    return list(found.values())

@@ -1,0 +1,64 @@
+"""New expressions."""
+
+from __future__ import annotations
+
+from eddyline.spark.host.catalyst.gateway import (
+    EXPRESSIONS,
+    java_class,
+    scala_none,
+    scala_seq,
+    static,
+)
+from eddyline.spark.host.catalyst.handles import CatalystExpression
+
+
+def named(expression: CatalystExpression, name: str) -> CatalystExpression:
+    """Return an expression under a new name and a new identity."""
+    alias = java_class(EXPRESSIONS + "Alias")
+    identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
+    return CatalystExpression(
+        alias(expression.java, name, identity, scala_seq([]), scala_none(), scala_seq([]))
+    )
+
+
+def in_struct(expression: CatalystExpression) -> CatalystExpression:
+    """Return a struct of one field, never NULL itself: ``a <=> b`` is ``struct(a) = struct(b)``."""
+    text = static("org.apache.spark.sql.types.DataTypes", "StringType")
+    literal = static(EXPRESSIONS + "Literal", "create")("v", text)
+    make = java_class(EXPRESSIONS + "CreateNamedStruct")
+    return CatalystExpression(make(scala_seq([literal, expression.java])))
+
+
+def literal_true() -> CatalystExpression:
+    """Return the constant TRUE."""
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "TrueLiteral")())
+
+
+def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
+    """Return ``value`` under the name and the identity of an attribute."""
+    java = attribute.java
+    alias = java_class(EXPRESSIONS + "Alias")
+    return CatalystExpression(
+        alias(value.java, java.name(), java.exprId(), java.qualifier(), scala_none(), scala_seq([]))
+    )
+
+
+def known_not_null(value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is never NULL, though Spark cannot know it, as one that is not."""
+    return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
+
+
+def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
+    """Return a fresh nullable attribute of the type of an expression."""
+    metadata = static("org.apache.spark.sql.types.Metadata", "empty")()
+    identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
+    attribute = java_class(EXPRESSIONS + "AttributeReference")
+    java = attribute(name, like.java.dataType(), True, metadata, identity, scala_seq([]))  # noqa: FBT003
+    return CatalystExpression(java)
+
+
+def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
+    """Return field ``index`` of a struct."""
+    return CatalystExpression(
+        java_class(EXPRESSIONS + "GetStructField")(struct.java, index, scala_none())
+    )

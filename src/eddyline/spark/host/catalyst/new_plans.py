@@ -1,0 +1,75 @@
+"""New nodes over plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eddyline.spark.host.catalyst.gateway import LOGICAL, java_class, scala_none, scala_seq, static
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
+from eddyline.spark.host.catalyst.plans import class_name
+
+
+def filtered(kept: CatalystExpression, child: Plan) -> Plan:
+    """Return a ``Filter`` over ``child``."""
+    return Plan(java_class(LOGICAL + "Filter")(kept.java, child.java))
+
+
+def projected_like(pattern: Plan, child: Plan) -> Plan:
+    """Return a ``Project`` of ``child`` to exactly the output of ``pattern``."""
+    return Plan(java_class(LOGICAL + "Project")(pattern.java.output(), child.java))
+
+
+def output_and_more(pattern: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of ``child`` to the output of ``pattern`` and named expressions."""
+    return _projected(pattern.java.output(), child, more)
+
+
+def project_over(project: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of the same list, and more, over another child."""
+    return _projected(project.java.projectList(), child, more)
+
+
+def _projected(
+    names: Any,  # noqa: ANN401  # Py4J has no types; stays in the JVM, however wide
+    child: Plan,
+    more: Sequence[CatalystExpression],
+) -> Plan:
+    if more:
+        names = names.concat(scala_seq(each.java for each in more))
+    return Plan(java_class(LOGICAL + "Project")(names, child.java))
+
+
+def evaluation_of(node: Plan, indexes: Sequence[int], child: Plan) -> Plan:
+    """Return the node evaluating some of its Python functions only, over another child."""
+    functions = scala_seq(node.java.udfs().apply(i) for i in indexes)
+    results = scala_seq(node.java.resultAttrs().apply(i) for i in indexes)
+    name = class_name(node)
+    if name.endswith("ArrowEvalPython"):
+        return Plan(java_class(name)(functions, results, child.java, node.java.evalType()))
+    return Plan(java_class(name)(functions, results, child.java))
+
+
+def arrow_evaluation(
+    function: CatalystExpression, result: CatalystExpression, kind: int, child: Plan
+) -> Plan:
+    """Return an ``ArrowEvalPython`` of one function over ``child``."""
+    evaluate = java_class(LOGICAL + "ArrowEvalPython")
+    return Plan(evaluate(scala_seq([function.java]), scala_seq([result.java]), child.java, kind))
+
+
+def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return a ``Project`` of named expressions."""
+    return Plan(java_class(LOGICAL + "Project")(scala_seq(item.java for item in items), child.java))
+
+
+def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
+    """Return a ``MapInArrow`` of a function over the record batches of ``child``.
+
+    ``schema`` is the struct of its output, as JSON.
+    """
+    struct = static("org.apache.spark.sql.types.DataType", "fromJson")(schema)
+    attributes = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(struct)
+    return Plan(
+        java_class(LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, scala_none())  # noqa: FBT003 - no barrier
+    )

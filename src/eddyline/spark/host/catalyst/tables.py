@@ -1,0 +1,106 @@
+"""What a plan reads, and how much of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+
+from eddyline.spark.host.catalyst.gateway import (
+    EXECUTION,
+    EXPRESSIONS,
+    LOGICAL,
+    instance_of,
+    java_class,
+    scala_seq,
+    static,
+)
+from eddyline.spark.host.catalyst.handles import Plan
+from eddyline.spark.host.catalyst.plans import has_python_function
+
+_ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
+
+
+_HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
+"""Leaves of a plan whose rows are at hand."""
+
+
+def size_in_bytes(plan: Plan) -> int:
+    """Return Spark's estimate of a plan's size; huge where Spark knows nothing."""
+    return int(str(plan.java.stats().sizeInBytes()))
+
+
+def parquet_rows(plan: Plan, files: int) -> int | None:
+    """Return how many rows a table has, judged by the footers of its first files.
+
+    None unless the plan reads one table of Parquet files, or where they cannot be read.
+    """
+    leaves = plan.java.collectLeaves()
+    leaf = leaves.apply(0)
+    if leaves.size() != 1 or not instance_of(leaf, EXECUTION + "LogicalRelation"):
+        return None
+    relation = leaf.relation()
+    if not instance_of(relation, EXECUTION + "HadoopFsRelation"):
+        return None
+    if not instance_of(relation.fileFormat(), EXECUTION + "parquet.ParquetFileFormat"):
+        return None
+    settings = relation.sparkSession().sessionState().newHadoopConf()
+    rows = size = 0
+    try:
+        for name in relation.location().inputFiles()[:files]:
+            path = java_class("org.apache.hadoop.fs.Path")(java_class("java.net.URI")(name))
+            file = static("org.apache.parquet.hadoop.util.HadoopInputFile", "fromPath")(
+                path, settings
+            )
+            reader = static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file)
+            try:
+                rows += reader.getRecordCount()
+                size += file.getLength()
+            finally:
+                reader.close()
+    except Py4JJavaError:  # not there any more, or no such files: the query will say so
+        return None
+    return rows * size_in_bytes(Plan(leaf)) // size if size else None
+
+
+def table_name(plan: Plan) -> str | None:
+    """Return the name of the only table that a plan reads; None where it has no name."""
+    leaves = plan.java.collectLeaves()
+    if leaves.size() != 1:
+        return None
+    leaf = leaves.apply(0)
+    if instance_of(leaf, EXECUTION + "LogicalRelation"):
+        table = leaf.catalogTable()
+        if table.isDefined():
+            return str(table.get().identifier().table())
+        relation = leaf.relation()
+        if instance_of(relation, EXECUTION + "HadoopFsRelation"):
+            paths = relation.location().rootPaths()
+            if paths.size() == 1:
+                return str(paths.apply(0).getName()).partition(".")[0]
+    return None
+
+
+def is_scan(plan: Plan) -> bool:
+    """Whether a plan reads files or what is in memory, with filters and projections at most.
+
+    Such a plan can be read twice for little. Others compute, or ask another system.
+    """
+    java = plan.java
+    while java.nodeName() in _ROW_BY_ROW:
+        java = java.child()
+    if instance_of(java, EXECUTION + "LogicalRelation"):
+        files = EXECUTION + "HadoopFsRelation"
+        return instance_of(java.relation(), files) and not has_python_function(plan)
+    return str(java.nodeName()).partition(" ")[0] in _HELD and not has_python_function(plan)
+
+
+def first_rows(count: int, scan: Plan) -> Plan:
+    """Return a scan of no more than the first so many rows of each partition, then filtered."""
+    java = scan.java
+    if java.nodeName() in _ROW_BY_ROW:
+        below = first_rows(count, Plan(java.child()))
+        return Plan(java.withNewChildren(scala_seq([below.java])))
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    limit = static(EXPRESSIONS + "Literal", "create")(count, whole)
+    return Plan(java_class(LOGICAL + "LocalLimit")(limit, java))

@@ -1,0 +1,134 @@
+"""A Spark session that works at once, on any machine with Python."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from eddyline.spark.host.java import java_for_launch
+
+QUIET_LOGGING = Path(__file__).with_name("quiet_log4j2.properties")
+
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+
+class SettingsIgnoredWarning(UserWarning):
+    """Settings were asked for, but Spark runs already and was started with others."""
+
+
+def session(
+    app_name: str = "eddyline",
+    *,
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return the Spark session of this process; start one that works at once if there is none.
+
+    A session that is running is returned as it is; if ``master`` or ``config``
+    ask for something else than it has, :class:`SettingsIgnoredWarning` is given.
+
+    Otherwise Spark starts with ``master``, by default on all cores of this
+    machine (``local[*]``), and with the settings in ``config``, which win over
+    all that follows. Workers run the Python that runs the driver, unless
+    ``PYSPARK_PYTHON`` says otherwise. In local mode the driver listens on this
+    machine only, there is no web interface and no progress bar, only errors are
+    logged (unless ``SPARK_CONF_DIR`` brings its own rules), and a shuffle has
+    one partition a core. Under ``spark-submit`` only what was asked for is
+    set: the command line has decided the rest. (One line may still appear, of the JVM's own
+    and before any rule: that it uses the incubator module that Spark asks for.)
+
+    Raises :class:`~eddyline.spark.host.java.JavaNotFoundError` if there is no Java
+    17 or newer; one comes with Eddyline, so this is rare.
+    """
+    asked = dict(config or {})
+    if master is not None:
+        asked["spark.master"] = master
+    running = _running_session()
+    if running is not None:
+        _warn_of_ignored(asked, running)
+        return running
+
+    builder = SparkSession.builder.appName(app_name)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM already
+        return _start(builder, asked)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = {"spark.master": "local[*]", **asked}
+    cores = local_cores(settings["spark.master"])
+    if cores is not None:
+        settings = _local_settings(cores) | settings
+        if "SPARK_CONF_DIR" not in os.environ:
+            settings[JAVA_OPTIONS] = _quiet(asked.get(JAVA_OPTIONS, ""))
+    with java_for_launch():
+        return _start(builder, settings)
+
+
+def _start(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
+    for key, value in settings.items():
+        builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def local_cores(master: str) -> int | None:
+    """Return how many tasks a local master runs at once, None for a cluster.
+
+    >>> local_cores("local"), local_cores("local[4]"), local_cores("local[2, 3]")
+    (1, 4, 2)
+    >>> local_cores("spark://example:7077") is None
+    True
+    """
+    match = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*(?:,\s*\d+\s*)?\])?", master)
+    if match is None:
+        return None
+    if match[1] == "*":
+        return os.cpu_count() or 1
+    return int(match[1] or 1)
+
+
+def _running_session() -> SparkSession | None:
+    try:
+        running = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    # After sparkContext.stop() PySpark still hands out the session, but all it does fails.
+    context_is_gone = SparkContext._active_spark_context is None  # noqa: SLF001
+    return None if context_is_gone and not is_remote() else running
+
+
+def _warn_of_ignored(asked: Mapping[str, str], running: SparkSession) -> None:
+    ignored = [
+        f"{key}={value}" for key, value in asked.items() if running.conf.get(key, None) != value
+    ]
+    if ignored:
+        warnings.warn(
+            f"Spark runs already, so these settings have no effect: {', '.join(ignored)}. "
+            "Stop the running session first (spark.stop()), or set what can be changed at run "
+            "time with spark.conf.set().",
+            SettingsIgnoredWarning,
+            stacklevel=3,
+        )
+
+
+def _local_settings(cores: int) -> dict[str, str]:
+    return {
+        # A laptop's host name often does not resolve, or to an address behind a firewall.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+def _quiet(java_options: str) -> str:
+    """Put our logging rules before the user's Java options, which win where they differ."""
+    return f"-Dlog4j2.configurationFile={QUIET_LOGGING.as_uri()} {java_options}".rstrip()

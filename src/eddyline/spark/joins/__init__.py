@@ -1,1 +1,0 @@
-"""Join blocks: inner joins, with the filters and projections among them, in eddies."""

@@ -1,0 +1,156 @@
+"""What the attributes inside a chain stand for.
+
+The links of a chain refer to one another by attributes: a projection names an
+expression, an evaluation names a function's result. Read from the bottom up,
+every attribute is a column of the base, an alias, or a result; this file keeps
+the last two, so that any expression of the chain can be put in terms of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression
+from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Link, Tree
+from eddyline.spark.plan.throwing import may_throw
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionResult:
+    """The result of a Python function.
+
+    ``guarded`` if a filter that depends on Python functions stands below its
+    evaluation: Spark computes the arguments only for the rows that passed it.
+    """
+
+    function: Tree
+    guarded: bool
+
+
+class Definitions:
+    """The definitions made by the links of a chain, added from the bottom up."""
+
+    def __init__(self, unstable: Mapping[ExpressionId, Tree]) -> None:
+        """``unstable`` are the functions that are not deterministic, by their results."""
+        self._unstable = unstable
+        self._aliases: dict[ExpressionId, Tree] = {}
+        self._results: dict[ExpressionId, FunctionResult] = {}
+        self._dependent: set[ExpressionId] = set()
+
+    @property
+    def results(self) -> dict[ExpressionId, FunctionResult]:
+        """The results of functions by the attribute that carries them."""
+        return self._results
+
+    def define(self, link: Link, *, guarded: bool) -> None:
+        """Add what a link defines; a filter defines nothing."""
+        if isinstance(link, EvaluationLink):
+            for index in link.indexes:
+                identity = link.results[index].identity
+                self._results[identity] = FunctionResult(link.functions[index], guarded)
+                self._dependent.add(identity)
+        elif not isinstance(link, FilterLink):
+            for item in link.items:
+                if item.name == "Alias":
+                    self._aliases[item.identity] = item.children[0]
+                    if self.is_dependent(item):
+                        self._dependent.add(item.identity)
+
+    def known_alias(self, identity: ExpressionId) -> Tree | None:
+        """Return the expression that an attribute is a name for; None if it is none."""
+        return self._aliases.get(identity)
+
+    def alias(self, attribute: Tree) -> Tree:
+        """Return the expression that an attribute, which is no result, is a name for."""
+        return self._aliases[attribute.identity]
+
+    def is_dependent(self, tree: Tree) -> bool:
+        """Whether an expression depends on the result of a function of the chain."""
+        return not self._dependent.isdisjoint(tree.attributes())
+
+    def unstable_functions(self, tree: Tree) -> str:
+        """Return the names of functions that are not deterministic and that a value depends on."""
+        functions = (self._unstable.get(identity) for identity in tree.attributes())
+        return ", ".join(str(each.node.fields["name"]) for each in functions if each is not None)
+
+    def may_throw(self, tree: Tree) -> bool:
+        """Whether an expression, its aliases looked through, could raise on some row."""
+        aliases = (self._aliases.get(identity) for identity in tree.attributes())
+        return may_throw(tree) or any(self.may_throw(each) for each in aliases if each is not None)
+
+    def named(self, tree: Tree) -> Tree:
+        """Return what an attribute is a name for, be it through other names; else the tree."""
+        while tree.name == "AttributeReference":
+            alias = self._aliases.get(tree.identity)
+            if alias is None:
+                break
+            tree = alias
+        return tree
+
+    def over_base(self, tree: Tree) -> CatalystExpression:
+        """Return an expression that depends on no function in terms of the base."""
+        if self._aliases.keys().isdisjoint(tree.attributes()):
+            return tree.handle
+        if tree.name == "AttributeReference":
+            return self.over_base(self._aliases[tree.identity])
+        return catalyst.with_operands(tree.handle, [self.over_base(c) for c in tree.children])
+
+    def text(self, tree: Tree) -> str:
+        """Return an expression as users would write it, with their functions and columns."""
+        text = self._written(tree)
+        return text[1:-1] if _is_parenthesized(text) else text
+
+    def _written(self, tree: Tree) -> str:
+        """Return an expression as Spark would write it; it is asked for parts not seen to here.
+
+        These are what terms mostly consist of: a copy of an expression with the functions in it
+        put for their results, which Spark could write, takes ten calls for each of its nodes.
+        """
+        if tree.name == "AttributeReference":
+            meaning = self._meaning(tree.identity)
+            return str(tree.node.fields["name"]) if meaning is None else self._written(meaning)
+        if self._calls_by_name(tree):
+            return f"{tree.node.fields['name']}({', '.join(map(self._written, tree.children))})"
+        if tree.name in {"And", "Or"}:
+            left, right = map(self._written, tree.children)
+            return f"({left} {tree.name.upper()} {right})"
+        if tree.name == "Not":
+            return f"(NOT {self._written(tree.children[0])})"
+        return catalyst.pretty(self._shown(tree))
+
+    def _calls_by_name(self, tree: Tree) -> bool:
+        """Whether this is a function of columns and of such functions, by whatever names."""
+        if tree.name == "AttributeReference":
+            meaning = self._meaning(tree.identity)
+            return meaning is None or self._calls_by_name(meaning)
+        return tree.name == "PythonUDF" and all(map(self._calls_by_name, tree.children))
+
+    def _shown(self, tree: Tree) -> CatalystExpression:
+        if tree.name == "AttributeReference":
+            meaning = self._meaning(tree.identity)
+            return tree.handle if meaning is None else self._shown(meaning)
+        # A copy is ten calls into the JVM: none of what stays as it is.
+        if all(self._meaning(identity) is None for identity in tree.attributes()):
+            return tree.handle
+        return catalyst.with_operands(tree.handle, [self._shown(child) for child in tree.children])
+
+    def _meaning(self, identity: ExpressionId) -> Tree | None:
+        if (result := self._results.get(identity)) is not None:
+            return result.function
+        return self._aliases.get(identity) or self._unstable.get(identity)
+
+
+def _is_parenthesized(text: str) -> bool:
+    """Whether the first parenthesis of a text closes at its very end.
+
+    >>> _is_parenthesized("(a > 1)"), _is_parenthesized("(a) > (b)")
+    (True, False)
+    """
+    depth = 0
+    for position, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return text.startswith("(") and position == len(text) - 1
+    return False

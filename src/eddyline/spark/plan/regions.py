@@ -1,0 +1,87 @@
+"""Regions of a plan: inner joins with the filters, projections and functions among them.
+
+A region is a tree of nodes over inputs. It is read from the bottom up into links, as a
+chain is (see :mod:`eddyline.spark.plan.chains`); since every attribute of a plan has an identity
+of its own, the branches of the tree can stand one behind the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, Plan
+from eddyline.spark.plan.chains import EvaluationLink, FilterLink, Link, Tree, read_link
+
+Path = tuple[int, ...]
+"""Where a node is: from the top of a region, child after child."""
+
+_INNER: Final = frozenset({"INNER", "CROSS"})
+
+
+@dataclass(frozen=True)
+class Region:
+    """Links from the bottom up over ``inputs``; joins among them are filters.
+
+    ``paths`` has for each link where its node is; ``joins`` counts the joins.
+    """
+
+    top: Plan
+    inputs: tuple[Plan, ...]
+    links: tuple[Link, ...]
+    paths: tuple[Path, ...]
+    joins: int
+
+
+def read_region(top: Plan, boundaries: frozenset[Path] = frozenset()) -> Region:
+    """Read the region at ``top``; nodes at ``boundaries`` are inputs, whatever they are."""
+    reader = _Reader(boundaries)
+    inputs = reader.read(top, ())
+    return Region(top, tuple(inputs), tuple(reader.links), tuple(reader.paths), reader.joins)
+
+
+class _Reader:
+    def __init__(self, boundaries: frozenset[Path]) -> None:
+        self._boundaries = boundaries
+        self.links: list[Link] = []
+        self.paths: list[Path] = []
+        self.joins = 0
+
+    def read(self, plan: Plan, path: Path) -> list[Plan]:
+        """Add the links of a node and of those below; return the inputs."""
+        if path in self._boundaries:
+            return [plan]
+        if catalyst.class_name(plan).endswith(".Join"):
+            return self._read_join(plan, path)
+        link, deterministic = read_link(plan)
+        if link is None or not deterministic:
+            return [plan]
+        child = catalyst.children(plan)[0]
+        inputs = self.read(child, (*path, 0))
+        # What is native and has nothing of the region below it is the input's own business.
+        if len(inputs) == 1 and inputs[0] is child and not isinstance(link, EvaluationLink):
+            return [plan]
+        self._add(link, path)
+        return inputs
+
+    def _read_join(self, plan: Plan, path: Path) -> list[Plan]:
+        condition = catalyst.join_condition(plan)
+        stable = condition is None or catalyst.is_deterministic(condition)
+        if catalyst.join_type(plan) not in _INNER or not stable:
+            return [plan]
+        left, right = catalyst.children(plan)
+        inputs = [*self.read(left, (*path, 0)), *self.read(right, (*path, 1))]
+        self._add(_join_link(plan, condition), path)
+        self.joins += 1
+        return inputs
+
+    def _add(self, link: Link, path: Path) -> None:
+        self.links.append(link)
+        self.paths.append(path)
+
+
+def _join_link(plan: Plan, condition: CatalystExpression | None) -> FilterLink:
+    if condition is None:
+        return FilterLink(plan, ())
+    return FilterLink(plan, tuple(Tree.of(condition).terms("And")))

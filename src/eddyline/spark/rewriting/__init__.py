@@ -1,0 +1,1 @@
+"""Blocks, put back into the plan."""

@@ -1,0 +1,174 @@
+"""Rebuilds a chain around its filter block.
+
+From the bottom up: the base, the native conjuncts, the block as *one* Python
+function whose result is a struct, a filter on the struct's first field, a
+projection that gives the needed values the identities that they had, and then
+the links of the chain without what the block has answered. Every attribute
+above keeps its identity, so what stands on the chain need not change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from eddyline.query.expressions import Call
+from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.spark.claiming.filter_claim import Claim
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, Plan
+from eddyline.spark.plan.chains import (
+    FUSED_NAME,
+    Chain,
+    EvaluationLink,
+    ExpressionId,
+    FilterLink,
+    Link,
+    ProjectLink,
+    Tree,
+)
+
+Fuse: TypeAlias = Callable[[FilterBlock], "FusedFunction"]
+"""Makes the function of a block; equal blocks must get equal functions."""
+
+_LONGEST_NAME: Final = 60  # characters of the functions' names in a plan
+
+
+@dataclass(frozen=True, slots=True)
+class FusedFunction:
+    """A block's function: its pickle, and the Spark type of its result as JSON.
+
+    The result is a struct: whether the row is kept, then the block's outputs.
+    """
+
+    command: bytes
+    return_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A chain's new plan, and the block in it."""
+
+    plan: Plan
+    block: FilterBlock
+
+
+def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -> Rewritten:
+    """Return the chain with the claimed part as one function; see the module's text."""
+    links = [_rest(link, position, claim) for position, link in enumerate(chain.links)]
+    needs = _needs(chain, links, claim)
+    attributes = {
+        identity: link.results[index].handle
+        for link in chain.links
+        if isinstance(link, EvaluationLink)
+        for index in link.indexes
+        if (identity := link.results[index].identity) in needs[0]
+    }
+    outputs = tuple(dict.fromkeys(claim.calls[identity] for identity in attributes))
+    block = _block(claim, outputs, settings)
+
+    struct, plan = _block_over(chain.base, claim, block, fuse)
+    fields = {call: catalyst.struct_field(struct, 1 + i) for i, call in enumerate(outputs)}
+    values = [
+        catalyst.attribute_like(attribute, fields[claim.calls[identity]])
+        for identity, attribute in attributes.items()
+    ]
+    plan = catalyst.output_and_more(chain.base, plan, values)
+    for link, needed in zip(links, needs[1:], strict=True):
+        passing = {identity: each for identity, each in attributes.items() if identity in needed}
+        plan = _relink(link, plan, passing)
+    if not isinstance(chain.links[-1], ProjectLink):
+        plan = catalyst.projected_like(chain.top, plan)
+    return Rewritten(plan, block)
+
+
+def _block(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
+    names = tuple(map(catalyst.pretty, claim.arguments))
+    block = FilterBlock("", claim.predicate, claim.texts, claim.functions, outputs, settings, names)
+    # Frozen data all the way down, so equal blocks have equal texts.
+    return replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
+
+
+def _block_over(
+    base: Plan, claim: Claim, block: FilterBlock, fuse: Fuse
+) -> tuple[CatalystExpression, Plan]:
+    """Return the struct attribute, and the filter on it over the block's evaluation."""
+    if claim.below:
+        base = catalyst.filtered(catalyst.conjunction(claim.below), base)
+    fused = fuse(block)
+    names = ", ".join(dict.fromkeys(function.name for function in block.functions))
+    if len(names) > _LONGEST_NAME:
+        names = names[:_LONGEST_NAME] + "…"
+    call = catalyst.python_call(
+        name=f"{FUSED_NAME}{names})",
+        command=fused.command,
+        like=claim.environments,
+        return_type=fused.return_type,
+        # A function without arguments gets no rows from Spark, so give it one.
+        arguments=claim.arguments or (catalyst.literal_true(),),
+        kind=FunctionKind.ARROW_ITERATOR,
+    )
+    struct = catalyst.new_attribute("eddy", call)
+    plan = catalyst.arrow_evaluation(call, struct, FunctionKind.ARROW_ITERATOR, base)
+    return struct, catalyst.filtered(catalyst.struct_field(struct, 0), plan)
+
+
+def _rest(link: Link, position: int, claim: Claim) -> Link:
+    """Return the link without what the block answers."""
+    if isinstance(link, FilterLink):
+        rest = (
+            conjunct
+            for index, conjunct in enumerate(link.conjuncts)
+            if (position, index) not in claim.taken
+        )
+        return replace(link, conjuncts=tuple(rest))
+    if isinstance(link, EvaluationLink):
+        rest_of_functions = (
+            index for index in link.indexes if link.results[index].identity not in claim.calls
+        )
+        return replace(link, indexes=tuple(rest_of_functions))
+    return link
+
+
+def _needs(chain: Chain, links: Sequence[Link], claim: Claim) -> list[frozenset[ExpressionId]]:
+    """Return which of the block's values are needed: by anything, then above each link."""
+    above: frozenset[ExpressionId] = frozenset()
+    if not isinstance(links[-1], ProjectLink):
+        shown = catalyst.output_numbers(chain.top)
+        above = frozenset(
+            identity
+            for link in chain.links
+            if isinstance(link, EvaluationLink)
+            for index in link.indexes
+            if (identity := link.results[index].identity) in claim.calls and identity[0] in shown
+        )
+    needs = [above]
+    for link in reversed(links):
+        used = (identity for tree in _trees(link) for identity in tree.attributes())
+        above = above | {identity for identity in used if identity in claim.calls}
+        needs.append(above)
+    return needs[::-1]
+
+
+def _trees(link: Link) -> Sequence[Tree]:
+    if isinstance(link, FilterLink):
+        return link.conjuncts
+    if isinstance(link, ProjectLink):
+        return link.items
+    return [link.functions[index] for index in link.indexes]
+
+
+def _relink(link: Link, child: Plan, needed: Mapping[ExpressionId, CatalystExpression]) -> Plan:
+    """Return the link over a new child; a projection passes on what is ``needed`` above it."""
+    if isinstance(link, FilterLink):
+        if not link.conjuncts:
+            return child
+        kept = catalyst.conjunction([conjunct.handle for conjunct in link.conjuncts])
+        return catalyst.filtered(kept, child)
+    if isinstance(link, EvaluationLink):
+        return catalyst.evaluation_of(link.plan, link.indexes, child) if link.indexes else child
+    passed = {item.identity for item in link.items if item.name == "AttributeReference"}
+    more = [attribute for identity, attribute in needed.items() if identity not in passed]
+    return catalyst.project_over(link.plan, child, more)

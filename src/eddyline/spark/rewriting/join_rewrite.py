@@ -1,0 +1,317 @@
+"""Rebuilds a region around its join block.
+
+From the bottom up: each input with its native conditions, projected to the columns that it
+brings; the map side; one shuffle of blobs by cell; the reduce side; a projection that gives
+the block's columns the identities of the attributes they stand for; and the region's own
+output over these. Every attribute above keeps its identity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Final, TypeAlias
+
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from eddyline.exchange.framing import FRAMES
+from eddyline.exchange.hypercube import Hypercube, plan_hypercube
+from eddyline.query.expressions import Expression
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.spark.blocks.column_types import arrow_type, spark_type
+from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.claiming.join_choice import driving_input
+from eddyline.spark.claiming.join_claim import JoinClaim, in_relations
+from eddyline.spark.claiming.join_inputs import Input, inputs_of
+from eddyline.spark.claiming.session_settings import session_settings
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
+from eddyline.spark.plan.chains import FUSED_NAME
+from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
+from eddyline.spark.rewriting.steps import map_in_arrow, pickled, with_value
+from eddyline.spark.worker.filter_task import Records, RoutingOptions
+from eddyline.spark.worker.in_place import SMALL_INPUTS, InPlaceSide
+from eddyline.spark.worker.map_side import MapSide
+from eddyline.spark.worker.matches import LeftBehind, MatchesSide, left_behind, matches_type
+from eddyline.spark.worker.reduce_side import ReduceSide
+from eddyline.spark.worker.sampling import HEAVY_KEYS
+
+_BLOBS: Final = StructType(
+    [
+        StructField("cell", IntegerType()),
+        StructField("relation", IntegerType()),
+        StructField("done", LongType()),
+        StructField("heavy", LongType()),
+        StructField("rows", LongType()),
+        StructField("batch", BinaryType()),
+    ]
+)
+
+_AS_ONE_RUN: Final = "concat(unhex(replace(uuid(), '-')), coalesce(frames, unhex('')))"
+MATCHES: Final = "matches"
+"""The column of a row's matches, where the row stays in the JVM."""
+
+Registered: TypeAlias = "Callable[[JoinBlock, bytes], None]"
+"""Takes note of a block and of the function that runs it."""
+
+
+@dataclass(frozen=True)
+class JoinBlockContext:
+    """What blocks of one call of ``adapt`` are made with."""
+
+    spark: SparkSession
+    options: RoutingOptions
+    records: Accumulator[Records]
+    register: Registered
+
+
+def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) -> Plan:
+    """Return a claimed region over its inputs."""
+    spark = workshop.spark
+    settings = session_settings(spark)
+    inputs, places = inputs_of(claim, plans)
+    block = join_block(claim, plans, inputs, places, settings)
+    environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
+    driver = driving_input(spark, block)
+    if driver is not None:
+        joined = in_place(workshop, block, inputs, driver, environments)
+    else:
+        cells = 2 * spark.sparkContext.defaultParallelism
+        joined = over_one_shuffle(workshop, block, inputs, cells, environments)
+    return with_identities(claim, joined)
+
+
+def join_block(
+    claim: JoinClaim,
+    plans: Sequence[Plan],
+    inputs: Sequence[Input],
+    places: dict[int, int],
+    settings: SessionSettings,
+) -> JoinBlock:
+    """Describe a claim as plain data."""
+    zone = settings.time_zone
+    relations = []
+    names = []
+    sizes = []
+    for number, each in enumerate(inputs):
+        types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in each.handles)
+        boolean = arrow_type('"boolean"', zone)
+        names.append(tuple(catalyst.pretty(handle) for handle in each.handles) or ("-",))
+        name = catalyst.table_name(plans[number]) or f"input {number + 1}"
+        relations.append(JoinRelation(name, types or (boolean,)))
+        sizes.append(catalyst.size_in_bytes(each.plan))
+
+    def placed(expression: Expression) -> Expression:
+        return in_relations(expression, places)
+
+    query = JoinQuery(
+        tuple(relations),
+        tuple(map(placed, claim.predicates)),
+        tuple(placed(value) for _, value in claim.outputs),
+        claim.texts,
+    )
+    types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
+    if not query.outputs:  # whoever only counts the rows needs a column to count them by
+        first = query.column(0, 0)
+        handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
+        query = replace(query, outputs=(first,))
+        types_out = (catalyst.data_type(handle),)
+    block = JoinBlock("", query, claim.functions, settings, tuple(sizes), types_out, tuple(names))
+    identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
+    return replace(block, identity=identity)
+
+
+def over_one_shuffle(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    cells: int,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return the block as one hypercube shuffle."""
+    cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
+    numbers = range(len(inputs))
+    heavy = sampled_heavy_keys(workshop.spark, block, inputs, cube, environments)
+    blobs = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
+    meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
+    layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
+    if heavy is not None:
+        layout += "; rows of heavy keys, found in a sample, are dealt out"
+    return _last(workshop, replace(block, layout=layout), meeting, environments, ReduceSide)
+
+
+def in_place(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    driver: int,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return the block without a shuffle: the rows of ``driver`` stay where they are.
+
+    All other inputs are small. They are gathered into one value by a scalar
+    subquery, which Spark runs when the query runs, and the first row of each partition
+    carries it along.
+    """
+    wide = left_behind(block, driver)
+    block = replace(block, layout=_in_place_layout(block, driver, wide))
+    if wide is not None:
+        wide = replace(wide, block=replace(wide.block, layout=block.layout))
+    others = [number for number in range(len(inputs)) if number != driver]
+    described = block if wide is None else wide.block
+    blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
+    gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
+    plan = with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
+    if wide is not None:
+        return _matched(workshop, wide, driver, plan, environments)
+    return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
+
+
+def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
+    """Return how the inputs meet, in words."""
+    name = block.query.relations[driver].name
+    layout = f"no shuffle: {name} stays in place, all other inputs are broadcast"
+    if wide is None:
+        return layout
+    columns = len(block.query.relations[driver].types)
+    return f"{layout}; Python gets {len(wide.columns)} of its {columns} columns"
+
+
+def _matched(
+    workshop: JoinBlockContext,
+    wide: LeftBehind,
+    driver: int,
+    plan: Plan,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return a join in place of which the driving rows stay in the JVM."""
+    block = wide.block
+    result = matches_type(block)
+    side = MatchesSide(driver, block, workshop.options, workshop.records)
+    command = pickled(side, result)
+    workshop.register(block, command)
+    columns = catalyst.outputs(plan)
+    call = catalyst.python_call(
+        name=_block_name(block),
+        command=command,
+        like=environments,
+        return_type=result.json(),
+        arguments=[*(columns[column] for column in wide.columns), columns[-1]],
+        kind=FunctionKind.ARROW_ITERATOR,
+    )
+    matches = catalyst.new_attribute(MATCHES, call)
+    plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
+    staying = {column for column in wide.outputs if column >= 0}
+    columns_kept = [f"c{column}" for column in sorted(staying)]
+    # A filter from above that Spark pushed below the function could drop the rows that bring the
+    # small inputs. Below a projection that is not deterministic it pushes none, and the analyzer
+    # allows no function that is not deterministic in this place.
+    always = F.monotonically_increasing_id() >= 0
+    rows = (
+        catalyst.frame(workshop.spark, plan)
+        .select(*columns_kept, F.when(always, F.col(MATCHES)).alias(MATCHES))
+        .select(*columns_kept, F.inline(MATCHES))
+    )
+    outputs = (f"c{n}" if n >= 0 else f"m{-n}" for n in wide.outputs)
+    return catalyst.analyzed_plan(rows.select(*outputs))
+
+
+def _block_name(block: JoinBlock) -> str:
+    names = ", ".join(relation.name for relation in block.query.relations)
+    return f"{FUSED_NAME}{names})"
+
+
+def _last(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    plan: Plan,
+    environments: Sequence[PickledFunction],
+    side: Callable[[JoinBlock, RoutingOptions, Accumulator[Records]], object],
+) -> Plan:
+    """Return the step that joins, and let it be found again."""
+    function = side(block, workshop.options, workshop.records)
+    command = pickled(function, output_type(block))
+    workshop.register(block, command)
+    result = output_type(block)
+    return map_in_arrow(plan, command, result, environments, name=_block_name(block))
+
+
+def _described(block: JoinBlock, cube: Hypercube) -> str:
+    """Return the shares of a grid in words."""
+    parts = []
+    for axis, share in zip(cube.axes, cube.shares, strict=True):
+        if axis.own is not None:
+            parts.append(f"{share} by the rows of {block.query.relations[axis.own].name}")
+        else:
+            names = (
+                f"{block.query.relations[r].name}.{block.column_names[r][column]}"
+                for r, column in enumerate(axis.columns)
+                if column is not None
+            )
+            parts.append(f"{share} by {' = '.join(names)}")
+    return " x ".join(parts) or "all rows in one"
+
+
+def _blobs(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    numbers: Sequence[int],
+    cube: Hypercube,
+    environments: Sequence[PickledFunction],
+    heavy: DataFrame | None = None,
+) -> DataFrame:
+    """Return the rows of some inputs as blobs by cell; ``heavy`` are the heavy keys."""
+    graph = JoinGraph(block.query)
+    frames: list[DataFrame] = []
+    for relation in numbers:
+        places = (place for places in graph.classes for place in places)
+        keys = sorted({place.column for place in places if place.relation == relation})
+        copied = not cube.axes or cube.copies(relation) > 1
+        sampled = heavy is not None
+        side = MapSide(
+            block, relation, tuple(keys), cube, copied, sampled, workshop.options, workshop.records
+        )
+        plan = inputs[relation].plan
+        if heavy is not None:
+            plan = with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
+        plan = map_in_arrow(plan, pickled(side, _BLOBS), _BLOBS, environments)
+        frames.append(catalyst.frame(workshop.spark, plan))
+    return reduce(DataFrame.union, frames)
+
+
+def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
+    """Return the region's output over the block's."""
+    columns = catalyst.outputs(joined)
+    attributes = [attribute for attribute, _ in claim.outputs]
+    items = [
+        catalyst.attribute_like(attribute, _as_nullable_as(attribute, column))
+        for attribute, column in zip(attributes, columns, strict=False)
+    ]
+    return catalyst.projected(claim.items, catalyst.projected(items, joined))
+
+
+def _as_nullable_as(
+    attribute: CatalystExpression, column: CatalystExpression
+) -> CatalystExpression:
+    """Return a column as never NULL where the attribute that it stands for never is.
+
+    All rows that the block gives have passed what makes sure of that in the region. Without it
+    expressions above would read as never NULL what is said to be NULL at times.
+    """
+    if catalyst.is_nullable(attribute) or not catalyst.is_nullable(column):
+        return column
+    return catalyst.known_not_null(column)
+
+
+def output_type(block: JoinBlock) -> StructType:
+    """Return the Spark type of the block's rows."""
+    fields = [StructField(f"c{n}", spark_type(text)) for n, text in enumerate(block.output_types)]
+    return StructType(fields)

@@ -1,0 +1,214 @@
+"""Finds the blocks of a plan and rewrites them, subqueries included.
+
+The plan is walked from the top. A region of inner joins that is claimed becomes a join
+block over its inputs (see :mod:`eddyline.spark.rewriting.join_rewrite`). Elsewhere each
+maximal chain (see :mod:`eddyline.spark.plan.chains`) is judged and rewritten over its child,
+which was rewritten before it; a chain with a barrier in it can give several blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.spark.claiming.filter_claim import judge, left_to_chance
+from eddyline.spark.claiming.join_claim import JoinClaim, claim_region
+from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import Plan
+from eddyline.spark.plan.chains import Chain, read_chain
+from eddyline.spark.plan.regions import Path, Region, read_region
+from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
+
+
+class Joins(StrEnum):
+    """Which inner joins run in eddies."""
+
+    AUTO = "auto"  # those with predicates over Python functions, where that pays
+    ALWAYS = "always"  # all that can
+    NEVER = "never"  # none
+
+
+Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
+"""Makes the plan of a claimed region over its inputs, which were rewritten before it."""
+
+
+Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
+"""Tells whether a region with predicates over Python functions is worth what it has to move."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRules:
+    """What is to be done with regions of inner joins."""
+
+    joins: Joins
+    rebuild: Rebuild
+    pays: Pays
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A plan in which every claimable block runs as one function.
+
+    ``plan`` is the one that was given if there is no such block. ``left`` are
+    the predicates over Python functions that stay where Spark put them.
+    """
+
+    plan: Plan
+    blocks: tuple[FilterBlock, ...]
+    left: tuple[LeftToSpark, ...]
+    changed: bool = False
+
+
+def rewrite_plan(
+    plan: Plan, settings: SessionSettings, fuse: Fuse, rules: JoinRules | None = None
+) -> Rewriting:
+    """Rewrite all blocks of an optimized plan; without ``rules`` joins are left to Spark."""
+    walk = _Walk(settings, fuse, rules)
+    rewritten = walk.rewrite(plan)
+    return Rewriting(
+        rewritten,
+        tuple(dict.fromkeys(walk.blocks)),
+        tuple(dict.fromkeys(walk.left)),
+        changed=rewritten is not plan,
+    )
+
+
+_TOO_DEEP: Final = LeftToSpark(
+    "a predicate", DeclineReason.UNTRANSLATABLE, "expressions are nested too deeply"
+)
+
+
+@dataclass
+class _Walk:
+    settings: SessionSettings
+    fuse: Fuse
+    rules: JoinRules | None
+    blocks: list[FilterBlock] = field(default_factory=list)
+    left: list[LeftToSpark] = field(default_factory=list)
+
+    def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
+        """Return the plan with its blocks rewritten; the same handle if there are none.
+
+        ``spared`` are the nodes, by their paths from here, of a region of joins that stays
+        Spark's as a whole: part of it would only lack the joins that the rest spares it.
+        """
+        python = catalyst.has_python_function(plan)
+        always = self.rules is not None and self.rules.joins is Joins.ALWAYS
+        if not python and not (always and catalyst.has_join(plan)):
+            return plan
+        if () not in spared:
+            joined, spared = self._joined(plan)
+            if joined is not None:
+                return joined
+        if not python:
+            return self._over_rewritten(plan, spared)
+        chain = read_chain(plan)
+        if not chain.run:
+            if chain.breaker is not None:
+                lower = read_chain(catalyst.children(plan)[0])
+                self.left.extend(left_to_chance(chain.breaker, lower))
+            return self._over_rewritten(plan, spared)
+        below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
+        rebuilt = self._over(chain, below)
+        return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
+
+    def _joined(self, plan: Plan) -> tuple[Plan | None, frozenset[Path]]:
+        """Rewrite the region of joins at a node.
+
+        None where nothing is claimed, with the nodes of a region that could be but does not pay.
+        """
+        rules = self.rules
+        if rules is None or rules.joins is Joins.NEVER or not catalyst.has_join(plan):
+            return None, frozenset()
+        found = self._claimed(plan, rules)
+        if found is None:
+            return None, frozenset()
+        region, claim = found
+        if rules.joins is Joins.AUTO and not rules.pays(claim, region.inputs):
+            few = DeclineReason.MUCH_TO_MOVE
+            self.left.extend(LeftToSpark(text, few) for text in claim.asking)
+            return None, frozenset(region.paths)
+        inputs = [self.rewrite(each) for each in region.inputs]
+        return rules.rebuild(claim, inputs), frozenset()
+
+    def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
+        """Claim as much of the region at a node as is understood."""
+        boundaries: frozenset[Path] = frozenset()
+        declined: list[LeftToSpark] = []
+        while (region := read_region(plan, boundaries)).joins:
+            try:
+                claim = claim_region(region, self.settings)
+            except DeclinedError as error:
+                declined.append(error.left_to_spark())
+                if error.path in boundaries:
+                    return None
+                boundaries |= {error.path}
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                return None
+            else:
+                if rules.joins is Joins.AUTO and not claim.calls:
+                    return None
+                self.left.extend(declined)
+                return region, claim
+        # Joins that nobody wanted in an eddy need no excuse.
+        if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):
+            self.left.extend(declined)
+        return None
+
+    def _over_rewritten(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
+        """Rewrite below a node that is in no chain."""
+        children = catalyst.children(plan)
+        new = [self.rewrite(child, _under(spared, (n,))) for n, child in enumerate(children)]
+        return self._replaced(plan, children, new)
+
+    def _over(self, chain: Chain, below: Plan) -> Plan:
+        """Return a chain's nodes over a new child, with the subqueries in them rewritten."""
+        child, new = chain.below, below
+        for plan in reversed(chain.run):
+            child, new = plan, self._replaced(plan, [child], [new])
+        return new
+
+    def _replaced(self, plan: Plan, children: Sequence[Plan], new: Sequence[Plan]) -> Plan:
+        if any(one is not other for one, other in zip(children, new, strict=True)):
+            plan = catalyst.with_children(plan, new)
+        if not catalyst.has_subquery(plan):
+            return plan
+        inner = catalyst.subqueries(plan)
+        new_inner = [self.rewrite(each) for each in inner]
+        if all(one is other for one, other in zip(inner, new_inner, strict=True)):
+            return plan
+        return catalyst.with_subqueries(plan, new_inner) or plan
+
+    def _judged(self, chain: Chain) -> Plan:
+        """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
+        rest = chain
+        while rest.links:
+            try:
+                verdict = judge(rest, self.settings)
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                break
+            self.left.extend(verdict.left)
+            if verdict.claim is not None:
+                rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
+                self.blocks.append(rewritten.block)
+                if verdict.barrier is None:
+                    return rewritten.plan
+                # The block now ends the chain, so only what is above it is left to judge.
+                rest = chain = read_chain(rewritten.plan)
+            elif verdict.barrier is None:
+                break
+            else:
+                rest = rest.above(verdict.barrier + 1)
+        return chain.top
+
+
+def _under(paths: frozenset[Path], node: Path) -> frozenset[Path]:
+    """Return the paths of those nodes that are at ``node`` or below it, from there."""
+    depth = len(node)
+    return frozenset(path[depth:] for path in paths if path[:depth] == node)

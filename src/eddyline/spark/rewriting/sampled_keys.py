@@ -1,0 +1,111 @@
+"""The part of a plan that finds heavy keys in a sample of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+
+from eddyline.exchange.framing import FRAMES
+from eddyline.exchange.hypercube import Dimension, Hypercube
+from eddyline.query.expressions import calls_in
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery
+from eddyline.spark.blocks.column_types import width
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.claiming.join_inputs import Input
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import PickledFunction
+from eddyline.spark.rewriting.steps import map_in_arrow, pickled
+from eddyline.spark.worker.sampling import (
+    HEAVY_SCHEMA,
+    UNSEEN,
+    WORTH_SAMPLING,
+    JudgingSide,
+    SampleSide,
+    sampled_rows,
+)
+
+_COUNTS: Final = StructType(
+    [
+        StructField("relation", IntegerType()),
+        StructField("done", LongType()),
+        StructField("batch", BinaryType()),
+    ]
+)
+
+
+def sampled_heavy_keys(
+    spark: SparkSession,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    cube: Hypercube,
+    environments: Sequence[PickledFunction],
+) -> DataFrame | None:
+    """Return the heavy keys of a grid, as they will be found in a sample of the inputs.
+
+    None where that is not worth it, or no large input is read as it lies there: others would be
+    computed twice.
+    """
+    if sum(block.sizes) < WORTH_SAMPLING:
+        return None
+    relations = block.query.relations
+    rows = [
+        max(size // sum(map(width, relation.types)), 1)
+        for size, relation in zip(block.sizes, relations, strict=True)
+    ]
+    scans = [catalyst.is_scan(each.plan) for each in inputs]
+    known = [_is_known(axis, scans, rows) for axis in cube.axes]
+    counted: list[DataFrame] = []
+    for relation, each in enumerate(inputs):
+        axes = [
+            (number, axis.columns[relation])
+            for number, axis in enumerate(cube.axes)
+            if known[number] and scans[relation] and axis.columns[relation] is not None
+        ]
+        if not axes:
+            continue
+        first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
+        keys = catalyst.frame(spark, first).select(*(f"c{column}" for _, column in axes))
+        side = SampleSide(relation, tuple(number for number, _ in axes))
+        plan = map_in_arrow(
+            catalyst.analyzed_plan(keys), pickled(side, _COUNTS), _COUNTS, environments
+        )
+        counted.append(catalyst.frame(spark, plan))
+    if not counted:
+        return None
+    frames = reduce(DataFrame.union, counted).agg(F.expr(FRAMES))
+    judging = JudgingSide(cube, tuple(rows), _asked_in_cells(block.query))
+    judged = map_in_arrow(
+        catalyst.analyzed_plan(frames), pickled(judging, HEAVY_SCHEMA), HEAVY_SCHEMA, environments
+    )
+    return catalyst.frame(spark, judged)
+
+
+def _is_known(axis: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:
+    """Tell whether the inputs that can be sampled say enough about the keys of an axis."""
+    along = [r for r, column in enumerate(axis.columns) if column is not None]
+    most = max((rows[r] for r in along if scans[r]), default=0)
+    return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0
+
+
+def _asked_in_cells(query: JoinQuery) -> frozenset[int]:
+    """Return the inputs that a function is asked about only once they have joined.
+
+    A row that is copied would be asked about in each cell. Predicates over one input are
+    asked before rows are copied.
+    """
+    graph = JoinGraph(query)
+    joined = [
+        predicate
+        for predicate, mask in zip(graph.predicates, graph.masks, strict=True)
+        if mask & (mask - 1)
+    ]
+    masks = (
+        query.relations_in(call) for each in (*joined, *query.outputs) for call in calls_in(each)
+    )
+    return frozenset(r for mask in masks for r in range(len(query.relations)) if mask >> r & 1)

@@ -1,0 +1,113 @@
+"""Calls users' functions inside a Python worker exactly as Spark's worker would.
+
+Each file has one family: how rows or vectors are called, or how columns become
+Python's values and results become columns again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol, assert_never
+
+from pyspark.sql.types import DataType
+
+from eddyline.evaluation.vector import Function
+from eddyline.spark.blocks.column_types import spark_type
+from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.spark.worker.calling.arrow_values import ArrowWriter, arrow_reader
+from eddyline.spark.worker.calling.commands import UserCode, bind_keywords, load
+from eddyline.spark.worker.calling.iterator_function import IteratorFunction, ReadAheadError
+from eddyline.spark.worker.calling.jvm_values import ResultNotTransferableError
+from eddyline.spark.worker.calling.limits import reason_not_to_call
+from eddyline.spark.worker.calling.pandas_values import (
+    LegacyWriter,
+    PandasArguments,
+    PandasResults,
+    legacy_reader,
+)
+from eddyline.spark.worker.calling.pickled_values import PickledWriter, pickled_reader
+from eddyline.spark.worker.calling.row_function import Reader, RowFunction, Writer
+from eddyline.spark.worker.calling.vector_function import (
+    ArrowResults,
+    Pack,
+    VectorFunction,
+    arrays_as_sent,
+)
+
+__all__ = [
+    "ReadAheadError",
+    "ResultNotTransferableError",
+    "WorkerFunction",
+    "make_function",
+    "reason_not_to_call",
+]
+
+
+class WorkerFunction(Function, Protocol):
+    """A user's function in a worker, which may hold something open between calls."""
+
+    def close(self) -> None:
+        """Finish it after the last call; raises what the user's code raises at its end."""
+        ...
+
+
+def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFunction:
+    """Unpickle a user's function and make it callable over columns.
+
+    Columns must come in the Arrow types in which Spark sends the function's
+    argument types, in whatever time zone; the result has the Arrow type of its
+    return type, timestamps in the session's time zone.
+
+    Raises what unpickling raises, for example ``ModuleNotFoundError``.
+    """
+    code, return_type = load(function.commands)
+    match function.kind:
+        case FunctionKind.PICKLED | FunctionKind.ARROW_BATCHED:
+            return _row_function(function, code, return_type, settings)
+        case FunctionKind.ARROW:
+            arrow = ArrowResults(return_type, settings)
+            bound = bind_keywords(code, function.keywords)
+            as_sent = partial(arrays_as_sent, settings)
+            return VectorFunction(bound, as_sent, arrow.of_batch, arrow.arrow_type)
+        case FunctionKind.ARROW_ITERATOR:
+            arrow = ArrowResults(return_type, settings)
+            pack = _positional_only(function, partial(arrays_as_sent, settings))
+            return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
+        case FunctionKind.PANDAS:
+            pandas = PandasResults(return_type, settings)
+            bound = bind_keywords(code, function.keywords)
+            arguments = PandasArguments(settings)
+            return VectorFunction(bound, arguments, pandas.of_batch, pandas.arrow_type)
+        case FunctionKind.PANDAS_ITERATOR:
+            pandas = PandasResults(return_type, settings)
+            pack = _positional_only(function, PandasArguments(settings))
+            return IteratorFunction(
+                code, pack, pandas.of_iterator, pandas.arrow_type, pandas.iterated
+            )
+        case _:
+            assert_never(function.kind)
+
+
+def _row_function(
+    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
+) -> RowFunction:
+    kinds = [spark_type(text) for text in function.argument_types]
+    as_bytes = settings.binary_as_bytes
+    readers: list[Reader]
+    write: Writer
+    if function.kind is FunctionKind.PICKLED:
+        readers = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        write = PickledWriter(return_type, settings)
+    elif settings.legacy_pandas_conversion:
+        readers = [legacy_reader(kind, settings) for kind in kinds]
+        write = LegacyWriter(return_type, settings)
+    else:
+        readers = [arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        write = ArrowWriter(return_type, settings)
+    return RowFunction(bind_keywords(code, function.keywords), readers, write)
+
+
+def _positional_only(function: UserFunction, pack: Pack) -> Pack:
+    """Leave out the arguments passed by keyword: Spark's worker does not pass them either."""
+    positional = function.keywords.count(None)
+    return lambda columns: pack(columns[:positional])

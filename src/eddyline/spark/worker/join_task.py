@@ -1,0 +1,339 @@
+"""One task of a join block: its eddy, and what it did."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from eddyline.engine.eddy import LearnedCosts
+from eddyline.engine.join.join_eddy import JoinEddy, JoinStatistics
+from eddyline.engine.join.results import Joined
+from eddyline.engine.modules.stem import SteMStatistics
+from eddyline.engine.policies.catalogue import make_policy
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.relation import CallStatistics
+from eddyline.evaluation import forget_programs
+from eddyline.evaluation.labels import relabelled
+from eddyline.exchange.blobs import together
+from eddyline.query.expressions import Call
+from eddyline.query.join_graph import JoinGraph
+from eddyline.reports.merging import compacted
+from eddyline.reports.records import (
+    FunctionRecord,
+    JoinRecord,
+    OrderSlice,
+    PredicateRecord,
+    SteMRecord,
+    TaskRecord,
+)
+from eddyline.spark.blocks.column_types import returned_type, spark_type
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.worker.action_settings import settings_of_action
+from eddyline.spark.worker.calling import make_function
+from eddyline.spark.worker.filter_task import RoutingOptions, function_records, predicate_record
+from eddyline.spark.worker.join_orders import JoinOrders
+from eddyline.wall_clock import WallClock, WorkClock
+
+Learned: TypeAlias = "tuple[Policy, LearnedCosts]"
+
+OUTPUT_ROWS = 1 << 16
+"""Rows of a batch that is handed back to Spark, at the most by a little."""
+
+# What the last task of this worker process learned, by block and policy.
+_learned: OrderedDict[tuple[str, str], Learned] = OrderedDict()
+
+LEARNED_BLOCKS = 64
+"""Blocks of which a worker process remembers what it learned, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An eddy whose SteMs hold what every task of a process needs."""
+
+    eddy: JoinEddy
+
+
+class JoinTask:
+    """One task's eddy over joins."""
+
+    def __init__(
+        self, block: JoinBlock, options: RoutingOptions, prepared: Prepared | None = None
+    ) -> None:
+        """Make the eddy, or take one that an earlier task of this process has prepared."""
+        self._block = block
+        self._key = (block.identity, options.policy)
+        self._work_clock = WorkClock()
+        self._clock = WallClock()
+        self._epoch = time.time() - self._clock.now()
+        self._inside = 0.0
+        self._slices: list[OrderSlice] = []
+        self._orders = JoinOrders(len(JoinGraph(block.query).predicates))
+        settings = settings_of_action(block.settings)
+        self._functions = [make_function(each, settings) for each in block.functions]
+        if prepared is not None:
+            self.eddy = prepared.eddy
+            self.eddy.renew(self._functions, self._work_clock, self._orders)
+        else:
+            context = TaskContext.get()
+            partition = context.partitionId() if context is not None else 0
+            self.eddy = JoinEddy(
+                block.query,
+                self._functions,
+                lambda: make_policy(options.policy),
+                self._work_clock,
+                np.random.default_rng([options.seed, partition]),
+                instrument=self._orders,
+                learned=_learned.get(self._key),
+            )
+        self._orders.policy = self.eddy.eddy.policy
+        self._before = _Before.of(self.eddy) if prepared is not None else None
+
+    def prepared(self) -> Prepared:
+        """Return the eddy for later tasks of this process."""
+        return Prepared(self.eddy)
+
+    def end(self, error: BaseException | None) -> None:
+        """End the user's iterators; leave what was learned for the next task."""
+        _learned[self._key] = self.eddy.learned()
+        _learned.move_to_end(self._key)
+        if len(_learned) > LEARNED_BLOCKS:
+            _learned.popitem(last=False)
+        forget_programs()
+        self._work_clock.close()
+        with contextlib.ExitStack() as functions:
+            if error is not None:  # the first error is the one to see
+                functions.enter_context(contextlib.suppress(Exception))
+            for function in self._functions:
+                functions.callback(function.close)
+
+    def load(self, joined: Iterable[Joined]) -> None:
+        """Let the eddy take rows that join with nothing yet."""
+        for _ in self.timed(joined):
+            raise AssertionError("small inputs alone cannot join")
+
+    def results(self, joined: Iterable[Joined]) -> Iterator[pa.RecordBatch]:
+        """Yield joined rows in batches of a good size."""
+        types = [returned_type(spark_type(text)) for text in self._block.output_types]
+        names = [f"c{number}" for number in range(len(types))]
+        held: list[pa.RecordBatch] = []
+        rows = 0
+        for each in self.timed(joined):
+            columns = list(map(relabelled, each.outputs, types))
+            held.append(pa.record_batch(columns, names=names))
+            rows += each.rows
+            if rows >= OUTPUT_ROWS:
+                yield from together(held)
+                held, rows = [], 0
+        yield from together(held)
+
+    def came(self) -> tuple[int, ...]:
+        """Return how many rows of each input came in this task."""
+        now = self.eddy.statistics().read
+        if self._before is None:
+            return now
+        return tuple(one - two for one, two in zip(now, self._before.done.read, strict=True))
+
+    def record(
+        self, read: Sequence[int] | None = None, came: Sequence[int] | None = None
+    ) -> TaskRecord:
+        """Return what this task did.
+
+        ``read`` are the rows of each input that this task counts and no other, ``came`` those
+        that came in all; none where somebody else tells.
+        """
+        now = self.eddy.statistics()
+        before = self._before
+        made = now.calls if before is None else _calls_since(now.calls, before.done.calls)
+        counted = reading(self._block, read, came, made)
+        stems = [
+            stem_record(stem, seconds)
+            for stem, seconds in zip(now.stems, _stem_seconds(self.eddy), strict=True)
+        ]
+        record = replace(
+            counted,
+            tasks=1,
+            rows_out=now.rows_out,
+            seconds=self._inside,
+            work_seconds=now.eddy.work_seconds,
+            routing_seconds=now.eddy.routing_seconds,
+            decisions=now.eddy.decisions,
+            predicates=_named(self._block, map(predicate_record, now.predicates)),
+            orders=tuple(self._slices),
+            worker=str(os.getpid()),
+        )
+        if before is not None:
+            record, stems = _since(record, before), _stems_since(stems, before)
+        if counted.join is not None:
+            record = replace(record, join=replace(counted.join, stems=tuple(stems)))
+        return compacted(record)
+
+    def timed(self, joined: Iterable[Joined]) -> Iterator[Joined]:
+        """Pass joined rows on, and note how long they took and in which orders they came."""
+        source = iter(joined)
+        while True:
+            started = self._clock.now()
+            each = next(source, None)
+            ended = self._clock.now()
+            self._inside += ended - started
+            taken = self._orders.taken()
+            if taken:
+                span = OrderSlice(
+                    self._epoch + started, self._epoch + ended, sum(n for _, n in taken), taken
+                )
+                self._slices.append(span)
+            if each is None:
+                return
+            yield each
+
+
+def reading(
+    block: JoinBlock,
+    read: Sequence[int] | None = None,
+    came: Sequence[int] | None = None,
+    made: Sequence[CallStatistics] = (),
+) -> TaskRecord:
+    """Return the record of rows that were read and not joined; ``made`` are calls on them."""
+    query = block.query
+    nothing = (0,) * len(query.relations)
+    read = nothing if read is None else tuple(read)
+    return TaskRecord(
+        block=block.identity,
+        tasks=0,
+        rows_in=sum(read),
+        predicates=tuple(
+            PredicateRecord(text=text) for text in block.steps[: -len(query.relations)]
+        ),
+        functions=_functions(block, read, made),
+        join=JoinRecord(
+            stems=tuple(SteMRecord(relation=relation.name) for relation in query.relations),
+            read=read,
+            came=nothing if came is None else tuple(came),
+        ),
+    )
+
+
+def _functions(
+    block: JoinBlock, read: Sequence[int], made: Sequence[CallStatistics]
+) -> tuple[FunctionRecord, ...]:
+    """Return how often functions were called, and how often plain Spark would have.
+
+    That is once for every row of a call's input; over several inputs nobody knows, so that
+    the calls made stand for it (see :class:`~eddyline.reports.records.FunctionRecord`).
+    """
+    query = block.query
+    by_call = {each.call: each for each in made}
+    found = {
+        node: None
+        for expression in (*JoinGraph(query).predicates, *query.outputs)
+        for node in expression.walk()
+        if isinstance(node, Call)
+    }
+    calls = []
+    for call in found:
+        done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
+        mask = query.relations_in(call) or 1
+        single = not mask & (mask - 1)
+        possible = read[mask.bit_length() - 1] if single else done.calls
+        calls.append(replace(done, possible=possible))
+    return function_records(block.functions, calls)
+
+
+def _named(block: JoinBlock, predicates: Iterable[PredicateRecord]) -> tuple[PredicateRecord, ...]:
+    """Return predicates under the names that they have in the whole report."""
+    return tuple(
+        replace(predicate, text=text)
+        for predicate, text in zip(predicates, block.steps, strict=False)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What an eddy had done before a task took it."""
+
+    done: JoinStatistics
+    stem_seconds: tuple[float, ...]
+
+    @classmethod
+    def of(cls, eddy: JoinEddy) -> _Before:
+        return cls(eddy.statistics(), _stem_seconds(eddy))
+
+
+def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
+    """Return the time spent in each SteM."""
+    count = len(eddy.query.relations)
+    return tuple(eddy.eddy.seconds_in(eddy.routes.stem(relation)) for relation in range(count))
+
+
+def stem_record(stem: SteMStatistics, seconds: float) -> SteMRecord:
+    """Return what a SteM did, for the report."""
+    return SteMRecord(
+        relation=stem.relation,
+        rows=stem.rows,
+        bytes=stem.bytes,
+        builds=stem.builds,
+        probes=stem.probes,
+        matches=stem.matches,
+        bounced=stem.bounced,
+        killed=stem.killed,
+        seconds=seconds,
+    )
+
+
+def _calls_since(
+    calls: Sequence[CallStatistics], before: Sequence[CallStatistics]
+) -> list[CallStatistics]:
+    """Return the calls made since those ``before``."""
+    return [
+        replace(now, calls=now.calls - then.calls, seconds=now.seconds - then.seconds)
+        for now, then in zip(calls, before, strict=True)
+    ]
+
+
+def _since(record: TaskRecord, before: _Before) -> TaskRecord:
+    """Return what was done since an eddy had done what is in ``before``."""
+    done = before.done
+    predicates = map(predicate_record, done.predicates)
+    return replace(
+        record,
+        rows_out=record.rows_out - done.rows_out,
+        work_seconds=record.work_seconds - done.eddy.work_seconds,
+        routing_seconds=record.routing_seconds - done.eddy.routing_seconds,
+        decisions=record.decisions - done.eddy.decisions,
+        predicates=tuple(
+            replace(
+                now,
+                rows_in=now.rows_in - then.rows_in,
+                passed=now.passed - then.passed,
+                rejected=now.rejected - then.rejected,
+                null=now.null - then.null,
+                errors_held=now.errors_held - then.errors_held,
+                seconds=now.seconds - then.seconds,
+            )
+            for now, then in zip(record.predicates, predicates, strict=True)
+        ),
+    )
+
+
+def _stems_since(stems: Sequence[SteMRecord], before: _Before) -> list[SteMRecord]:
+    """Return what the SteMs did since; what they hold is of now."""
+    return [
+        replace(
+            now,
+            builds=now.builds - then.builds,
+            probes=now.probes - then.probes,
+            matches=now.matches - then.matches,
+            bounced=now.bounced - then.bounced,
+            killed=now.killed - then.killed,
+            seconds=now.seconds - seconds,
+        )
+        for now, then, seconds in zip(stems, before.done.stems, before.stem_seconds, strict=True)
+    ]

@@ -1,0 +1,101 @@
+"""The reduce side of a join block: the rows of one cell, joined in an eddy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+
+from eddyline.engine.modules.scan_access import ScanAccess
+from eddyline.errors import EddylineError
+from eddyline.exchange.blobs import decoded
+from eddyline.exchange.spill import Spill, SpillTotals, spill_folder
+from eddyline.query.join_graph import JoinGraph
+from eddyline.reports.merging import merge
+from eddyline.reports.records import TaskRecord
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.worker.filter_task import Records, RoutingOptions, record_key
+from eddyline.spark.worker.join_task import JoinTask, reading
+
+
+class SampledTwiceError(EddylineError, RuntimeError):
+    """Inputs were dealt out by different sets of heavy keys, so that rows would be missed."""
+
+    def __init__(self) -> None:
+        """Say what can be done."""
+        super().__init__(
+            "Spark ran the sample of this join twice, with different results. Turn on "
+            "spark.sql.execution.reuseSubquery, or leave this join to Spark (joins='never')."
+        )
+
+
+@dataclass
+class Done:
+    """What a task has done so far: the rows that came, by input, and the rest."""
+
+    came: list[int]
+    record: TaskRecord | None = None  # of the parts of the cell
+
+
+@dataclass(frozen=True)
+class ReduceSide:
+    """What Spark runs over the blobs of each cell."""
+
+    block: JoinBlock
+    options: RoutingOptions
+    records: Accumulator[Records]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the joined rows of one cell."""
+        spill = Spill(JoinGraph(self.block.query), self.options.memory, spill_folder())
+        done = Done([0] * len(self.block.query.relations))
+        dealt_by: set[int] = set()
+        try:
+            for batch in batches:
+                dealt_by.update(batch.column("heavy").to_pylist())
+                if len(dealt_by) > 1:
+                    raise SampledTwiceError
+                relations = batch.column("relation").to_pylist()
+                passed = batch.column("done").to_pylist()
+                blobs = batch.column("batch")
+                for relation, mask, blob in zip(relations, passed, blobs, strict=True):
+                    for rows in decoded(blob.as_buffer()):
+                        done.came[relation] += rows.num_rows
+                        spill.add(relation, rows, mask)
+            for inputs in spill.parts():
+                yield from self._joined(inputs, done)
+        finally:
+            spill.close()
+            record = self._record(done, spill.totals)
+            self.records.add({record_key(self.block.identity, self.options): record})
+
+    def _joined(self, inputs: Sequence[ScanAccess], done: Done) -> Iterator[pa.RecordBatch]:
+        task = JoinTask(self.block, self.options)
+        try:
+            yield from task.results(task.eddy.run(inputs))
+        except BaseException as error:
+            task.end(error)
+            raise
+        else:
+            task.end(None)
+        finally:
+            record = task.record()
+            done.record = record if done.record is None else merge(done.record, record)
+
+    def _record(self, done: Done, spilled: SpillTotals) -> TaskRecord:
+        """Return what was done with all parts, as what one task did."""
+        record = reading(self.block, came=done.came)
+        if done.record is not None:
+            record = merge(record, done.record)
+        join = record.join
+        if join is not None:
+            join = replace(
+                join,
+                cells=(sum(done.came),),
+                spilled_bytes=spilled.bytes,
+                spilled_files=spilled.files,
+            )
+        return replace(record, tasks=1, worker=str(os.getpid()), join=join)

@@ -1,0 +1,407 @@
+"""The filter eddy gives the answer of evaluating everything, whatever the routing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eddyline.engine.clock import VirtualClock
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.evaluation.vector import Vector
+from eddyline.query.expressions import (
+    And,
+    Argument,
+    Call,
+    Expression,
+    IsNull,
+    Or,
+)
+from tests.predicates import (
+    BOOL,
+    COLUMNS,
+    ERROR,
+    FUNCTIONS,
+    INT,
+    RAISE,
+    ROWS,
+    TABLES,
+    TRUE,
+    accepted,
+    calls,
+    predicates,
+    result_of,
+)
+
+
+class Refused(Exception):  # noqa: N818 - it stands for whatever a user raises
+    """What the user functions of these tests raise; it says which call it was."""
+
+
+@dataclass
+class TableFunction:
+    """A user function given by a table: (row value) -> True, False, None, or an error."""
+
+    number: int
+    table: Sequence[object]
+    vectorized: bool
+    clock: VirtualClock
+    calls: Counter[tuple[int, ...]] = field(default_factory=Counter)
+    vectors_failed: int = 0
+
+    def result(self, value: int | None) -> object:
+        return result_of(self.table, value)
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self.clock.advance(rows * (self.number + 1))
+        values: list[object] = []
+        errors: dict[int, Exception] = {}
+        for position, value in enumerate(columns[0].to_pylist()):
+            result = self.result(value)
+            if result == RAISE:
+                errors[position] = Refused(self.number, value)
+                result = None
+            values.append(result)
+        assert len(values) == rows
+        if self.vectorized and errors:
+            self.vectors_failed += 1
+            failure = CollectiveFailure(next(iter(errors.values())))
+            return Vector(pa.nulls(rows, BOOL), dict.fromkeys(range(rows), failure))
+        return Vector(pa.array(values, BOOL), errors)
+
+
+QUANTA = st.one_of(
+    st.builds(FixedQuantum, st.integers(1, 7)), st.builds(MeasuredQuantum, first=st.just(3))
+)
+
+
+@dataclass
+class Run:
+    """A filter eddy over generated parts, and what came out of it."""
+
+    kept: list[int]
+    error: Exception | None
+    functions: list[TableFunction]
+    outputs: list[list[object]]
+
+
+def run(
+    predicate: Expression,
+    tables: Sequence[Sequence[object]],
+    vectorized: Sequence[bool],
+    rows: Sequence[tuple[int | None, int | None]],
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    batch: int,
+    outputs: Sequence[Call] = (),
+) -> Run:
+    clock = VirtualClock()
+    functions = [
+        TableFunction(number, table, vector, clock)
+        for number, (table, vector) in enumerate(zip(tables, vectorized, strict=True))
+    ]
+    eddy = FilterEddy(
+        FilterPlan(predicate, tuple(outputs)),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(seed),
+        quantum=quantum,
+    )
+    result = Run([], None, functions, [[] for _ in outputs])
+    try:
+        for start in range(0, len(rows), batch):
+            part = rows[start : start + batch]
+            # Each row carries its own number in the first column's place of identity.
+            columns = [pa.array([row[c] for row in part], INT) for c in range(2)]
+            filtered = eddy.filter(columns, len(part))
+            result.kept.extend((filtered.kept + start).tolist())
+            for values, column in zip(result.outputs, filtered.outputs, strict=True):
+                values.extend(column.to_pylist())
+    except Refused as error:
+        result.error = error
+    return result
+
+
+@settings(max_examples=400)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    vectorized=st.lists(st.booleans(), min_size=FUNCTIONS, max_size=FUNCTIONS),
+    rows=ROWS,
+    policy=st.sampled_from(list(PolicyName)),
+    quantum=QUANTA,
+    seed=st.integers(0, 5),
+    batch=st.integers(1, 50),
+    outputs=st.lists(calls(), max_size=2),
+)
+def test_same_rows_or_same_error_as_evaluating_everything(
+    predicate: Expression,
+    tables: list[list[object]],
+    vectorized: list[bool],
+    rows: list[tuple[int | None, int | None]],
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    batch: int,
+    outputs: list[Call],
+) -> None:
+    result = run(predicate, tables, vectorized, rows, policy, quantum, seed, batch, outputs)
+    outcomes = [accepted(predicate, row, tables, wanted=True) for row in rows]
+    passing = [row for row, outcome in enumerate(outcomes) if outcome == TRUE]
+    values = {row: [result_of_call(call, rows[row], tables) for call in outputs] for row in passing}
+    failing = [row for row, outcome in enumerate(outcomes) if outcome == ERROR]
+    failing += [row for row in passing if RAISE in values[row]]
+    # The batches before a failing one were given out as they should be.
+    whole = min(failing) // batch * batch if failing else len(rows)
+    assert (result.error is not None) == bool(failing)
+    assert result.kept == [row for row in passing if row < whole]
+    for position, column in enumerate(result.outputs):
+        assert column == [values[row][position] for row in result.kept]
+
+
+def result_of_call(
+    call: Call, row: tuple[int | None, int | None], tables: Sequence[Sequence[object]]
+) -> object:
+    """Return what a call of a function on one column gives for a row."""
+    (argument,) = call.arguments
+    assert isinstance(argument, Argument)
+    return result_of(tables[call.function], row[argument.index])
+
+
+@settings(max_examples=150)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    rows=ROWS,
+    quantum=QUANTA,
+    batch=st.integers(1, 50),
+    data=st.data(),
+)
+def test_every_policy_and_seed_surfaces_the_same_error(
+    predicate: Expression,
+    tables: list[list[object]],
+    rows: list[tuple[int | None, int | None]],
+    quantum: Quantum,
+    batch: int,
+    data: st.DataObject,
+) -> None:
+    runs = [
+        run(predicate, tables, [False] * FUNCTIONS, rows, policy, quantum, seed, batch)
+        for policy, seed in [
+            (PolicyName.STATIC, 0),
+            *data.draw(
+                st.lists(
+                    st.tuples(st.sampled_from(list(PolicyName)), st.integers(0, 9)),
+                    min_size=2,
+                    max_size=3,
+                )
+            ),
+        ]
+    ]
+    assert len({str(result.error) for result in runs}) == 1
+
+
+class CountingFunction(TableFunction):
+    """Counts the calls on each row by a row number that stands in the argument."""
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self.calls.update((number,) for number in columns[0].to_pylist())
+        return super().__call__(columns, rows)
+
+
+@settings(max_examples=200)
+@given(
+    predicate=predicates(),
+    tables=TABLES,
+    rows=st.integers(0, 60),
+    policy=st.sampled_from(list(PolicyName)),
+    quantum=QUANTA,
+    seed=st.integers(0, 5),
+    output=calls(),
+)
+def test_at_most_one_call_per_row_and_distinct_call(
+    predicate: Expression,
+    tables: list[list[object]],
+    rows: int,
+    policy: str,
+    quantum: Quantum,
+    seed: int,
+    output: Call,
+) -> None:
+    clock = VirtualClock()
+    # No errors here, so that nothing ends early; columns hold distinct row numbers.
+    functions = [
+        CountingFunction(
+            n, [v if v != RAISE else False for v in table], vectorized=False, clock=clock
+        )
+        for n, table in enumerate(tables)
+    ]
+    eddy = FilterEddy(
+        FilterPlan(predicate, (output,)),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(seed),
+        quantum=quantum,
+    )
+    numbers = list(range(rows))
+    apart = [number + 1000 for number in numbers]
+    result = eddy.filter([pa.array(numbers, INT), pa.array(apart, INT)], rows)
+    for function in functions:
+        assert max(function.calls.values(), default=0) <= 1
+    expected = [
+        functions[output.function].result(
+            numbers[row] if output.arguments[0] == COLUMNS[0] else apart[row]
+        )
+        for row in result.kept
+    ]
+    assert result.outputs[0].to_pylist() == expected
+
+
+def test_a_guarded_error_does_not_surface_and_is_counted() -> None:
+    tables: list[list[object]] = [
+        [RAISE, True, True, True, True, True],
+        [False, True, True, True, True, True],
+    ]
+    for order in ((0, 1), (1, 0)):
+        predicate = And(tuple(Call(number, (COLUMNS[0],), BOOL) for number in order))
+        clock = VirtualClock()
+        eddy = FilterEddy(
+            FilterPlan(predicate, texts=("raises on 0", "rejects 0")),
+            [
+                TableFunction(n, table, vectorized=False, clock=clock)
+                for n, table in enumerate(tables)
+            ],
+            lambda: make_policy("static"),
+            clock,
+            np.random.default_rng(0),
+        )
+        assert eddy.filter([pa.array([0, 1, 2], INT)], 3).kept.tolist() == [1, 2]
+        held = [predicate.errors for predicate in eddy.statistics().predicates]
+        assert sum(held) == sum(eddy.statistics().errors_dropped)
+
+
+def test_an_error_that_counts_is_the_users_own_with_its_traceback() -> None:
+    def fails() -> None:
+        raise Refused("by me")
+
+    class Fails:
+        vectorized = False
+
+        def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:  # noqa: ARG002
+            try:
+                fails()
+            except Refused as error:
+                return Vector(pa.nulls(rows, BOOL), {0: error})
+            raise AssertionError
+
+    eddy = FilterEddy(
+        FilterPlan(And((Call(0, (COLUMNS[0],), BOOL), IsNull(Call(0, (COLUMNS[0],), BOOL))))),
+        [Fails()],
+        lambda: make_policy("adaptive"),
+        VirtualClock(),
+        np.random.default_rng(0),
+    )
+    with pytest.raises(Refused, match="by me") as raised:
+        eddy.filter([pa.array([1], INT)], 1)
+    assert [entry.name for entry in raised.traceback][-1] == "fails"
+
+
+def test_a_vector_that_fails_is_tried_again_only_for_rows_that_are_wanted() -> None:
+    clock = VirtualClock()
+    # Function 0 fails for value 0; function 1 rejects value 0, so the failure never counts.
+    functions = [
+        TableFunction(0, [RAISE, True, True, False, True, True], vectorized=True, clock=clock),
+        TableFunction(1, [False, True, True, True, True, True], vectorized=False, clock=clock),
+    ]
+    eddy = FilterEddy(
+        FilterPlan(And((Call(0, (COLUMNS[0],), BOOL), Call(1, (COLUMNS[0],), BOOL)))),
+        functions,
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+        quantum=FixedQuantum(10),
+    )
+    kept = eddy.filter([pa.array([0, 1, 2, 3, 4], INT)], 5).kept
+    assert functions[0].vectors_failed == 1
+    assert kept.tolist() == [1, 2, 4]
+
+
+def kept_or_error(
+    outcomes: list[list[object]], predicate: Expression, vectorized: list[bool], policy: str
+) -> tuple[list[int], str | None]:
+    """Run one vector; ``outcomes`` say, function by function, what each row gives."""
+    rows = len(outcomes[0])
+    # A table ends with what NULL gives, which does not occur here.
+    result = run(
+        predicate,
+        [[*outcome, None] for outcome in outcomes],
+        vectorized,
+        [(row, row) for row in range(rows)],
+        policy,
+        FixedQuantum(100),
+        0,
+        rows,
+    )
+    return result.kept, None if result.error is None else str(result.error)
+
+
+EVERY_POLICY = pytest.mark.parametrize("policy", list(PolicyName))
+
+
+@EVERY_POLICY
+def test_a_row_s_own_error_does_not_hide_that_another_term_may_decide(policy: str) -> None:
+    predicate = And((Or((call(0), call(1))), call(2)))
+    outcomes: list[list[object]] = [
+        [RAISE, False, False],
+        [True, RAISE, False],
+        [True, False, RAISE],
+    ]
+    answer = kept_or_error(outcomes, predicate, [False, True, True], policy)
+    assert answer == ([0], None)
+
+
+@EVERY_POLICY
+def test_a_term_may_lose_all_its_doubtful_rows_to_the_terms_before(policy: str) -> None:
+    outcomes: list[list[object]] = [
+        [RAISE, False, False, True],
+        [True, RAISE, True, True],
+        [False, True, True, RAISE],
+        [True, True, True, False],
+    ]
+    predicate = And(tuple(call(number) for number in range(4)))
+    answer = kept_or_error(outcomes, predicate, [True, True, True, False], policy)
+    assert answer == ([], None)
+
+
+def test_a_vector_that_always_fails_is_told_after_few_calls() -> None:
+    clock = VirtualClock()
+    broken = TableFunction(0, [RAISE, RAISE], vectorized=True, clock=clock)
+    fine = TableFunction(1, [True, True], vectorized=True, clock=clock)
+    eddy = FilterEddy(
+        FilterPlan(And((call(0), call(1)))),
+        [broken, fine],
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+        quantum=FixedQuantum(1000),
+    )
+    column = pa.array(range(1000), INT)
+    with pytest.raises(Refused):
+        eddy.filter([column, column], 1000)
+    assert broken.vectors_failed <= 3
+
+
+def call(number: int) -> Call:
+    return Call(number, (COLUMNS[0],), BOOL)

@@ -1,0 +1,324 @@
+"""Predicates that answer later: the same rows, no call too many, back-pressure, threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.concurrency.threads import ThreadCaller
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.engine.eddy import Eddy
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
+from eddyline.engine.modules.selection import HeldErrors
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.engine.relation import Relation
+from eddyline.engine.signature import ENTERING
+from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
+from eddyline.engine.simulation.virtual_calls import VirtualCaller
+from eddyline.evaluation.vector import Function, Vector
+from eddyline.query.expressions import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
+from eddyline.wall_clock import WallClock
+
+COLUMN = Argument(0, pa.int64())
+
+EVERY_POLICY = pytest.mark.parametrize("policy", list(PolicyName))
+
+
+def call(function: int) -> Call:
+    return Call(function, (COLUMN,), pa.bool_())
+
+
+class Inline:
+    """A predicate that answers at once."""
+
+    vectorized = False
+
+    def __init__(self, verdicts: Sequence[bool | None]) -> None:
+        self.verdicts = verdicts
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:  # noqa: ARG002
+        return Vector(pa.array([self.verdicts[row] for row in columns[0].to_pylist()], pa.bool_()))
+
+
+def filtered(
+    functions: Sequence[Function], rows: int, clock: Clock, policy: str = "adaptive"
+) -> list[int]:
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(map(call, range(len(functions)))))),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(0),
+    )
+    kept: list[int] = eddy.filter([pa.array(np.arange(rows))], rows).kept.tolist()
+    statistics = eddy.statistics()
+    assert all(call.calls <= rows for call in statistics.calls)
+    for use in statistics.predicates:
+        assert use.rows_in == use.passed + use.rejected + use.null + use.errors
+    return kept
+
+
+# -- the same rows whatever the policy, the width, the time that calls take ------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    policy=st.sampled_from(list(PolicyName)),
+    predicates=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([True, False, None]), min_size=40, max_size=40),
+            st.one_of(st.none(), st.integers(1, 5)),  # None: answers at once
+            st.sampled_from([0.0, 0.5, 3.0]),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_the_rows_are_those_that_every_predicate_accepts(
+    policy: str, predicates: list[tuple[list[bool | None], int | None, float]]
+) -> None:
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    asked: list[list[int]] = [[] for _ in predicates]
+    inside = [0] * len(predicates)
+
+    class Watched(VirtualCaller):
+        """Counts who is inside."""
+
+        number = 0
+
+        def submit(self, calls: Sequence[PlannedCall]) -> None:
+            inside[self.number] += len(calls)
+            assert inside[self.number] <= 2 * self.width
+            asked[self.number] += [row for (_, row), _ in calls]
+            super().submit(calls)
+
+        def collect(self) -> list[CallDone]:
+            found = super().collect()
+            inside[self.number] -= len(found)
+            return found
+
+    functions: list[Function] = []
+    for number, (verdicts, width, seconds) in enumerate(predicates):
+        if width is None:
+            functions.append(Inline(verdicts))
+            continue
+        caller = Watched(
+            verdicts.__getitem__, agenda, lambda row, s=seconds: s * (1 + row % 3), width=width
+        )
+        caller.number = number
+        functions.append(ConcurrentFunction(caller))
+    kept = filtered(functions, 40, clock, policy)
+    assert kept == [row for row in range(40) if all(p[0][row] for p in predicates)]
+    for rows in asked:
+        assert len(set(rows)) == len(rows), "a row was asked about twice"
+    assert inside == [0] * len(predicates)
+
+
+@EVERY_POLICY
+def test_a_seed_repeats(policy: str) -> None:
+    def once() -> tuple[list[int], float]:
+        clock = VirtualClock()
+        agenda = VirtualAgenda(clock)
+        draws = np.random.default_rng(2).random((3, 300)) < 0.6
+        functions = [
+            ConcurrentFunction(
+                VirtualCaller(verdicts.__getitem__, agenda, lambda row: 1.0 + row % 2, width=4)
+            )
+            for verdicts in draws.tolist()
+        ]
+        return filtered(functions, 300, clock, policy), clock.now()
+
+    assert once() == once()
+
+
+def test_an_error_counts_only_where_no_other_predicate_rejects_the_row() -> None:
+    def fails(row: int) -> bool:
+        if row >= 5:
+            raise OSError(f"no answer for {row}")
+        return True
+
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    failing = ConcurrentFunction(VirtualCaller(fails, agenda, lambda _: 1.0))
+    below = [row < 5 for row in range(10)]
+    assert filtered([failing, Inline(below)], 10, clock) == [0, 1, 2, 3, 4]
+    below[7] = True
+    with pytest.raises(OSError, match="no answer for 7"):
+        filtered([failing, Inline(below)], 10, clock)
+
+
+def test_a_row_whose_argument_fails_is_not_called() -> None:
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    asked: list[int] = []
+
+    def accepts(quotient: int) -> bool:
+        asked.append(quotient)
+        return True
+
+    operands = (COLUMN, COLUMN)
+    quotient = Arithmetic(ArithmeticOperator.REMAINDER, operands, pa.int64(), ansi=True)
+    eddy = FilterEddy(
+        FilterPlan(And((Call(0, (quotient,), pa.bool_()), call(1)))),
+        [ConcurrentFunction(VirtualCaller(accepts, agenda, lambda _: 1.0)), Inline([False, True])],
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+    )
+    assert eddy.filter([pa.array([0, 1])], 2).kept.tolist() == [1]
+    assert len(asked) == 1
+
+
+# -- a module that waits does not hold up the others -----------------------------------
+
+
+def test_waiting_predicates_overlap() -> None:
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    functions = [
+        ConcurrentFunction(VirtualCaller(lambda _: True, agenda, lambda _: 2.0, width=16))
+        for _ in range(4)
+    ]
+    assert len(filtered(functions, 1600, clock, "static")) == 1600
+    alone = 1600 / 16 * 2.0
+    assert alone <= clock.now() <= 1.05 * alone, "four in the time of one"
+
+
+def test_back_pressure_sends_tuples_elsewhere() -> None:
+    def first_visits(policy: str) -> list[int]:
+        clock = VirtualClock()
+        agenda = VirtualAgenda(clock)
+        relation = Relation([], [call(0), call(1)], clock)
+        rows = relation.load([pa.array(np.arange(2000))], 2000)
+        modules = [
+            ConcurrentSelection(
+                number,
+                str(number),
+                call(number),
+                relation,
+                HeldErrors(),
+                VirtualCaller(lambda _: True, agenda, lambda _, s=seconds: s, width=2),
+            )
+            for number, seconds in enumerate([1.0, 4.0])
+        ]
+        eddy = Eddy(modules, make_policy(policy), clock, np.random.default_rng(0))
+        assert sum(map(len, eddy.run(TupleBatch(ENTERING, (rows,))))) == 2000
+        visits = eddy.statistics().visits
+        return [visits[ENTERING, module].rows_in for module in (0, 1)]
+
+    fast, slow = first_visits("naive")
+    assert fast > 3 * slow, "the module that makes room more often comes first"
+
+
+# -- threads and event loops -----------------------------------------------------------
+
+
+@contextmanager
+def waiting_caller(kind: str, answer: Callable[[int], bool], width: int) -> Iterator[Caller]:
+    """Calls that are answered only once ``width`` of them are under way."""
+    agenda = SharedAgenda()
+    if kind == "threads":
+        barrier = threading.Barrier(width)
+
+        def together(row: int) -> bool:
+            barrier.wait(timeout=60)
+            return answer(row)
+
+        with closing(ThreadCaller(together, agenda, time.perf_counter, width=width)) as caller:
+            yield caller
+        return
+    with closing(EventLoop()) as loop:
+        gathered: list[asyncio.Event] = []
+        count = 0
+
+        async def gather(row: int) -> bool:
+            nonlocal count
+            if count % width == 0:
+                gathered.append(asyncio.Event())
+            mine = gathered[-1]
+            count += 1
+            if count % width == 0:
+                mine.set()
+            await asyncio.wait_for(mine.wait(), timeout=60)
+            return answer(row)
+
+        yield EventLoopCaller(gather, agenda, time.perf_counter, loop, width=width)
+
+
+@pytest.mark.parametrize("kind", ["threads", "loop"])
+def test_as_many_calls_as_allowed_are_under_way(kind: str) -> None:
+    with waiting_caller(kind, lambda row: row % 3 == 0, 8) as caller:
+        kept = filtered([ConcurrentFunction(caller)], 800, WallClock())
+        assert kept == list(range(0, 800, 3))
+
+
+@pytest.mark.parametrize("kind", ["threads", "loop"])
+def test_what_a_call_raises_is_held(kind: str) -> None:
+    def fails(row: int) -> bool:
+        if row == 3:
+            raise KeyError(row)
+        return True
+
+    with (
+        waiting_caller(kind, fails, 1) as caller,
+        pytest.raises(KeyError, match="3"),
+    ):
+        filtered([ConcurrentFunction(caller)], 5, WallClock())
+
+
+def test_a_width_is_a_number_of_calls() -> None:
+    with pytest.raises(ValueError, match="a width is a number of calls from 1 on, not 0"):
+        ThreadCaller(bool, SharedAgenda(), time.perf_counter, width=0)
+
+
+def test_one_caller_is_for_one_module() -> None:
+    caller = ThreadCaller(bool, SharedAgenda(), time.perf_counter)
+    caller.attend(2)
+    with pytest.raises(RuntimeError, match="makes the calls of module 2 already"):
+        caller.attend(3)
+
+
+# -- what cannot be --------------------------------------------------------------------
+
+
+def test_one_agenda_for_all() -> None:
+    callers = [ThreadCaller(bool, SharedAgenda(), time.perf_counter) for _ in range(2)]
+    with pytest.raises(ValueError, match="in one agenda, not several"):
+        filtered([ConcurrentFunction(caller) for caller in callers], 5, WallClock())
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        FilterPlan(And((Or((call(0), call(1))), call(1)))),
+        FilterPlan(And((call(0), call(1))), outputs=(call(0),)),
+        FilterPlan(And((Call(1, (call(0),), pa.bool_()), call(1)))),
+    ],
+)
+def test_only_a_conjunct_by_itself_may_answer_later(plan: FilterPlan) -> None:
+    later = ConcurrentFunction(ThreadCaller(bool, SharedAgenda(), time.perf_counter))
+    with pytest.raises(ValueError, match=r"functions \[0\] answer later"):
+        FilterEddy(
+            plan,
+            [later, Inline([])],
+            lambda: make_policy("adaptive"),
+            WallClock(),
+            np.random.default_rng(0),
+        )
+    with pytest.raises(TypeError, match="answers later"):
+        later([], 3)
