@@ -37,7 +37,7 @@ from eddyline.query.expressions import (
     Or,
 )
 from eddyline.reports.records import TaskRecord
-from eddyline.spark.worker.filter_task import REPORTED_BLOCKS, RecordsParam
+from eddyline.spark.worker.task_records import REPORTED_BLOCKS, RecordsParam
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
 from tests.validated import VALIDATED
 

@@ -33,6 +33,16 @@ class LearnedCosts:
     routing_cost: float
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The policies and cost models of an eddy and of those inside it, in a fixed order.
+
+    They go on learning where they are handed to another eddy.
+    """
+
+    eddies: tuple[tuple[Policy, LearnedCosts], ...]
+
+
 class Eddy:
     """Routes batches of tuples through modules until every tuple is finished or gone.
 

@@ -12,6 +12,7 @@ from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import EddylineError
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.join_choice import pays
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
 from eddyline.spark.decline import DeclineReason, LeftToSpark
@@ -22,7 +23,7 @@ from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, rewrite_plan
-from eddyline.spark.worker.filter_task import RoutingOptions, result_type
+from eddyline.spark.worker.filter_task import result_type
 
 
 class ConnectNotSupportedError(EddylineError, NotImplementedError):

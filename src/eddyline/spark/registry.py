@@ -11,30 +11,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import threading
-from collections import OrderedDict
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from pyspark import Accumulator, SparkContext
 
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.latest import Latest
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
-from eddyline.spark.worker.filter_task import (
-    Records,
-    RecordsParam,
-    RoutingOptions,
-    fused_command,
-    result_type,
-)
+from eddyline.spark.worker.filter_task import fused_command, result_type
+from eddyline.spark.worker.task_records import Records, RecordsParam
 
 # Blocks remembered at a time: each holds its user functions' pickles, mostly some
 # kilobytes. A block that was forgotten still runs; it is only no longer explained.
 _CAPACITY: Final = 1_000
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
 
 Block: TypeAlias = FilterBlock | JoinBlock
 """What runs in an eddy."""
@@ -45,8 +37,8 @@ class Registry:
 
     def __init__(self, context: SparkContext) -> None:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
-        self._functions: OrderedDict[tuple[str, RoutingOptions], FusedFunction] = OrderedDict()
-        self._made: OrderedDict[bytes, tuple[Block, RoutingOptions]] = OrderedDict()
+        self._functions = Latest[tuple[str, RoutingOptions], FusedFunction](_CAPACITY)
+        self._made = Latest[bytes, tuple[Block, RoutingOptions]](_CAPACITY)
         self._runs = itertools.count(1)
 
     def next_run(self) -> int:
@@ -60,13 +52,13 @@ class Registry:
         if function is None:
             command = fused_command(block, options, self.records)
             function = FusedFunction(command, result_type(block).json())
-        _remember(self._functions, key, function)
+            self._functions.put(key, function)
         self.remember(function.command, block, options)
         return function
 
     def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
         """Take note of what a function was made of."""
-        _remember(self._made, _digest(command), (block, options))
+        self._made.put(_digest(command), (block, options))
 
     def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""
@@ -88,10 +80,3 @@ def registry_of(context: SparkContext) -> Registry:
 
 def _digest(command: bytes) -> bytes:
     return hashlib.sha256(command).digest()
-
-
-def _remember(held: OrderedDict[_Key, _Value], key: _Key, value: _Value) -> None:
-    held[key] = value
-    held.move_to_end(key)
-    if len(held) > _CAPACITY:
-        held.popitem(last=False)

@@ -9,7 +9,7 @@ from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.registry import registry_of
-from eddyline.spark.worker.filter_task import record_key
+from eddyline.spark.worker.task_records import record_key
 
 
 def report(df: DataFrame) -> RoutingReport:

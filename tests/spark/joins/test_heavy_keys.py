@@ -24,9 +24,9 @@ from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_axe
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting import sampled_keys
-from eddyline.spark.worker.filter_task import RoutingOptions
 from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
 from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
 from tests.spark.joins.broadcasting import broadcasting

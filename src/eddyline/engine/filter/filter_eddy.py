@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
-from eddyline.engine.eddy import Eddy, LearnedCosts
+from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection, SelectionStatistics
@@ -81,16 +81,6 @@ class FilterStatistics:
     calls: tuple[CallStatistics, ...]
     eddy: EddyStatistics
     errors_dropped: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """The policies and cost models of an eddy and of those inside it, in a fixed order.
-
-    They go on learning where they are handed to another eddy.
-    """
-
-    eddies: tuple[tuple[Policy, LearnedCosts], ...]
 
 
 class FilterEddy:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
-from eddyline.engine.eddy import Eddy, LearnedCosts
+from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.reading_order import Goal, ReadingOrder
@@ -89,7 +89,7 @@ class JoinEddy:
         goal: Goal = Goal.THROUGHPUT,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
-        learned: tuple[Policy, LearnedCosts] | None = None,
+        learned: Learned | None = None,
     ) -> None:
         """Make the eddy with empty SteMs; calls in ``query`` name ``functions`` by position.
 
@@ -159,7 +159,7 @@ class JoinEddy:
         self._lookups = tuple(self._made_lookups(lookups))
         self._eddy = Eddy(
             (*self._selections, *self.stems, *self._lookups),
-            make_policy() if learned is None else learned[0],
+            make_policy() if learned is None else learned.eddies[0][0],
             clock,
             generator,
             routes=self.routes,
@@ -169,7 +169,7 @@ class JoinEddy:
                 *([STEM_VISIT_COST] * count),
                 *([LOOKUP_VISIT_COST] * len(self._lookups)),
             ],
-            learned=None if learned is None else learned[1],
+            learned=None if learned is None else learned.eddies[0][1],
             instrument=instrument,
         )
         self._reduction = Reduction(self.graph, self.stems)
@@ -192,9 +192,9 @@ class JoinEddy:
             relation.renew(functions, clock)
         self._eddy.renew(clock, instrument)
 
-    def learned(self) -> tuple[Policy, LearnedCosts]:
+    def learned(self) -> Learned:
         """Return what this eddy knows, for the next one to start with."""
-        return self._eddy.policy, self._eddy.costs()
+        return Learned(((self._eddy.policy, self._eddy.costs()),))
 
     def run(
         self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None = None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JoinBlock:
     """The claimed joins and predicates of a region.
 
@@ -27,10 +28,19 @@ class JoinBlock:
     column_names: tuple[tuple[str, ...], ...]
     layout: str = ""
 
+    @cached_property
+    def graph(self) -> JoinGraph:
+        """The join graph of the query, made when it is first asked for."""
+        return JoinGraph(self.query)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the graph, so that equal blocks have equal pickles."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     @property
     def steps(self) -> tuple[str, ...]:
         """What an order consists of, as people know it: the predicates, then the SteMs."""
-        graph = JoinGraph(self.query)
+        graph = self.graph
         texts = [
             graph.texts[n] if n < len(graph.texts) else f"predicate {n + 1}"
             for n in range(len(graph.predicates))

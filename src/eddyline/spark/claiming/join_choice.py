@@ -9,7 +9,6 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from eddyline.query.expressions import calls_in
-from eddyline.query.join_graph import JoinGraph
 from eddyline.spark.blocks.column_types import arrow_type, width
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.claiming.join_claim import JoinClaim
@@ -67,7 +66,7 @@ def driving_input(spark: SparkSession, block: JoinBlock) -> int | None:
     process would ask again.
     """
     possible = _possible_drivers(spark, block.sizes)
-    graph = JoinGraph(block.query)
+    graph = block.graph
     asked = Counter(
         mask.bit_length() - 1
         for predicate, mask in zip(graph.predicates, graph.masks, strict=True)

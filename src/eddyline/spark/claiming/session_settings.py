@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.routing_options import DEFAULT_MEMORY
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.session import local_cores
 from eddyline.spark.worker.action_settings import settings_from
-from eddyline.spark.worker.filter_task import DEFAULT_MEMORY
 
 
 def session_settings(spark: SparkSession) -> SessionSettings:

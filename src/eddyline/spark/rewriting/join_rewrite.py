@@ -22,11 +22,11 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from eddyline.exchange.framing import FRAMES
 from eddyline.exchange.hypercube import Hypercube, plan_hypercube
 from eddyline.query.expressions import Expression
-from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark.blocks.column_types import arrow_type, spark_type
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.join_choice import driving_input
 from eddyline.spark.claiming.join_claim import JoinClaim, in_relations
 from eddyline.spark.claiming.join_inputs import Input, inputs_of
@@ -36,12 +36,12 @@ from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Pl
 from eddyline.spark.plan.chains import FUSED_NAME
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
 from eddyline.spark.rewriting.steps import map_in_arrow, pickled, with_value
-from eddyline.spark.worker.filter_task import Records, RoutingOptions
 from eddyline.spark.worker.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.worker.map_side import MapSide
 from eddyline.spark.worker.matches import LeftBehind, MatchesSide, left_behind, matches_type
 from eddyline.spark.worker.reduce_side import ReduceSide
 from eddyline.spark.worker.sampling import HEAVY_KEYS
+from eddyline.spark.worker.task_records import Records
 
 _BLOBS: Final = StructType(
     [
@@ -136,7 +136,7 @@ def over_one_shuffle(
     environments: Sequence[PickledFunction],
 ) -> Plan:
     """Return the block as one hypercube shuffle."""
-    cube = plan_hypercube(JoinGraph(block.query), block.sizes, cells)
+    cube = plan_hypercube(block.graph, block.sizes, cells)
     numbers = range(len(inputs))
     heavy = sampled_heavy_keys(workshop.spark, block, inputs, cube, environments)
     blobs = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
@@ -269,7 +269,7 @@ def _blobs(
     heavy: DataFrame | None = None,
 ) -> DataFrame:
     """Return the rows of some inputs as blobs by cell; ``heavy`` are the heavy keys."""
-    graph = JoinGraph(block.query)
+    graph = block.graph
     frames: list[DataFrame] = []
     for relation in numbers:
         places = (place for places in graph.classes for place in places)

@@ -22,7 +22,6 @@ from eddyline.engine.join.components import ColumnScope
 from eddyline.engine.relation import Relation
 from eddyline.evaluation.decide import decide
 from eddyline.query.expressions import Call
-from eddyline.query.join_graph import JoinGraph
 from eddyline.query.terms import Term, terms_of
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -71,7 +70,7 @@ class EarlySelection:
 
     def __init__(self, block: JoinBlock, relation: int) -> None:
         """Take the predicates of input number ``relation``."""
-        graph = JoinGraph(block.query)
+        graph = block.graph
         self._block = block
         self._number = relation
         self._offset = block.query.offsets[relation]

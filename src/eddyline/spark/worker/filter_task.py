@@ -7,19 +7,15 @@ needed above the block. The rows themselves never leave the JVM.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import (
     BooleanType,
@@ -27,33 +23,32 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan, FilterStatistics, Learned
-from eddyline.engine.modules.selection import SelectionStatistics
+from eddyline.engine.eddy import Learned
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan, FilterStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy, NoticedChange
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.relation import CallStatistics
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.evaluation import forget_programs
 from eddyline.evaluation.labels import relabelled
-from eddyline.reports.merging import compacted, merge_by_block
+from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     Change,
-    FunctionRecord,
     Order,
     OrderSlice,
     PredicateRecord,
     TaskRecord,
 )
 from eddyline.spark.blocks.column_types import returned_type, spark_type
-from eddyline.spark.blocks.filter_block import FilterBlock, UserFunction
-from eddyline.spark.worker.action_settings import settings_of_action
-from eddyline.spark.worker.calling import make_function
-from eddyline.wall_clock import WallClock, WorkClock
-
-Records: TypeAlias = dict[str, TaskRecord]
-"""What the tasks of all blocks have reported, merged by block."""
+from eddyline.spark.blocks.filter_block import FilterBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.block_task import BlockTask
+from eddyline.spark.worker.task_records import (
+    Records,
+    function_records,
+    predicate_record,
+    record_key,
+)
 
 NOTEWORTHY_SELECTIVITY = 0.1
 """Change of a predicate's selectivity that goes into the report."""
@@ -66,41 +61,6 @@ Smaller ones come and go with whatever else the machine does.
 
 KEEP = "keep"
 """Field of the fused function's result that says whether the row passes."""
-
-
-DEFAULT_MEMORY = 512 * 1024 * 1024
-"""Bytes that a task of a join block may use where nobody says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingOptions:
-    """How a block is routed."""
-
-    policy: str = "adaptive"
-    seed: int = 0
-    run: int = 0  # tells the records of one `adapt` from those of another
-    memory: int = DEFAULT_MEMORY  # bytes that a task of a join block may use
-
-
-def record_key(identity: str, options: RoutingOptions) -> str:
-    """Return the key under which the tasks of a block report."""
-    return f"{options.run}/{identity}"
-
-
-class RecordsParam(AccumulatorParam[Records]):
-    """Merges the records of tasks in the driver."""
-
-    def zero(self, value: Records) -> Records:  # noqa: ARG002 - the protocol's argument
-        """Return no records."""
-        return {}
-
-    def addInPlace(self, value1: Records, value2: Records) -> Records:  # noqa: N802 - PySpark's name
-        """Add the records of a task to those that are there, in place."""
-        known = {block: value1[block] for block in value2 if block in value1}
-        value1.update(merge_by_block(known, value2))
-        while len(value1) > REPORTED_BLOCKS:
-            del value1[next(iter(value1))]
-        return value1
 
 
 def result_type(block: FilterBlock) -> StructType:
@@ -122,17 +82,6 @@ def fused_command(
     return command
 
 
-# What the last task of this worker process learned, by block and policy: Spark
-# reuses its Python workers, so the next task need not start from nothing.
-_learned: OrderedDict[tuple[str, str], Learned] = OrderedDict()
-
-LEARNED_BLOCKS = 64
-"""Blocks of which a worker process remembers what it learned, the latest ones."""
-
-REPORTED_BLOCKS = 1_000
-"""Blocks whose records the driver keeps, the latest ones; a record takes up to 40 kB."""
-
-
 class FusedFilter:
     """The callable that Spark runs, once a task."""
 
@@ -146,44 +95,33 @@ class FusedFilter:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
-        task = _Task(self._block, self._options)
+        task = FilterTask(self._block, self._options)
         try:
             for batch in batches:
                 columns = batch if isinstance(batch, tuple) else (batch,)
                 yield task.filter(columns)
-        except BaseException:
-            # The first error is the one to see, not what comes of it at the end.
-            with contextlib.suppress(Exception):
-                task.close()
+        except BaseException as error:
+            task.end(error)
             raise
         else:
-            task.close()
+            task.end(None)
         finally:
             self._records.add({record_key(self._block.identity, self._options): task.record()})
 
 
-class _Task:
-    """One task's eddy, and what it did."""
+class FilterTask(BlockTask):
+    """One task's eddy over filters."""
 
     def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
-        clock = WallClock()
-        self._clock = clock
-        self._work_clock = WorkClock()
-        self._epoch = time.time() - clock.now()
-        self._started = clock.now()
-        self._inside = 0.0
+        """Make the eddy, which begins with what the last one of this process knew."""
+        super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
         self._fields = [
             pa.field(field.name, returned_type(field.dataType), field.nullable)
             for field in result_type(block)
         ]
-        settings = settings_of_action(block.settings)
-        self._functions = [make_function(each, settings) for each in block.functions]
         self._orders = Orders()
-        self._slices: list[OrderSlice] = []
-        self._key = (block.identity, options.policy)
-        context = TaskContext.get()
-        partition = context.partitionId() if context is not None else 0
+        known = self.known()
         self._eddy = FilterEddy(
             FilterPlan(
                 block.predicate,
@@ -192,12 +130,12 @@ class _Task:
                 tuple(function.name for function in block.functions),
                 block.argument_names,
             ),
-            self._functions,
+            self.functions,
             lambda: make_policy(options.policy),
-            self._work_clock,
-            np.random.default_rng([options.seed, partition]),
+            self.work_clock,
+            self.generator,
             instrument=self._orders,
-            learned=_learned.get(self._key),
+            learned=known if isinstance(known, Learned) else None,
         )
         self._orders.policy = self._eddy.eddy.policy
         self._changes_seen = len(self._changes())
@@ -206,7 +144,7 @@ class _Task:
 
     def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
         """Return ``keep`` and the outputs for one batch."""
-        started = self._clock.now()
+        started = self.clock.now()
         rows = len(columns[0])
         kept = self._eddy.filter(columns, rows)
         mask = np.zeros(rows, dtype=np.bool_)
@@ -217,40 +155,26 @@ class _Task:
             for values, field in zip([pa.array(mask), *outputs], self._fields, strict=True)
         ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
-        ended = self._clock.now()
-        self._inside += ended - started
-        self._notice_changes(self._epoch + ended)
-        self._slices.append(self._orders.slice(self._epoch + started, self._epoch + ended, rows))
+        ended = self.clock.now()
+        self.inside += ended - started
+        self._notice_changes(self.epoch + ended)
+        self.slices.append(self._orders.slice(self.epoch + started, self.epoch + ended, rows))
         return result
 
-    def close(self) -> None:
-        """End the user's iterators; leave what was learned for the next task."""
-        _learned[self._key] = self._eddy.learned()
-        _learned.move_to_end(self._key)
-        if len(_learned) > LEARNED_BLOCKS:
-            _learned.popitem(last=False)
-        forget_programs()
-        self._work_clock.close()
-        with contextlib.ExitStack() as functions:
-            for function in self._functions:
-                functions.callback(function.close)
+    def end(self, error: BaseException | None) -> None:
+        """End the user's functions; leave what was learned for the next task."""
+        self.finish(self._eddy.learned(), error)
 
     def record(self) -> TaskRecord:
         """Return what this task did."""
         statistics = self._eddy.statistics()
-        record = TaskRecord(
-            block=self._block.identity,
+        record = replace(
+            self.times(statistics.eddy),
             rows_in=statistics.rows_in,
             rows_out=statistics.rows_out,
-            seconds=self._inside,
-            work_seconds=statistics.eddy.work_seconds,
-            routing_seconds=statistics.eddy.routing_seconds,
-            decisions=statistics.eddy.decisions,
             predicates=_predicates(statistics),
             functions=function_records(self._block.functions, statistics.calls),
-            orders=tuple(self._slices),
             changes=tuple(self._changes_noticed),
-            worker=str(os.getpid()),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
 
@@ -275,24 +199,6 @@ class _Task:
                 self._changes_noticed.append(
                     Change(when, change.module, change.quantity, change.before, change.after)
                 )
-
-
-def function_records(
-    functions: Sequence[UserFunction], calls: Sequence[CallStatistics]
-) -> tuple[FunctionRecord, ...]:
-    """Return how often each function was called, for the report."""
-    records = []
-    for number, function in enumerate(functions):
-        of_function = [call for call in calls if call.call.function == number]
-        records.append(
-            FunctionRecord(
-                name=function.name,
-                calls=sum(call.calls for call in of_function),
-                calls_possible=sum(call.possible for call in of_function),
-                seconds=sum(call.seconds for call in of_function),
-            )
-        )
-    return tuple(records)
 
 
 class Orders:
@@ -333,21 +239,6 @@ def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:
     return tuple(
         predicate_record(predicate, dropped)
         for predicate, dropped in zip(statistics.predicates, statistics.errors_dropped, strict=True)
-    )
-
-
-def predicate_record(predicate: SelectionStatistics, dropped: int = 0) -> PredicateRecord:
-    """Return what happened at a predicate, for the report."""
-    return PredicateRecord(
-        text=predicate.text,
-        rows_in=predicate.rows_in,
-        passed=predicate.passed,
-        rejected=predicate.rejected,
-        null=predicate.null,
-        errors_held=predicate.errors,
-        errors_dropped=dropped,
-        seconds=predicate.seconds,
-        nested=tuple(predicate_record(part) for part in predicate.nested),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,8 +16,10 @@ from eddyline.exchange.blobs import decoded, gathered
 from eddyline.exchange.framing import Frame, frames
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.filter_task import Records, RoutingOptions, record_key
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.join_task import JoinTask, Prepared
+from eddyline.spark.worker.task_records import Records, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition.
@@ -35,11 +36,6 @@ PUSHED_ROWS: Final = 1 << 15
 
 Spark sends 10,000 rows at a time by default. A visit to a SteM costs some 100 µs of its own.
 """
-
-_prepared: OrderedDict[str, Prepared] = OrderedDict()
-
-PREPARED: Final = 4
-"""Join blocks whose SteMs a worker process keeps, the latest ones."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class InPlaceSide:
             yield task
         except BaseException as error:
             if not isinstance(error, GeneratorExit):
-                _prepared.clear()  # an eddy that was left in the middle may hold tuples
+                MEMORY.prepared.clear()  # an eddy that was left in the middle may hold tuples
             task.end(error)
             raise
         else:
@@ -86,16 +82,12 @@ class InPlaceSide:
 
     def _begin(self, small: pa.Buffer) -> JoinTask:
         key = f"{small.slice(0, RUN_BYTES).to_pybytes().hex()}/{self.block.identity}"
-        prepared = _prepared.get(key)
-        if prepared is None:
-            task = JoinTask(self.block, self.options)
-            self._load(task, list(frames(small.slice(RUN_BYTES))))
-            _prepared[key] = task.prepared()
-        else:
-            task = JoinTask(self.block, self.options, prepared)
-        _prepared.move_to_end(key)
-        while len(_prepared) > PREPARED:
-            _prepared.popitem(last=False)
+        prepared = MEMORY.prepared.get(key)
+        if isinstance(prepared, Prepared):
+            return JoinTask(self.block, self.options, prepared)
+        task = JoinTask(self.block, self.options)
+        self._load(task, list(frames(small.slice(RUN_BYTES))))
+        MEMORY.prepared.put(key, task.prepared())
         return task
 
     def _load(self, task: JoinTask, small: Sequence[Frame]) -> None:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
-from eddyline.engine.eddy import LearnedCosts
+from eddyline.engine.eddy import Learned
 from eddyline.engine.join.join_eddy import JoinEddy, JoinStatistics
 from eddyline.engine.join.results import Joined
-from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.engine.policies.policy import Policy
 from eddyline.engine.relation import CallStatistics
-from eddyline.evaluation import forget_programs
 from eddyline.evaluation.labels import relabelled
 from eddyline.exchange.blobs import together
 from eddyline.query.expressions import Call
-from eddyline.query.join_graph import JoinGraph
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     FunctionRecord,
@@ -37,22 +26,13 @@ from eddyline.reports.records import (
 )
 from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.action_settings import settings_of_action
-from eddyline.spark.worker.calling import make_function
-from eddyline.spark.worker.filter_task import RoutingOptions, function_records, predicate_record
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.block_task import BlockTask
 from eddyline.spark.worker.join_orders import JoinOrders
-from eddyline.wall_clock import WallClock, WorkClock
-
-Learned: TypeAlias = "tuple[Policy, LearnedCosts]"
+from eddyline.spark.worker.task_records import function_records, predicate_record, stem_record
 
 OUTPUT_ROWS = 1 << 16
 """Rows of a batch that is handed back to Spark, at the most by a little."""
-
-# What the last task of this worker process learned, by block and policy.
-_learned: OrderedDict[tuple[str, str], Learned] = OrderedDict()
-
-LEARNED_BLOCKS = 64
-"""Blocks of which a worker process remembers what it learned, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,37 +42,29 @@ class Prepared:
     eddy: JoinEddy
 
 
-class JoinTask:
+class JoinTask(BlockTask):
     """One task's eddy over joins."""
 
     def __init__(
         self, block: JoinBlock, options: RoutingOptions, prepared: Prepared | None = None
     ) -> None:
         """Make the eddy, or take one that an earlier task of this process has prepared."""
+        super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
-        self._key = (block.identity, options.policy)
-        self._work_clock = WorkClock()
-        self._clock = WallClock()
-        self._epoch = time.time() - self._clock.now()
-        self._inside = 0.0
-        self._slices: list[OrderSlice] = []
-        self._orders = JoinOrders(len(JoinGraph(block.query).predicates))
-        settings = settings_of_action(block.settings)
-        self._functions = [make_function(each, settings) for each in block.functions]
+        self._orders = JoinOrders(len(block.graph.predicates))
         if prepared is not None:
             self.eddy = prepared.eddy
-            self.eddy.renew(self._functions, self._work_clock, self._orders)
+            self.eddy.renew(self.functions, self.work_clock, self._orders)
         else:
-            context = TaskContext.get()
-            partition = context.partitionId() if context is not None else 0
+            known = self.known()
             self.eddy = JoinEddy(
                 block.query,
-                self._functions,
+                self.functions,
                 lambda: make_policy(options.policy),
-                self._work_clock,
-                np.random.default_rng([options.seed, partition]),
+                self.work_clock,
+                self.generator,
                 instrument=self._orders,
-                learned=_learned.get(self._key),
+                learned=known if isinstance(known, Learned) else None,
             )
         self._orders.policy = self.eddy.eddy.policy
         self._before = _Before.of(self.eddy) if prepared is not None else None
@@ -103,17 +75,7 @@ class JoinTask:
 
     def end(self, error: BaseException | None) -> None:
         """End the user's iterators; leave what was learned for the next task."""
-        _learned[self._key] = self.eddy.learned()
-        _learned.move_to_end(self._key)
-        if len(_learned) > LEARNED_BLOCKS:
-            _learned.popitem(last=False)
-        forget_programs()
-        self._work_clock.close()
-        with contextlib.ExitStack() as functions:
-            if error is not None:  # the first error is the one to see
-                functions.enter_context(contextlib.suppress(Exception))
-            for function in self._functions:
-                functions.callback(function.close)
+        self.finish(self.eddy.learned(), error)
 
     def load(self, joined: Iterable[Joined]) -> None:
         """Let the eddy take rows that join with nothing yet."""
@@ -159,16 +121,12 @@ class JoinTask:
             for stem, seconds in zip(now.stems, _stem_seconds(self.eddy), strict=True)
         ]
         record = replace(
-            counted,
-            tasks=1,
+            self.times(now.eddy),
+            rows_in=counted.rows_in,
             rows_out=now.rows_out,
-            seconds=self._inside,
-            work_seconds=now.eddy.work_seconds,
-            routing_seconds=now.eddy.routing_seconds,
-            decisions=now.eddy.decisions,
             predicates=_named(self._block, map(predicate_record, now.predicates)),
-            orders=tuple(self._slices),
-            worker=str(os.getpid()),
+            functions=counted.functions,
+            join=counted.join,
         )
         if before is not None:
             record, stems = _since(record, before), _stems_since(stems, before)
@@ -180,16 +138,16 @@ class JoinTask:
         """Pass joined rows on, and note how long they took and in which orders they came."""
         source = iter(joined)
         while True:
-            started = self._clock.now()
+            started = self.clock.now()
             each = next(source, None)
-            ended = self._clock.now()
-            self._inside += ended - started
+            ended = self.clock.now()
+            self.inside += ended - started
             taken = self._orders.taken()
             if taken:
                 span = OrderSlice(
-                    self._epoch + started, self._epoch + ended, sum(n for _, n in taken), taken
+                    self.epoch + started, self.epoch + ended, sum(n for _, n in taken), taken
                 )
-                self._slices.append(span)
+                self.slices.append(span)
             if each is None:
                 return
             yield each
@@ -233,7 +191,7 @@ def _functions(
     by_call = {each.call: each for each in made}
     found = {
         node: None
-        for expression in (*JoinGraph(query).predicates, *query.outputs)
+        for expression in (*block.graph.predicates, *query.outputs)
         for node in expression.walk()
         if isinstance(node, Call)
     }
@@ -271,21 +229,6 @@ def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
     """Return the time spent in each SteM."""
     count = len(eddy.query.relations)
     return tuple(eddy.eddy.seconds_in(eddy.routes.stem(relation)) for relation in range(count))
-
-
-def stem_record(stem: SteMStatistics, seconds: float) -> SteMRecord:
-    """Return what a SteM did, for the report."""
-    return SteMRecord(
-        relation=stem.relation,
-        rows=stem.rows,
-        bytes=stem.bytes,
-        builds=stem.builds,
-        probes=stem.probes,
-        matches=stem.matches,
-        bounced=stem.bounced,
-        killed=stem.killed,
-        seconds=seconds,
-    )
 
 
 def _calls_since(

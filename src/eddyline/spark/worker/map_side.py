@@ -16,8 +16,9 @@ from eddyline.exchange.blobs import BLOB_ROWS, Sorter, decoded, gathered
 from eddyline.exchange.heavy_keys import HeavyKeys, fingerprint, of_axes
 from eddyline.exchange.hypercube import Hypercube, key_words
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.early_selection import EarlySelection
-from eddyline.spark.worker.filter_task import Records, RoutingOptions, record_key
+from eddyline.spark.worker.task_records import Records, record_key
 
 
 class Heavy(NamedTuple):

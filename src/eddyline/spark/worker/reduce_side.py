@@ -13,12 +13,12 @@ from eddyline.engine.modules.scan_access import ScanAccess
 from eddyline.errors import EddylineError
 from eddyline.exchange.blobs import decoded
 from eddyline.exchange.spill import Spill, SpillTotals, spill_folder
-from eddyline.query.join_graph import JoinGraph
 from eddyline.reports.merging import merge
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.filter_task import Records, RoutingOptions, record_key
+from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.join_task import JoinTask, reading
+from eddyline.spark.worker.task_records import Records, record_key
 
 
 class SampledTwiceError(EddylineError, RuntimeError):
@@ -50,7 +50,7 @@ class ReduceSide:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the joined rows of one cell."""
-        spill = Spill(JoinGraph(self.block.query), self.options.memory, spill_folder())
+        spill = Spill(self.block.graph, self.options.memory, spill_folder())
         done = Done([0] * len(self.block.query.relations))
         dealt_by: set[int] = set()
         try:
