@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from eddyline.query.expressions import Argument, Call, Expression
 from eddyline.query.key_types import is_joinable
+from eddyline.query.rendering import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class JoinQuery:
     relations: tuple[JoinRelation, ...]
     predicates: tuple[Expression, ...] = ()
     outputs: tuple[Expression, ...] = ()
-    texts: tuple[str, ...] = field(default=(), compare=False)  # of the predicates, for reports
+    # For reports, and may be left out: the predicates as text, names of functions and columns.
+    texts: tuple[str, ...] = field(default=(), compare=False)
+    function_names: tuple[str, ...] = field(default=(), compare=False)
+    column_names: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Check what no type can say."""
@@ -86,6 +90,12 @@ class JoinQuery:
     def offsets(self) -> tuple[int, ...]:
         """The number of each relation's first column, and the number of all columns."""
         return (0, *accumulate(len(relation.types) for relation in self.relations))
+
+    def text_of(self, expression: Expression) -> str:
+        """Return an expression as people would write it, as far as names are known."""
+        if not self.function_names or not self.column_names:
+            return ""
+        return render(expression, self.function_names, self.column_names)
 
     def place_of(self, column: int) -> tuple[int, int]:
         """Return the relation of a column and its number there.

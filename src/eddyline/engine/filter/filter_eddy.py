@@ -13,27 +13,21 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
-from eddyline.engine.modules.nested import Nested
-from eddyline.engine.modules.selection import HeldErrors, Selection, SelectionStatistics
+from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
+from eddyline.engine.term_modules import TermModules
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Function, Vector
 from eddyline.query.expressions import Call, Expression
 from eddyline.query.rendering import render
-from eddyline.query.terms import Disjunction, Leaf, Term, conjuncts_of, expression_of
-
-ROW_VISIT_COST = 15e-6
-"""Guess of the seconds a visit costs a predicate that calls row by row; measured afterwards."""
-
-VECTOR_VISIT_COST = 300e-6
-"""The same for a predicate over whole vectors: building a pandas Series takes that long."""
+from eddyline.query.terms import Leaf, Term, conjuncts_of, expression_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +116,13 @@ class FilterEddy:
         expressions = tuple(map(expression_of, terms))
         self._relation = Relation(functions, (*expressions, *plan.outputs), clock)
         self._held = HeldErrors()
-        self._build = _Builder(
-            plan, functions, self._relation, make_policy, clock, generator, quantum, learned
+        self._build = TermModules(
+            self._relation, make_policy, clock, generator, plan.text_of, quantum, learned
         )
         texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
         self._modules = tuple(
-            self._build.module(position, term, text, self._held, inverted=False)
+            self._concurrent(position, term, text, functions)
+            or self._build.module(position, term, text, self._held, inverted=False)
             for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
         self._eddy = self._build.eddy(self._modules, instrument)
@@ -142,7 +137,18 @@ class FilterEddy:
 
     def learned(self) -> Learned:
         """Return what this eddy and those inside it know, for the next one to start with."""
-        return Learned(tuple((eddy.policy, eddy.costs()) for eddy in self._build.eddies))
+        return self._build.learned()
+
+    def _concurrent(
+        self, position: int, term: Term, name: str, functions: Sequence[Function]
+    ) -> ConcurrentSelection | None:
+        """Return the module of a term that is a call of a function which answers later."""
+        call = expression_of(term)
+        function = functions[call.function] if isinstance(call, Call) else None
+        if not isinstance(call, Call) or not isinstance(function, ConcurrentFunction):
+            return None
+        caller = function.caller
+        return ConcurrentSelection(position, name, call, self._relation, self._held, caller)
 
     def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
         """Return which of ``rows`` rows pass, and the outputs for them.
@@ -282,82 +288,3 @@ def _answers_later(function: Function) -> bool:
 def _cause(error: Exception) -> Exception:
     """Return the error as the user's function raised it."""
     return error.error if isinstance(error, CollectiveFailure) else error
-
-
-class _Builder:
-    """Makes the modules of a predicate, with an eddy for every AND and OR inside it."""
-
-    def __init__(
-        self,
-        plan: FilterPlan,
-        functions: Sequence[Function],
-        relation: Relation,
-        make_policy: Callable[[], Policy],
-        clock: Clock,
-        generator: np.random.Generator,
-        quantum: Quantum | None,
-        learned: Learned | None,
-    ) -> None:
-        self._plan = plan
-        self._functions = functions
-        self._relation = relation
-        self._make_policy = make_policy
-        self._clock = clock
-        self._generator = generator
-        self._quantum = quantum
-        self._learned = learned
-        self.eddies: list[Eddy] = []
-
-    def module(
-        self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool
-    ) -> Selection | Nested | ConcurrentSelection:
-        if isinstance(term, Leaf):
-            call = term.expression
-            function = self._functions[call.function] if isinstance(call, Call) else None
-            if isinstance(call, Call) and isinstance(function, ConcurrentFunction):
-                caller = function.caller
-                return ConcurrentSelection(position, name, call, self._relation, held, caller)
-            return Selection(
-                position, name, term.expression, self._relation, held, inverted=inverted
-            )
-        disjunction = isinstance(term, Disjunction)
-        inner = HeldErrors()
-        modules = tuple(
-            self.module(place, part, self._plan.text_of(part), inner, inverted=disjunction)
-            for place, part in enumerate(term.terms)
-        )
-        return Nested(
-            position,
-            name,
-            self.eddy(modules, None),
-            inner,
-            held,
-            disjunction=disjunction,
-            inverted=inverted,
-        )
-
-    def eddy(
-        self,
-        modules: Sequence[Selection | Nested | ConcurrentSelection],
-        instrument: Instrument | None,
-    ) -> Eddy:
-        policy, costs = (
-            self._learned.eddies[len(self.eddies)]
-            if self._learned is not None
-            else (self._make_policy(), None)
-        )
-        eddy = Eddy(
-            modules,
-            policy,
-            self._clock,
-            self._generator,
-            quantum=self._quantum,
-            visit_costs=[
-                VECTOR_VISIT_COST if module.calls_functions_in_vectors else ROW_VISIT_COST
-                for module in modules
-            ],
-            learned=costs,
-            instrument=instrument,
-        )
-        self.eddies.append(eddy)
-        return eddy

@@ -29,11 +29,12 @@ from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
+from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
 from eddyline.evaluation.vector import Function
 from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
-from eddyline.query.terms import terms_of
+from eddyline.query.terms import Leaf, Term, expression_of, terms_of
 
 STEM_VISIT_COST = 150e-6
 """Guess of the seconds that a visit to a SteM costs however few tuples come; then measured.
@@ -41,9 +42,6 @@ STEM_VISIT_COST = 150e-6
 Rather too high: what a first look's tuples cost beside the visit then looks small for every
 SteM, and what they return decides.
 """
-
-ROW_VISIT_COST = 15e-6
-"""The same for a predicate."""
 
 LOOKUP_VISIT_COST = 1e-3
 """The same for a lookup, whose source may be far away."""
@@ -144,22 +142,30 @@ class JoinEddy:
             )
             for r in self._numbers
         )
+        in_hand = TuplesInHand(built[0].is_vectorized)
+        self._terms = TermModules(
+            in_hand, make_policy, clock, generator, self._text_of_term, quantum, learned
+        )
         self._selections = tuple(
             JoinSelection(
                 number,
                 self._text(number),
-                terms_of(expression),
+                term,
                 self.graph.masks[number],
                 self._components,
                 self.routes,
                 self._kill,
+                RoutedTerm(term, self._text(number), in_hand, self._terms)
+                if _is_worth_routing(term)
+                else None,
             )
-            for number, expression in enumerate(self.graph.predicates)
+            for number, term in enumerate(map(terms_of, self.graph.predicates))
         )
         self._lookups = tuple(self._made_lookups(lookups))
+        chosen, known = self._terms.known()
         self._eddy = Eddy(
             (*self._selections, *self.stems, *self._lookups),
-            make_policy() if learned is None else learned.eddies[0][0],
+            chosen,
             clock,
             generator,
             routes=self.routes,
@@ -169,9 +175,10 @@ class JoinEddy:
                 *([STEM_VISIT_COST] * count),
                 *([LOOKUP_VISIT_COST] * len(self._lookups)),
             ],
-            learned=None if learned is None else learned.eddies[0][1],
+            learned=known,
             instrument=instrument,
         )
+        self._terms.add(self._eddy)
         self._reduction = Reduction(self.graph, self.stems)
         self._read = [0] * count
         self._results = Results(query, self._components, self._selections)
@@ -190,11 +197,12 @@ class JoinEddy:
         """
         for relation in (*self._components.built, *self._components.passing):
             relation.renew(functions, clock)
+        self._terms.renew(clock)
         self._eddy.renew(clock, instrument)
 
     def learned(self) -> Learned:
         """Return what this eddy knows, for the next one to start with."""
-        return Learned(((self._eddy.policy, self._eddy.costs()),))
+        return self._terms.learned()
 
     def run(
         self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None = None
@@ -329,6 +337,9 @@ class JoinEddy:
     def _text(self, predicate: int) -> str:
         return self.graph.texts[predicate] or f"predicate {predicate}"
 
+    def _text_of_term(self, term: Term) -> str:
+        return self.query.text_of(expression_of(term))
+
     def _is_early(self, expression: Expression, mask: int) -> bool:
         """Tell whether a predicate is checked before rows are built.
 
@@ -423,6 +434,13 @@ class JoinEddy:
             for r in {looked_up for looked_up, _ in self.routes.lookups}:
                 self._components.passing[r].evict()  # built by now, every one
         yield from self._results.joined(finished)
+
+
+def _is_worth_routing(term: Term) -> bool:
+    """Tell whether a predicate has terms of which some call functions, and need not be asked."""
+    return not isinstance(term, Leaf) and any(
+        isinstance(node, Call) for node in expression_of(term).walk()
+    )
 
 
 def _may_fail(node: Expression) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,12 @@ from eddyline.engine.routes import Routes
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
+from eddyline.evaluation.vector import Scope
 from eddyline.query.expressions import Call
 from eddyline.query.terms import Term, expression_of
+
+if TYPE_CHECKING:
+    from eddyline.engine.term_modules import RoutedTerm
 
 _Key = TypeVar("_Key")
 
@@ -74,14 +78,19 @@ class JoinSelection:
         components: ComponentStores,
         routes: Routes,
         kill: Kill,
+        routed: RoutedTerm | None = None,
     ) -> None:
-        """Make module number ``position``; ``relations`` is the mask of those it looks at."""
+        """Make module number ``position``; ``relations`` is the mask of those it looks at.
+
+        ``routed`` decides the term where it is worth routing tuples among its parts.
+        """
         self._position = position
         self._name = name
         self._term = term
         self._components = components
         self._routes = routes
         self._kill = kill
+        self._routed = routed
         self.relations = relations or 1
         numbers = range(self.relations.bit_length())
         self._over = tuple(r for r in numbers if self.relations >> r & 1)
@@ -106,7 +115,8 @@ class JoinSelection:
 
     def statistics(self, seconds: float) -> SelectionStatistics:
         """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
-        return self.totals.frozen(self._name, seconds)
+        nested = () if self._routed is None else self._routed.nested()
+        return self.totals.frozen(self._name, seconds, nested)
 
     def has_rejected(self, batch: TupleBatch) -> npt.NDArray[np.bool_] | None:
         """Return which tuples hold a row that it has rejected for another tuple; None for none.
@@ -177,6 +187,11 @@ class JoinSelection:
             _settle(self._held, next(self._keys(batch)), verdict)
         return verdict
 
+    def _decided(self, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
+        if self._routed is None:
+            return decide(self._term, scope)
+        return self._routed.decide(scope)
+
     def _verdicts(self, batch: TupleBatch) -> RowVerdicts | None:
         return self._built if batch.signature.built & self.relations else self._passing
 
@@ -211,7 +226,7 @@ class JoinSelection:
         components[relation] = rows
         signature = batch.signature._replace(spanned=self.relations)
         scope = self._components.scope(TupleBatch(signature, tuple(components)))
-        true, errors = decide(self._term, scope)
+        true, errors = self._decided(scope)
         known[places] = np.where(true, TRUE, NOT_TRUE)
         self._rejects = self._rejects or not true.all()
         if errors:
@@ -225,7 +240,7 @@ class JoinSelection:
                 self._kill(relation, rejected)
 
     def _by_tuple(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
-        true, errors = decide(self._term, self._components.scope(batch))
+        true, errors = self._decided(self._components.scope(batch))
         if errors:
             self._hold(batch, errors)
             true = true.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.evaluation import evaluate
 
 if TYPE_CHECKING:
-    from eddyline.engine.relation import Relation
+    from eddyline.evaluation.vector import Scope
     from eddyline.query.expressions import Expression
 
 
@@ -73,6 +73,18 @@ class HeldErrors:
                     yield position, sorted(self.by_row[row], key=lambda held: held[0])
 
 
+class RowScopes(Protocol):
+    """Where the values of rows are, given by number."""
+
+    def scope(self, rows: Rows) -> Scope:
+        """Return the place where expressions find the values of these rows."""
+        ...
+
+    def is_vectorized(self, expression: Expression) -> bool:
+        """Tell whether an expression calls a function that sees whole vectors."""
+        ...
+
+
 class Selection:
     """One predicate over one relation.
 
@@ -87,7 +99,7 @@ class Selection:
         position: int,
         name: str,
         expression: Expression,
-        relation: Relation,
+        source: RowScopes,
         held: HeldErrors,
         *,
         inverted: bool = False,
@@ -96,7 +108,7 @@ class Selection:
         self._position = position
         self._name = name
         self.expression = expression
-        self._relation = relation
+        self._source = source
         self._held = held
         self._inverted = inverted
         self.totals = SelectionTotals()
@@ -109,7 +121,7 @@ class Selection:
     @property
     def calls_functions_in_vectors(self) -> bool:
         """Whether a visit has a large fixed cost."""
-        return self._relation.is_vectorized(self.expression)
+        return self._source.is_vectorized(self.expression)
 
     def statistics(self, seconds: float) -> SelectionStatistics:
         """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
@@ -120,7 +132,7 @@ class Selection:
         rows = batch.rows[0]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
-        vector = evaluate(self.expression, self._relation.scope(rows))
+        vector = evaluate(self.expression, self._source.scope(rows))
         values = vector.values
         nulls = values.null_count
         true: npt.NDArray[np.bool_] = (

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain
 from typing import Final, TypeAlias
 
 from pyspark.accumulators import Accumulator
@@ -116,6 +117,8 @@ def join_block(
         tuple(map(placed, claim.predicates)),
         tuple(placed(value) for _, value in claim.outputs),
         claim.texts,
+        tuple(function.name for function in claim.functions),
+        tuple(chain.from_iterable(names)),
     )
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
     if not query.outputs:  # whoever only counts the rows needs a column to count them by

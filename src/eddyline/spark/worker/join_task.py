@@ -252,17 +252,22 @@ def _since(record: TaskRecord, before: _Before) -> TaskRecord:
         routing_seconds=record.routing_seconds - done.eddy.routing_seconds,
         decisions=record.decisions - done.eddy.decisions,
         predicates=tuple(
-            replace(
-                now,
-                rows_in=now.rows_in - then.rows_in,
-                passed=now.passed - then.passed,
-                rejected=now.rejected - then.rejected,
-                null=now.null - then.null,
-                errors_held=now.errors_held - then.errors_held,
-                seconds=now.seconds - then.seconds,
-            )
+            _predicate_since(now, then)
             for now, then in zip(record.predicates, predicates, strict=True)
         ),
+    )
+
+
+def _predicate_since(now: PredicateRecord, then: PredicateRecord) -> PredicateRecord:
+    return replace(
+        now,
+        rows_in=now.rows_in - then.rows_in,
+        passed=now.passed - then.passed,
+        rejected=now.rejected - then.rejected,
+        null=now.null - then.null,
+        errors_held=now.errors_held - then.errors_held,
+        seconds=now.seconds - then.seconds,
+        nested=tuple(map(_predicate_since, now.nested, then.nested)),
     )
 
 

@@ -110,6 +110,8 @@ def left_behind(block: JoinBlock, driver: int) -> LeftBehind | None:
             tuple(map(placed, query.predicates)),
             tuple(outputs),
             query.texts,
+            query.function_names,
+            tuple(chain.from_iterable(names)),
         ),
         output_types=tuple(types),
         column_names=tuple(names),
