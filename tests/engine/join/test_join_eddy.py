@@ -806,6 +806,30 @@ class Slow(UserFunction):
         return super().__call__(columns, rows)
 
 
+@pytest.mark.parametrize("relations", [(R, R), (R, S)], ids=["one relation", "two relations"])
+def test_the_terms_of_an_or_are_routed_by_what_they_cost(relations: tuple[int, int]) -> None:
+    first, second = relations
+    query = query_of(
+        [relation("R"), relation("S")],
+        equal((R, 1), (S, 0)),
+        predicates=lambda q: [
+            Or((call(0, q, (first, 0), (second, 1)), call(1, q, (second, 1), (first, 0))))
+        ],
+    )
+    tables: list[Table] = [[(n, n) for n in range(2000)], [(n, n) for n in range(2000)]]
+    clock = VirtualClock()
+    expensive = Slow(clock, 1e-3, lambda n, _: n % 7 == 0)
+    cheap = Slow(clock, 1e-5, lambda n, _: n % 10 != 0)
+    eddy = make_eddy(query, [expensive, cheap], policy="adaptive", clock=clock)
+    inputs = [held(table, each, 500) for table, each in zip(tables, query.relations, strict=True)]
+    wanted = expected(tables, lambda r, s: r[1] == s[0] and (r[0] % 7 == 0 or r[0] % 10 != 0))
+    assert bag(eddy.run(inputs)) == wanted
+    asked = {each.call.function: each.calls for each in eddy.statistics().calls}
+    assert asked[0] < 500, "the cheap one accepts nine rows of ten, and stands second"
+    (terms,) = (use.nested for use in eddy.statistics().predicates if use.nested)
+    assert [use.rows_in for use in terms] == [asked[0], asked[1]]
+
+
 @EVERY_POLICY
 @pytest.mark.parametrize("goal", list(Goal))
 def test_one_seed_is_one_sequence_of_decisions(policy: str, goal: Goal) -> None:

@@ -16,7 +16,7 @@ from eddyline.spark.host.versions import (
     require_tested_version,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
