@@ -11,7 +11,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import eddyline
-from tests.validated import VALIDATED
+from tests.validated import SETTINGS
 
 # A machine that is busy with something else must not fail a property; and CI
 # must fail for what a change did, not for an example that it drew by chance.
@@ -29,6 +29,6 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark session for the whole run, on two cores, as a user would start it."""
-    session = eddyline.session("eddyline-tests", master="local[2]", config=VALIDATED)
+    session = eddyline.session("eddyline-tests", master="local[2]", config=SETTINGS)
     yield session
     session.stop()

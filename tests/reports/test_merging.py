@@ -234,6 +234,17 @@ def test_records_of_other_blocks_do_not_mix() -> None:
         merge(one, TaskRecord(block="a", functions=(FunctionRecord(name="f"),)))
 
 
+def test_a_task_may_name_no_terms_of_an_or() -> None:
+    terms = (PredicateRecord(text="p", rows_in=3), PredicateRecord(text="q", rows_in=2))
+    routed = TaskRecord(
+        block="a", predicates=(PredicateRecord(text="p OR q", rows_in=3, nested=terms),)
+    )
+    asked = TaskRecord(block="a", predicates=(PredicateRecord(text="p OR q", rows_in=4),))
+    for one, two in ((routed, asked), (asked, routed)):
+        (predicate,) = merge(one, two).predicates
+        assert (predicate.rows_in, predicate.nested) == (7, terms)
+
+
 def test_two_lambdas_of_one_name_stay_apart() -> None:
     both = (
         FunctionRecord(name="<lambda>", calls=1, calls_possible=5),

@@ -39,7 +39,7 @@ from pyspark.sql.types import (
 from pyspark.sql.window import Window
 
 import eddyline
-from tests.validated import VALIDATED
+from tests.validated import SETTINGS
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -74,7 +74,7 @@ def shape(
 
 def session() -> SparkSession:
     """Return the session in which the shapes are built."""
-    spark = SparkSession.getActiveSession() or eddyline.session(master="local[2]", config=VALIDATED)
+    spark = SparkSession.getActiveSession() or eddyline.session(master="local[2]", config=SETTINGS)
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     return spark

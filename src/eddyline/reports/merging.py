@@ -118,7 +118,10 @@ def _merged_predicates(
             errors_held=one.errors_held + two.errors_held,
             errors_dropped=one.errors_dropped + two.errors_dropped,
             seconds=one.seconds + two.seconds,
-            nested=_merged_predicates(one.nested, two.nested),
+            # A task that has not routed an OR names no terms of it.
+            nested=_merged_predicates(one.nested, two.nested)
+            if one.nested and two.nested
+            else one.nested or two.nested,
         )
         for one, two in zip(left, right, strict=True)
     )

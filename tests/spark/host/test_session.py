@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 import eddyline
 from eddyline.spark.host.java import java_for_launch
 from eddyline.spark.host.session import SettingsIgnoredWarning
+from tests.validated import SETTINGS
 
 # What Spark's own launch scripts call.
 SHELL_TOOLS = ("bash", "dirname", "env", "sh")
@@ -104,6 +105,7 @@ def test_a_running_session_is_returned_as_it_is(spark: SparkSession) -> None:
     before = spark.conf.getAll
     assert eddyline.session() is spark
     assert eddyline.session("other", master="local[2]", config={}) is spark
+    assert eddyline.session(config=SETTINGS) is spark, "the very settings that it began with"
     assert spark.conf.getAll == before
 
 

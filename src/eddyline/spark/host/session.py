@@ -106,7 +106,10 @@ def _running_session() -> SparkSession | None:
 
 def _warn_of_ignored(asked: Mapping[str, str], running: SparkSession) -> None:
     ignored = [
-        f"{key}={value}" for key, value in asked.items() if running.conf.get(key, None) != value
+        f"{key}={value}"
+        for key, value in asked.items()
+        if running.conf.get(key, None)
+        not in {value, _quiet(value) if key == JAVA_OPTIONS else value}
     ]
     if ignored:
         warnings.warn(
