@@ -58,7 +58,7 @@ def take_turns(
 ) -> Turns:
     """Run each contestant ``turns`` times in turn, after some uncounted turns.
 
-    Forth and back, A B C, C B A, …, so that no contestant always runs behind the same other one.
+    Alternately, A B C, C B A, …, so that no contestant always runs behind the same other one.
     ``warmed``: each runs twice in a row, and the second run counts. It finds memory and caches as
     one of its own kind leaves them: on a virtual machine a plan of 0.16 s took 0.43 behind one
     that had given its pages back to the system.

@@ -23,7 +23,7 @@ QUICK_PART = 0.05
 INDEX_UNITS = 10.0
 """Units that a probe of an index takes: a random read, a part of them from the cache.
 
-The paper gives no figure; by its Figure 7 an index join is much dearer than a hash join.
+The paper gives no figure; by its Figure 7 an index join is much more expensive than a hash join.
 """
 
 

@@ -15,14 +15,14 @@ from eddyline.reports.svg import Mark, Series, line_chart
 
 TUPLES = 4_000
 PHASE = 1_000  # tuples after which the costs change places
-CHEAP, DEAR = 1.0, 100.0
+CHEAP, EXPENSIVE = 1.0, 100.0
 SELECTIVITY = 0.1
 BINS = 80
 RUNS = 5
 EVEN = 0.1
 """Up to so much off 50 % counts as an even use of both orders."""
 
-BEST = TUPLES * (CHEAP + SELECTIVITY * DEAR)
+BEST = TUPLES * (CHEAP + SELECTIVITY * EXPENSIVE)
 """Expected delay units of a run that always knows which selection is cheap."""
 
 
@@ -30,10 +30,10 @@ def selections() -> tuple[SimulatedSelection, ...]:
     """Return #1, which starts cheap, and #2."""
 
     def cost_of_first(_: float, number: int) -> float:
-        return DEAR if number // PHASE % 2 else CHEAP
+        return EXPENSIVE if number // PHASE % 2 else CHEAP
 
     def cost_of_second(_: float, number: int) -> float:
-        return CHEAP if number // PHASE % 2 else DEAR
+        return CHEAP if number // PHASE % 2 else EXPENSIVE
 
     return (
         SimulatedSelection(cost=cost_of_first, selectivity=SELECTIVITY, name="#1"),

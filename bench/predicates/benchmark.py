@@ -68,8 +68,8 @@ class Result:
         if len(set(workload.costs)) > 1 and self.to_plain.median > AT_MOST_OF_PLAIN_IF_UNEQUAL:
             return "less than 2.5 times as fast as plain Spark"
         if not any(workload.costs):
-            dear = self.to_plain.median > AT_MOST_OF_PLAIN_IF_FREE
-            return f"above {AT_MOST_OF_PLAIN_IF_FREE} of plain Spark" if dear else None
+            expensive = self.to_plain.median > AT_MOST_OF_PLAIN_IF_FREE
+            return f"above {AT_MOST_OF_PLAIN_IF_FREE} of plain Spark" if expensive else None
         if changing and self.to_barriers.median >= 1.0:
             return "not faster than the best static order"
         if changing and self.to_clairvoyant.median > AT_MOST_OF_CLAIRVOYANT:

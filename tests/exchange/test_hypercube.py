@@ -22,8 +22,10 @@ def cells_of(
 ) -> npt.NDArray[np.int64]:
     """Return the cells of rows, as the map side asks for them."""
     words = [
-        None if axis.columns[relation] is None else key_words(batch.column(axis.columns[relation]))
-        for axis in cube.axes
+        None
+        if dimension.columns[relation] is None
+        else key_words(batch.column(dimension.columns[relation]))
+        for dimension in cube.dimensions
     ]
     return cube.cells_of(relation, words, batch.num_rows, first)
 
@@ -63,12 +65,12 @@ def test_no_grid_of_one_or_two_axes_sends_less(case: Case, cells: int, data: st.
         return sum(size * cube.copies(relation) for relation, size in enumerate(sizes))
 
     count = len(sizes)
-    axes = [Dimension((None,) * count, own=relation) for relation in range(count)]
+    dimensions = [Dimension((None,) * count, own=relation) for relation in range(count)]
     for places in graph.classes:
         columns = {place.relation: place.column for place in reversed(places)}
-        axes.append(Dimension(tuple(columns.get(relation) for relation in range(count))))
+        dimensions.append(Dimension(tuple(columns.get(relation) for relation in range(count))))
     for share in (share for share in range(1, cells + 1) if cells % share == 0):
-        for one, other in product(axes, axes):
+        for one, other in product(dimensions, dimensions):
             rival = Hypercube((one, other), (share, cells // share))
             assert sent(cube) <= sent(rival)
 

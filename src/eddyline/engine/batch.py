@@ -127,7 +127,7 @@ def concatenate(batches: list[TupleBatch]) -> TupleBatch:
 
 
 def _joined_marks(batches: list[TupleBatch], marks: list[Marks]) -> Marks:
-    """Return the marks of batches one behind the other.
+    """Return the marks of batches end to end.
 
     Batches of one signature all have a mark or all have none: whether a component is
     built and whether a tuple is a prior prober is part of the signature.

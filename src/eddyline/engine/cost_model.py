@@ -101,7 +101,7 @@ class CostModel:
     def fair_share(self, tuples: int, seconds: float, usual: int) -> float:
         """Return what the tuples of a visit would have cost in a visit of ``usual`` tuples.
 
-        A look at 8 tuples must not make a module seem dear because the visit
+        A look at 8 tuples must not make a module seem expensive because the visit
         itself cost as much as in a visit of thousands.
         """
         own = max(seconds - self.per_visit, 0.0)

@@ -1,6 +1,6 @@
 """Heavy keys: keys with so many rows that these are dealt out over several cells.
 
-Where a key is heavy, the rows of one input are dealt out along its axis one by one, and the
+Where a key is heavy, the rows of one input are dealt out along its dimension one by one, and the
 others' rows with that key are copied to each of the coordinates that are dealt to. So rows that
 join still meet in exactly one cell, and no cell makes all the joined rows (Beame, Koutris and
 Suciu, "Skew in parallel query processing", PODS 2014).
@@ -32,7 +32,7 @@ less it is, the more often the rows of other inputs are copied.
 """
 
 KEYS: Final = pa.schema([
-    ("axis", pa.int32()),
+    ("dimension", pa.int32()),
     ("word", pa.int64()),
     ("spread", pa.int32()),
     ("dealt", pa.int32()),
@@ -53,7 +53,7 @@ class KeyCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeavyKeys:
-    """The heavy keys of one axis: arrays of one length, sorted by word.
+    """The heavy keys of one dimension: arrays of one length, sorted by word.
 
     ``spread`` is along how many coordinates the rows of input ``dealt`` are dealt out.
     """
@@ -72,12 +72,12 @@ class HeavyKeys:
 def heavy_keys(
     samples: Sequence[KeyCounts], share: int, never_copied: Collection[int] = ()
 ) -> HeavyKeys | None:
-    """Return the heavy keys of an axis of ``share`` coordinates; None where there are none.
+    """Return the heavy keys of an dimension of ``share`` coordinates; None where there are none.
 
     Keys of which rows of the inputs ``never_copied`` would be copied are left out.
 
-    ``samples`` are of inputs that the axis splits. A key weighs what it makes of all rows or, if
-    that is more, of all joined rows. What it makes of these is estimated by the product of its
+    ``samples`` are of inputs that the dimension splits. A key weighs what it makes of all rows
+    or, if that is more, of all joined rows. What it makes of these is estimated by the product of its
     rows in the inputs, each counted once more, since a key that a sample lacks may be there.
     """
     samples = [sample for sample in samples if len(sample.words)]
@@ -102,10 +102,12 @@ def heavy_keys(
 
 
 def as_batch(keys: Sequence[HeavyKeys | None]) -> pa.RecordBatch:
-    """Return the heavy keys of all axes as one record batch of the schema :data:`KEYS`."""
-    found = [(axis, each) for axis, each in enumerate(keys) if each is not None]
-    axes = np.repeat([axis for axis, _ in found], [len(each.words) for _, each in found])
-    columns = [axes, *(_joined(found, name) for name in ("words", "spread", "dealt"))]
+    """Return the heavy keys of all dimensions as one record batch of the schema :data:`KEYS`."""
+    found = [(dimension, each) for dimension, each in enumerate(keys) if each is not None]
+    dimensions = np.repeat(
+        [dimension for dimension, _ in found], [len(each.words) for _, each in found]
+    )
+    columns = [dimensions, *(_joined(found, name) for name in ("words", "spread", "dealt"))]
     arrays = [pa.array(each, f.type) for each, f in zip(columns, KEYS, strict=True)]
     return pa.record_batch(arrays, schema=KEYS)
 
@@ -115,12 +117,12 @@ def _joined(found: Sequence[tuple[int, HeavyKeys]], name: str) -> npt.NDArray[np
     return np.concatenate([empty, *(getattr(each, name) for _, each in found)])
 
 
-def of_axes(batch: pa.RecordBatch, axes: int) -> tuple[HeavyKeys | None, ...]:
-    """Return the heavy keys of each axis from what :func:`as_batch` has made."""
-    axis, *columns = (column.to_numpy().astype(np.int64) for column in batch.columns)
+def of_dimensions(batch: pa.RecordBatch, dimensions: int) -> tuple[HeavyKeys | None, ...]:
+    """Return the heavy keys of each dimension from what :func:`as_batch` has made."""
+    dimension, *columns = (column.to_numpy().astype(np.int64) for column in batch.columns)
     found = []
-    for number in range(axes):
-        own = axis == number
+    for number in range(dimensions):
+        own = dimension == number
         found.append(HeavyKeys(*(column[own] for column in columns)) if own.any() else None)
     return tuple(found)
 

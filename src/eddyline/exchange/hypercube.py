@@ -1,10 +1,10 @@
 """The hypercube shuffle: one shuffle in which all inputs of a join block meet.
 
-Cells are the points of a grid with one axis for each class of columns that the query sets
+Cells are the points of a grid with one dimension for each class of columns that the query sets
 equal, and one for each input by itself (Afrati and Ullman, EDBT 2010). A row goes to every
 cell whose coordinates agree with the hashes of its own columns, so that rows that join meet
-in exactly one cell. Plain co-partitioning is a grid with a single axis, a broadcast join one
-whose only axis is the largest input's own.
+in exactly one cell. Plain co-partitioning is a grid with a single dimension, a broadcast join one
+whose only dimension is the largest input's own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Dimension(NamedTuple):
-    """One axis of the grid: ``columns[i]`` is the column of input i that is hashed, or None.
+    """One dimension of the grid: ``columns[i]`` is the column of input i that is hashed, or None.
 
     ``own`` is the input whose rows are dealt out along it one by one; None for a class.
     """
@@ -38,7 +38,7 @@ class Dimension(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Where rows go along one axis: from coordinate ``start`` on to so many, round the end."""
+    """Where rows go along one dimension: from coordinate ``start`` on to so many, round the end."""
 
     start: Words | int
     copies: npt.NDArray[np.int64] | int
@@ -53,9 +53,9 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypercube:
-    """The grid of a query: ``shares[a]`` coordinates along ``axes[a]``."""
+    """The grid of a query: ``shares[a]`` coordinates along ``dimensions[a]``."""
 
-    axes: tuple[Dimension, ...]
+    dimensions: tuple[Dimension, ...]
     shares: tuple[int, ...]
 
     @property
@@ -67,8 +67,8 @@ class Hypercube:
         """Return to how many cells a row of an input goes."""
         return math.prod(
             share
-            for axis, share in zip(self.axes, self.shares, strict=True)
-            if not _splits(axis, relation)
+            for dimension, share in zip(self.dimensions, self.shares, strict=True)
+            if not _splits(dimension, relation)
         )
 
     def cells_of(
@@ -76,7 +76,7 @@ class Hypercube:
     ) -> npt.NDArray[np.int64]:
         """Return the cells of rows where no key is heavy: shape (rows, copies).
 
-        ``words`` has for each axis the hashed words of the rows' column, None where there is
+        ``words`` has for each dimension the hashed words of the rows' column, None where there is
         none. ``first`` is a number that tells these rows from others of their input.
         """
         ((_, cells),) = self.placed(relation, words, np.arange(first, first + rows))
@@ -92,12 +92,14 @@ class Hypercube:
         """Return the cells of rows, those apart that go to different numbers of cells.
 
         ``words`` as for :meth:`cells_of`; ``numbers`` are numbers of the rows, by which they are
-        dealt out. ``heavy`` has the heavy keys of each axis.
+        dealt out. ``heavy`` has the heavy keys of each dimension.
         """
         rows = len(numbers)
         spans = [
-            self._span(axis, relation, words[axis], numbers, heavy[axis] if heavy else None)
-            for axis in range(len(self.axes))
+            self._span(
+                dimension, relation, words[dimension], numbers, heavy[dimension] if heavy else None
+            )
+            for dimension in range(len(self.dimensions))
         ]
         kinds = np.zeros(rows, np.int64)  # a number for each combination of copies
         for share, span in zip(self.shares, spans, strict=True):
@@ -132,8 +134,8 @@ class Hypercube:
         numbers: Words,
         heavy: HeavyKeys | None,
     ) -> Span:
-        axis, share = self.axes[number], self.shares[number]
-        if axis.own == relation:
+        dimension, share = self.dimensions[number], self.shares[number]
+        if dimension.own == relation:
             return Span(numbers % share, 1)
         if hashed is None:
             return Span(0, share)
@@ -185,7 +187,7 @@ def plan_hypercube(graph: JoinGraph, sizes: Sequence[int], cells: int) -> Hyperc
     first in a fixed order is taken.
     """
     count = len(sizes)
-    axes = [
+    dimensions = [
         Dimension(
             tuple(
                 next((place.column for place in places if place.relation == r), None)
@@ -194,46 +196,48 @@ def plan_hypercube(graph: JoinGraph, sizes: Sequence[int], cells: int) -> Hyperc
         )
         for places in graph.classes
     ]
-    axes += [Dimension((None,) * count, own=r) for r in range(count)]
+    dimensions += [Dimension((None,) * count, own=r) for r in range(count)]
     best = min(
-        _splittings(cells, len(axes)),
-        key=lambda shares: (_sent(axes, shares, sizes), sum(share > 1 for share in shares)),
+        _splittings(cells, len(dimensions)),
+        key=lambda shares: (_sent(dimensions, shares, sizes), sum(share > 1 for share in shares)),
     )
-    used = [(axis, share) for axis, share in zip(axes, best, strict=True) if share > 1]
-    return Hypercube(tuple(axis for axis, _ in used), tuple(share for _, share in used))
+    used = [
+        (dimension, share) for dimension, share in zip(dimensions, best, strict=True) if share > 1
+    ]
+    return Hypercube(tuple(dimension for dimension, _ in used), tuple(share for _, share in used))
 
 
-def _splits(axis: Dimension, relation: int) -> bool:
-    return axis.own == relation or axis.columns[relation] is not None
+def _splits(dimension: Dimension, relation: int) -> bool:
+    return dimension.own == relation or dimension.columns[relation] is not None
 
 
-def _sent(axes: Sequence[Dimension], shares: Sequence[int], sizes: Sequence[int]) -> float:
+def _sent(dimensions: Sequence[Dimension], shares: Sequence[int], sizes: Sequence[int]) -> float:
     total = 0.0
     for relation, size in enumerate(sizes):
         copies = 1
-        for axis, share in zip(axes, shares, strict=True):
-            if share > 1 and not _splits(axis, relation):
+        for dimension, share in zip(dimensions, shares, strict=True):
+            if share > 1 and not _splits(dimension, relation):
                 copies *= share
         total += size * copies
     return total
 
 
-def _splittings(cells: int, axes: int) -> list[tuple[int, ...]]:
-    """Return all ways to write a number as a product along so many axes, two above 1 at most.
+def _splittings(cells: int, dimensions: int) -> list[tuple[int, ...]]:
+    """Return all ways to write a number as a product along so many dimensions, two above 1 at most.
 
-    Three axes with a share of 2 and more pay from 8 cells on only, and then seldom.
+    Three dimensions with a share of 2 and more pay from 8 cells on only, and then seldom.
     """
     if cells == 1:
-        return [(1,) * axes]
+        return [(1,) * dimensions]
     found = []
-    for axis in range(axes):
-        shares = [1] * axes
-        shares[axis] = cells
+    for dimension in range(dimensions):
+        shares = [1] * dimensions
+        shares[dimension] = cells
         found.append(tuple(shares))
     divisors = [d for d in range(2, cells) if cells % d == 0]
-    for one, other in itertools.combinations(range(axes), 2):
+    for one, other in itertools.combinations(range(dimensions), 2):
         for share in divisors:
-            shares = [1] * axes
+            shares = [1] * dimensions
             shares[one], shares[other] = share, cells // share
             found.append(tuple(shares))
     return found

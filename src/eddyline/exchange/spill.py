@@ -227,11 +227,11 @@ class Spill:
             largest = max(range(len(sizes)), key=lambda r: sizes[r])
             others = [r for r in range(len(sizes)) if r != largest]
             second = max(others, key=lambda r: sizes[r], default=largest)
-            axes = (
+            dimensions = (
                 Dimension((None,) * len(sizes), own=largest),
                 Dimension((None,) * len(sizes), own=second),
             )
-            return Hypercube(axes, (2, SUB_CELLS // 2))
+            return Hypercube(dimensions, (2, SUB_CELLS // 2))
         return plan_hypercube(self.graph, [max(size, 1) for size in sizes], SUB_CELLS)
 
     def _write(self, relation: int, batch: pa.RecordBatch, done: int) -> None:
@@ -239,8 +239,8 @@ class Spill:
         if cube is None:
             raise AssertionError("nothing is spilled yet")
         words: list[npt.NDArray[np.int64] | None] = []
-        for axis in cube.axes:
-            column = axis.columns[relation]
+        for dimension in cube.dimensions:
+            column = dimension.columns[relation]
             if column is None:
                 words.append(None)
             else:

@@ -30,7 +30,7 @@ class JoinRelation:
 
     ``types`` are those of its columns. ``same_rows_as`` is the number of an earlier
     relation that has the very same rows: both then share one store. Without ``scan`` the
-    rows are only to be had by the ``lookups``; ``mirrors`` are further scans that give all
+    rows come only by the ``lookups``; ``mirrors`` are further scans that give all
     the rows again, in competition with the first (Raman, Deshpande and Hellerstein, 2003,
     Section 3.2). A relation with more than one access method must have a ``key``, the
     columns that tell its rows apart; NULL counts as a value there.

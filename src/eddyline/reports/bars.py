@@ -58,7 +58,7 @@ def bar_chart(
     x_unit: str = "",
     width: float = 680.0,
 ) -> str:
-    """Draw lying bars from 0, the parts of each one behind the other, or below each other.
+    """Draw lying bars from 0, the parts of each end to end, or below each other.
 
     Returns an ``<svg>`` element, as high as the bars need.
     """

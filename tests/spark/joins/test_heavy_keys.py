@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 import eddyline
 from bench.answers import check_same_rows
 from eddyline.exchange.blobs import SCHEMA, Sorter, decoded, encoded
-from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_axes
+from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -155,14 +155,14 @@ def test_an_input_is_sampled_in_few_rows_however_large_it_is() -> None:
 def test_heavy_keys_travel_as_one_batch() -> None:
     first = heavy_keys([KeyCounts(0, np.array([-3, 9]), np.array([90, 50]), 1.0)], 4)
     other = heavy_keys([KeyCounts(1, np.array([2**62]), np.array([70]), 1.0)], 3)
-    back = of_axes(as_batch([first, None, other]), 3)
+    back = of_dimensions(as_batch([first, None, other]), 3)
     assert back[1] is None
     for one, two in ((first, back[0]), (other, back[2])):
         assert one is not None
         assert two is not None
         for field in ("words", "spread", "dealt"):
             assert getattr(one, field).tolist() == getattr(two, field).tolist()
-    assert of_axes(as_batch([None, None]), 2) == (None, None)
+    assert of_dimensions(as_batch([None, None]), 2) == (None, None)
 
 
 @given(data=st.data(), case=cases(), cells=st.integers(2, 24))
@@ -174,8 +174,10 @@ def test_rows_that_join_meet_in_exactly_one_cell(
     cube = plan_hypercube(case.graph, sizes, cells)
     words = [
         [
-            None if (column := axis.columns[relation]) is None else key_words(batch.column(column))
-            for axis in cube.axes
+            None
+            if (column := dimension.columns[relation]) is None
+            else key_words(batch.column(column))
+            for dimension in cube.dimensions
         ]
         for relation, batch in enumerate(map(case.batch, range(len(case.rows))))
     ]

@@ -28,7 +28,7 @@ BORROWED_VISITS = 16.0
 """The same for its cost, in what a visit costs by itself, where tuples cost little beside that.
 
 A probe of a thousand tuples finds the index out of the cache: it measures 80 ns a tuple where
-probes of 65,000 take 12. By its own record of one such look the best module looked too dear
+probes of 65,000 take 12. By its own record of one such look the best module looked too expensive
 for the rest of a star join; what was seen of it behind others puts that right.
 """
 

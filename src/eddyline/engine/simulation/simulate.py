@@ -147,9 +147,9 @@ def simulate(
     units. Raises ValueError for settings that make no sense.
 
     >>> from eddyline.engine.policies.static import StaticPolicy
-    >>> cheap, dear = SimulatedSelection(cost=1.0), SimulatedSelection(cost=5.0)
-    >>> better = simulate([cheap, dear], StaticPolicy((0, 1)), tuples=1000, seed=7)
-    >>> worse = simulate([cheap, dear], StaticPolicy((1, 0)), tuples=1000, seed=7)
+    >>> cheap, expensive = SimulatedSelection(cost=1.0), SimulatedSelection(cost=5.0)
+    >>> better = simulate([cheap, expensive], StaticPolicy((0, 1)), tuples=1000, seed=7)
+    >>> worse = simulate([cheap, expensive], StaticPolicy((1, 0)), tuples=1000, seed=7)
     >>> better.total_time < worse.total_time, len(better.finished) == len(worse.finished)
     (True, True)
     """

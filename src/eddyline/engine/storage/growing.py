@@ -268,7 +268,7 @@ def raw_values(values: pa.Array) -> npt.NDArray[Any]:
 
 
 class TextColumn:
-    """Strings or binary values: all bytes one behind the other, with int64 offsets."""
+    """Strings or binary values: all bytes end to end, with int64 offsets."""
 
     __slots__ = ("_data", "_offsets", "_type", "_validity")
 

@@ -106,7 +106,7 @@ def equal_texts(starts, kept, places, positions, stored_starts, stored, matches,
 
 @compiled
 def text_sizes(offsets, rows, new_offsets):
-    """Fill the offsets that the texts of ``rows`` have one behind the other; return the bytes."""
+    """Fill the offsets that the texts of ``rows`` have end to end; return the bytes."""
     total = 0
     new_offsets[0] = 0
     for i in range(len(rows)):
@@ -118,7 +118,7 @@ def text_sizes(offsets, rows, new_offsets):
 
 @compiled
 def gather_texts(offsets, data, rows, new_offsets, new_data):
-    """Copy the texts of ``rows`` one behind the other."""
+    """Copy the texts of ``rows`` end to end."""
     for i in range(len(rows)):
         start = offsets[rows[i]]
         to = new_offsets[i]

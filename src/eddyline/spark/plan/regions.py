@@ -2,7 +2,7 @@
 
 A region is a tree of nodes over inputs. It is read from the bottom up into links, as a
 chain is (see :mod:`eddyline.spark.plan.chains`); since every attribute of a plan has an identity
-of its own, the branches of the tree can stand one behind the other.
+of its own, the branches of the tree can stand one after another.
 """
 
 from __future__ import annotations

@@ -249,13 +249,13 @@ def _last(
 def _described(block: JoinBlock, cube: Hypercube) -> str:
     """Return the shares of a grid in words."""
     parts = []
-    for axis, share in zip(cube.axes, cube.shares, strict=True):
-        if axis.own is not None:
-            parts.append(f"{share} by the rows of {block.query.relations[axis.own].name}")
+    for dimension, share in zip(cube.dimensions, cube.shares, strict=True):
+        if dimension.own is not None:
+            parts.append(f"{share} by the rows of {block.query.relations[dimension.own].name}")
         else:
             names = (
                 f"{block.query.relations[r].name}.{block.column_names[r][column]}"
-                for r, column in enumerate(axis.columns)
+                for r, column in enumerate(dimension.columns)
                 if column is not None
             )
             parts.append(f"{share} by {' = '.join(names)}")
@@ -277,7 +277,7 @@ def _blobs(
     for relation in numbers:
         places = (place for places in graph.classes for place in places)
         keys = sorted({place.column for place in places if place.relation == relation})
-        copied = not cube.axes or cube.copies(relation) > 1
+        copied = not cube.dimensions or cube.copies(relation) > 1
         sampled = heavy is not None
         side = MapSide(
             block, relation, tuple(keys), cube, copied, sampled, workshop.options, workshop.records

@@ -59,19 +59,19 @@ def sampled_heavy_keys(
         for size, relation in zip(block.sizes, relations, strict=True)
     ]
     scans = [catalyst.is_scan(each.plan) for each in inputs]
-    known = [_is_known(axis, scans, rows) for axis in cube.axes]
+    known = [_is_known(dimension, scans, rows) for dimension in cube.dimensions]
     counted: list[DataFrame] = []
     for relation, each in enumerate(inputs):
-        axes = [
-            (number, axis.columns[relation])
-            for number, axis in enumerate(cube.axes)
-            if known[number] and scans[relation] and axis.columns[relation] is not None
+        dimensions = [
+            (number, dimension.columns[relation])
+            for number, dimension in enumerate(cube.dimensions)
+            if known[number] and scans[relation] and dimension.columns[relation] is not None
         ]
-        if not axes:
+        if not dimensions:
             continue
         first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
-        keys = catalyst.frame(spark, first).select(*(f"c{column}" for _, column in axes))
-        side = SampleSide(relation, tuple(number for number, _ in axes))
+        keys = catalyst.frame(spark, first).select(*(f"c{column}" for _, column in dimensions))
+        side = SampleSide(relation, tuple(number for number, _ in dimensions))
         plan = map_in_arrow(
             catalyst.analyzed_plan(keys), pickled(side, _COUNTS), _COUNTS, environments
         )
@@ -86,9 +86,9 @@ def sampled_heavy_keys(
     return catalyst.frame(spark, judged)
 
 
-def _is_known(axis: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:
-    """Tell whether the inputs that can be sampled say enough about the keys of an axis."""
-    along = [r for r, column in enumerate(axis.columns) if column is not None]
+def _is_known(dimension: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:
+    """Tell whether the inputs that can be sampled say enough about the keys of an dimension."""
+    along = [r for r, column in enumerate(dimension.columns) if column is not None]
     most = max((rows[r] for r in along if scans[r]), default=0)
     return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0
 

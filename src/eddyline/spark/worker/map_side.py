@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from eddyline.exchange.blobs import BLOB_ROWS, Sorter, decoded, gathered
-from eddyline.exchange.heavy_keys import HeavyKeys, fingerprint, of_axes
+from eddyline.exchange.heavy_keys import HeavyKeys, fingerprint, of_dimensions
 from eddyline.exchange.hypercube import Hypercube, key_words
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
@@ -22,7 +22,7 @@ from eddyline.spark.worker.task_records import Records, record_key
 
 
 class Heavy(NamedTuple):
-    """The heavy keys of each axis, none at all if there are none, and what names this set."""
+    """The heavy keys of each dimension, none at all if there are none, and what names this set."""
 
     keys: tuple[HeavyKeys | None, ...]
     stamp: int
@@ -99,7 +99,7 @@ class MapSide:
 
     def _heavy(self, data: pa.Buffer) -> Heavy:
         for batch in decoded(data):
-            return Heavy(of_axes(batch, len(self.cube.axes)), fingerprint(data))
+            return Heavy(of_dimensions(batch, len(self.cube.dimensions)), fingerprint(data))
         return Heavy((), fingerprint(data))
 
     def _by_copies(
@@ -118,7 +118,7 @@ class MapSide:
     def _words(self, batch: pa.RecordBatch) -> list[npt.NDArray[np.int64] | None]:
         return [
             None if column is None else key_words(batch.column(column))
-            for column in (axis.columns[self.relation] for axis in self.cube.axes)
+            for column in (dimension.columns[self.relation] for dimension in self.cube.dimensions)
         ]
 
     def _joinable(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -47,7 +47,7 @@ HEAVY_KEYS: Final = "heavy_keys"
 
 HEAVY_SCHEMA: Final = StructType([StructField(HEAVY_KEYS, BinaryType())])
 
-_COUNTS: Final = pa.schema([("axis", pa.int32()), ("word", pa.int64()), ("count", pa.int64())])
+_COUNTS: Final = pa.schema([("dimension", pa.int32()), ("word", pa.int64()), ("count", pa.int64())])
 
 
 def sampled_rows(size: int) -> int:
@@ -71,27 +71,29 @@ class _Counts:
 
 @dataclass(frozen=True)
 class SampleSide:
-    """What Spark runs over a sample of input number ``relation``: its columns are keys of axes.
+    """What Spark runs over a sample of input number ``relation``: columns of keys.
 
-    ``axes[c]`` is the axis of column c.
+    ``dimensions[c]`` is the dimension of column c.
     """
 
     relation: int
-    axes: tuple[int, ...]
+    dimensions: tuple[int, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a blob with the counts of one partition."""
-        counts = [_Counts() for _ in self.axes]
+        counts = [_Counts() for _ in self.dimensions]
         for batch in batches:
             for column, own in zip(batch.columns, counts, strict=True):
                 present = column.drop_null()
                 if len(present):
                     own.words.append(key_words(present))
         parts = []
-        for axis, own in zip(self.axes, counts, strict=True):
+        for dimension, own in zip(self.dimensions, counts, strict=True):
             words, seen = own.sums()
             parts.append(
-                pa.record_batch([np.full(len(words), axis, np.int32), words, seen], schema=_COUNTS)
+                pa.record_batch(
+                    [np.full(len(words), dimension, np.int32), words, seen], schema=_COUNTS
+                )
             )
         columns = [pa.array([self.relation], pa.int32()), pa.array([0], pa.int64())]
         yield pa.record_batch(
@@ -112,27 +114,27 @@ class JudgingSide:
     never_copied: frozenset[int]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the heavy keys of all axes as one blob."""
+        """Yield the heavy keys of all dimensions as one blob."""
         found: dict[tuple[int, int], list[pa.RecordBatch]] = {}
         for batch in batches:
             for value in batch.column(0).drop_null():
                 for frame in frames(value.as_buffer()):
                     for part in decoded(frame.batches):
-                        axis = part.column("axis")[0].as_py()
-                        found.setdefault((axis, frame.relation), []).append(part)
+                        dimension = part.column("dimension")[0].as_py()
+                        found.setdefault((dimension, frame.relation), []).append(part)
         keys = []
-        for axis, share in enumerate(self.cube.shares):
+        for dimension, share in enumerate(self.cube.shares):
             samples = [
                 self._sample(relation, parts)
                 for (of_axis, relation), parts in sorted(found.items())
-                if of_axis == axis
+                if of_axis == dimension
             ]
-            keys.append(heavy_keys(samples, share, self._bound(axis)))
+            keys.append(heavy_keys(samples, share, self._bound(dimension)))
         yield pa.record_batch([as_binary(encoded([as_batch(keys)]))], names=[HEAVY_KEYS])
 
-    def _bound(self, axis: int) -> list[int]:
-        """Return the inputs along an axis whose rows must not be copied."""
-        columns = self.cube.axes[axis].columns
+    def _bound(self, dimension: int) -> list[int]:
+        """Return the inputs along an dimension whose rows must not be copied."""
+        columns = self.cube.dimensions[dimension].columns
         return [relation for relation in self.never_copied if columns[relation] is not None]
 
     def _sample(self, relation: int, parts: list[pa.RecordBatch]) -> KeyCounts:

@@ -197,7 +197,7 @@ def test_results_of_arrow_functions_become_what_spark_makes_of_them(kind: str) -
         try:
             candidates.append(pa.array([value, value]))
         except (pa.ArrowException, OverflowError, ValueError):
-            continue  # not to be had as an array, so not to be returned
+            continue  # does not exist as an array, so not to be returned
     assert len(candidates) > len(VALUES) // 2
     for candidate in candidates:
         compare_vectors(FunctionKind.ARROW, always(candidate), kind, settings)

@@ -78,7 +78,7 @@ def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J
     functions = each_of(expressions, EXPRESSIONS + "PythonUDF", "func")
     commands = each_of(functions, _PYTHON_FUNCTION, "command")
     sizes = map(int, texts_of(each_of(commands, "scala.collection.SeqOps", "size")))
-    # The bytes of all, one behind the other: flattened by the function that changes nothing.
+    # The bytes of all, end to end: flattened by the function that changes nothing.
     flat = commands.flatten(static("scala.$less$colon$less$", "MODULE$").refl())
     pickles = base64.b64decode(text_of_builder(base64_in(id(jvm())).apply(flat)))
     includes = texts_of(each_of(functions, _PYTHON_FUNCTION, "pythonIncludes"))
