@@ -77,8 +77,9 @@ def heavy_keys(
     Keys of which rows of the inputs ``never_copied`` would be copied are left out.
 
     ``samples`` are of inputs that the dimension splits. A key weighs what it makes of all rows
-    or, if that is more, of all joined rows. What it makes of these is estimated by the product of its
-    rows in the inputs, each counted once more, since a key that a sample lacks may be there.
+    or, if that is more, of all joined rows. What it makes of these is estimated by the product
+    of its rows in the inputs, each counted once more, since a key that a sample lacks may be
+    there.
     """
     samples = [sample for sample in samples if len(sample.words)]
     if not samples or share == 1:
