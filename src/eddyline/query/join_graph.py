@@ -42,7 +42,6 @@ class Key(NamedTuple):
 
     probing: Place
     stored: int  # column of the relation probed
-    null_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,6 @@ def test_high_water_marks_count_the_rows_before_a_tick(counts: list[int], asked:
         rows += count
         marks.built(ticks.next(), rows)
     assert marks.rows == rows
-    assert marks.first_tick == (1 if counts else None)
     expected = [sum(counts[: max(tick - 1, 0)]) for tick in range(asked + 1)]
     assert [int(marks.below(tick)[0]) for tick in range(asked + 1)] == expected
     assert marks.below(np.arange(asked + 1)).tolist() == expected

@@ -40,11 +40,6 @@ class HighWaterMarks:
         """Rows built so far, those evicted included."""
         return self._rows[-1] if self._rows else 0
 
-    @property
-    def first_tick(self) -> int | None:
-        """The least timestamp of all rows; None where there are none."""
-        return self._ticks[0] if self._ticks else None
-
     def built(self, tick: int, rows: int) -> None:
         """Note that there are ``rows`` rows after the build at ``tick``."""
         self._ticks.append(tick)
