@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
     "tests/spark/test_main_paths.py",
     "tests/spark/test_settings.py",
-    "tests/spark/test_versions.py",
+    "tests/spark/host/test_versions.py",
 )
 
 
