@@ -53,7 +53,8 @@ def test_asking_the_jvm_does_not_grow_with_the_functions(
 
     def counted(self: JavaClient, *arguments: object, **options: object) -> object:
         nonlocal asked
-        asked += 1
+        # Handles that earlier tests have left are given back at any time: that asks nothing.
+        asked += not str(arguments[0]).startswith(MEMORY_COMMAND_NAME)
         return send(self, *arguments, **options)
 
     def calls(terms: int) -> int:
