@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from py4j.clientserver import JavaClient
+from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 
