@@ -5,6 +5,7 @@ Other tests look closer. These are few enough to be run some times over.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,14 @@ PATHS = (
 
 
 @pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return session()
+def spark() -> Iterator[SparkSession]:
+    """The session, with the code that Spark generates for whole stages, as users have it."""
+    key = "spark.sql.codegen.wholeStage"
+    found = session()
+    before = found.conf.get(key)
+    found.conf.set(key, "true")
+    yield found
+    found.conf.set(key, str(before))
 
 
 def rows(df: DataFrame) -> list[str]:

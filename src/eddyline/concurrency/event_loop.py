@@ -12,6 +12,7 @@ from eddyline.engine.modules.callers import (
     CallDone,
     Outbox,
     PlannedCall,
+    as_error,
     checked_width,
 )
 
@@ -107,8 +108,11 @@ class EventLoopCaller:
             value, error = None, None
             try:
                 value = await self._function(*call.arguments)
-            except Exception as raised:  # noqa: BLE001 - the user's function may raise anything
-                error = raised
+            except BaseException as raised:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # by close()
+                    raise
+                error = as_error(raised)
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
         self._working -= 1
         if self._waiting:  # came between the last look and now, when it seemed that all work

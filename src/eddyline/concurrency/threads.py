@@ -11,6 +11,7 @@ from eddyline.engine.modules.callers import (
     CallDone,
     Outbox,
     PlannedCall,
+    as_error,
     checked_width,
 )
 
@@ -73,6 +74,6 @@ class ThreadCaller:
             value, error = None, None
             try:
                 value = self._function(*call.arguments)
-            except Exception as raised:  # noqa: BLE001 - the user's function may raise anything
-                error = raised
+            except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
+                error = as_error(raised)
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))

@@ -90,9 +90,9 @@ class Lane(Generic[Contents]):
     ``contents`` are theirs who runs the modules; ``tuples`` says how many there are, and
     ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
     until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
-    has always room. ``precedence`` is greater the
-    further on the tuples are, and of equals for the lane that was made first. ``following`` may
-    hold the lanes of tuples that come back, by module.
+    has always room. ``precedence`` is greater the further on the tuples are, and of equals for
+    the lane that was made first. ``following`` may hold the lanes of tuples that come back, by
+    module.
     """
 
     __slots__ = (

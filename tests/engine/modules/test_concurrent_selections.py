@@ -281,6 +281,35 @@ def test_what_a_call_raises_is_held(kind: str) -> None:
         filtered([ConcurrentFunction(caller)], 5, WallClock())
 
 
+@pytest.mark.parametrize("kind", ["threads", "loop"])
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_a_call_that_wants_to_end_everything_ends_itself(
+    kind: str, end: type[BaseException]
+) -> None:
+    def fails(row: int) -> bool:
+        if row % 2:
+            raise end
+        return True
+
+    with (
+        waiting_caller(kind, fails, 1) as caller,
+        pytest.raises(RuntimeError, match=f"a call was ended by {end.__name__}"),
+    ):
+        filtered([ConcurrentFunction(caller)], 5, WallClock())
+
+
+@pytest.mark.parametrize("value", ["yes", 1, 0.0, [True], np.array([True, False])])
+def test_what_is_no_verdict_is_an_error_of_its_row(value: object) -> None:
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    answers = ConcurrentFunction(VirtualCaller(lambda _: value, agenda, lambda _: 1.0))
+    assert filtered([answers, Inline([False, False])], 2, clock) == []
+    with pytest.raises(TypeError, match="must answer with a bool or None, not"):
+        filtered(
+            [ConcurrentFunction(VirtualCaller(lambda _: value, agenda, lambda _: 1.0))], 2, clock
+        )
+
+
 def test_a_width_is_a_number_of_calls() -> None:
     with pytest.raises(ValueError, match="a width is a number of calls from 1 on, not 0"):
         ThreadCaller(bool, SharedAgenda(), time.perf_counter, width=0)

@@ -32,7 +32,8 @@ class PlannedCall(NamedTuple):
 class Caller(Protocol):
     """Makes calls of one function, ``width`` of them at a time, and keeps what they return.
 
-    The contract is httpx's for transports: who waits, and how, is behind it.
+    Who waits, and how, is behind it. Each call submitted is done once, whatever becomes of it:
+    else the eddy would wait for ever.
     """
 
     @property
@@ -90,6 +91,18 @@ class Outbox:
         while self._done:
             found.append(self._done.popleft())
         return found
+
+
+def as_error(raised: BaseException) -> Exception:
+    """Return what a call has raised as an error of its row.
+
+    ``sys.exit()`` in a function ends the call, and not the thread that others wait for.
+    """
+    if isinstance(raised, Exception):
+        return raised
+    error = RuntimeError(f"a call was ended by {raised!r}")
+    error.__cause__ = raised
+    return error
 
 
 def checked_width(width: int) -> int:

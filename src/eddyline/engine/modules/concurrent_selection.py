@@ -129,6 +129,10 @@ class ConcurrentSelection:
         cost = 0.0
         for (_, row), value, error, seconds in calls:
             cost += seconds
+            if error is None and not isinstance(value, bool | np.bool_ | None):
+                error = TypeError(  # noqa: PLW2901 - the call's, from here on
+                    f"{self._name} must answer with a bool or None, not {type(value).__name__}"
+                )
             if error is not None:
                 totals.errors += 1
                 self._held.hold(self._position, range(row, row + 1), {0: error})

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall
+from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error
 from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
 
 
@@ -69,7 +69,7 @@ class VirtualCaller:
         value, error = None, None
         try:
             value = self._function(*call.arguments)
-        except Exception as raised:  # noqa: BLE001 - the user's function may raise anything
-            error = raised
+        except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
+            error = as_error(raised)
         self._outbox.put(CallDone(call.key, value, error, seconds))
         self._begin()

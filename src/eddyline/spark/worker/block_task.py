@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from pyspark import TaskContext
 
+from eddyline.engine.eddy import Learned
+from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.evaluation import forget_programs
 from eddyline.reports.records import OrderSlice, TaskRecord
@@ -37,8 +39,10 @@ class WorkerMemory:
     ``prepared`` are eddies whose SteMs hold what every task needs, by run of the query and block.
     """
 
-    learned: Latest[tuple[str, str], object] = field(default_factory=lambda: Latest(LEARNED_BLOCKS))
-    prepared: Latest[str, object] = field(default_factory=lambda: Latest(PREPARED_BLOCKS))
+    learned: Latest[tuple[str, str], Learned] = field(
+        default_factory=lambda: Latest(LEARNED_BLOCKS)
+    )
+    prepared: Latest[str, JoinEddy] = field(default_factory=lambda: Latest(PREPARED_BLOCKS))
 
 
 MEMORY: Final = WorkerMemory()
@@ -69,11 +73,11 @@ class BlockTask:
         self._identity = identity
         self._key = (identity, options.policy)
 
-    def known(self) -> object | None:
+    def known(self) -> Learned | None:
         """Return what the last task of this block has learned here, None if there was none."""
         return MEMORY.learned.get(self._key)
 
-    def finish(self, learned: object, error: BaseException | None) -> None:
+    def finish(self, learned: Learned, error: BaseException | None) -> None:
         """End the user's functions; leave what was learned for the next task."""
         MEMORY.learned.put(self._key, learned)
         forget_programs()

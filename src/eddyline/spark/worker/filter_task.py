@@ -23,7 +23,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from eddyline.engine.eddy import Learned
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan, FilterStatistics
 from eddyline.engine.policies.adaptive import AdaptivePolicy, NoticedChange
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
@@ -121,7 +120,6 @@ class FilterTask(BlockTask):
             for field in result_type(block)
         ]
         self._orders = Orders()
-        known = self.known()
         self._eddy = FilterEddy(
             FilterPlan(
                 block.predicate,
@@ -135,7 +133,7 @@ class FilterTask(BlockTask):
             self.work_clock,
             self.generator,
             instrument=self._orders,
-            learned=known if isinstance(known, Learned) else None,
+            learned=self.known(),
         )
         self._orders.policy = self._eddy.eddy.policy
         self._changes_seen = len(self._changes())

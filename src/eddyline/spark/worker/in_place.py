@@ -18,7 +18,7 @@ from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import MEMORY
-from eddyline.spark.worker.join_task import JoinTask, Prepared
+from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.task_records import Records, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
@@ -83,11 +83,11 @@ class InPlaceSide:
     def _begin(self, small: pa.Buffer) -> JoinTask:
         key = f"{small.slice(0, RUN_BYTES).to_pybytes().hex()}/{self.block.identity}"
         prepared = MEMORY.prepared.get(key)
-        if isinstance(prepared, Prepared):
+        if prepared is not None:
             return JoinTask(self.block, self.options, prepared)
         task = JoinTask(self.block, self.options)
         self._load(task, list(frames(small.slice(RUN_BYTES))))
-        MEMORY.prepared.put(key, task.prepared())
+        MEMORY.prepared.put(key, task.eddy)
         return task
 
     def _load(self, task: JoinTask, small: Sequence[Frame]) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from eddyline.engine.eddy import Learned
 from eddyline.engine.join.join_eddy import JoinEddy, JoinStatistics
 from eddyline.engine.join.results import Joined
 from eddyline.engine.policies.catalogue import make_policy
@@ -35,28 +34,20 @@ OUTPUT_ROWS = 1 << 16
 """Rows of a batch that is handed back to Spark, at the most by a little."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """An eddy whose SteMs hold what every task of a process needs."""
-
-    eddy: JoinEddy
-
-
 class JoinTask(BlockTask):
     """One task's eddy over joins."""
 
     def __init__(
-        self, block: JoinBlock, options: RoutingOptions, prepared: Prepared | None = None
+        self, block: JoinBlock, options: RoutingOptions, prepared: JoinEddy | None = None
     ) -> None:
         """Make the eddy, or take one that an earlier task of this process has prepared."""
         super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
         self._orders = JoinOrders(len(block.graph.predicates))
         if prepared is not None:
-            self.eddy = prepared.eddy
+            self.eddy = prepared
             self.eddy.renew(self.functions, self.work_clock, self._orders)
         else:
-            known = self.known()
             self.eddy = JoinEddy(
                 block.query,
                 self.functions,
@@ -64,14 +55,10 @@ class JoinTask(BlockTask):
                 self.work_clock,
                 self.generator,
                 instrument=self._orders,
-                learned=known if isinstance(known, Learned) else None,
+                learned=self.known(),
             )
         self._orders.policy = self.eddy.eddy.policy
         self._before = _Before.of(self.eddy) if prepared is not None else None
-
-    def prepared(self) -> Prepared:
-        """Return the eddy for later tasks of this process."""
-        return Prepared(self.eddy)
 
     def end(self, error: BaseException | None) -> None:
         """End the user's iterators; leave what was learned for the next task."""

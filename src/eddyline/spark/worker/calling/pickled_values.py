@@ -112,11 +112,11 @@ class PickledWriter:
     def __init__(self, kind: types.DataType, settings: SessionSettings) -> None:
         """Write results of a function declared to return ``kind``."""
         self.arrow_type = arrow_type_of(kind, settings.time_zone)
-        to_jvm = jvm_converter(kind)
+        convert = jvm_converter(kind)
         to_internal = kind.toInternal
-        self._convert: Callable[[Any], Any] = to_jvm
+        self._convert: Callable[[Any], Any] = convert
         if kind.needConversion():
-            self._convert = lambda value: to_jvm(to_internal(value))
+            self._convert = lambda value: convert(to_internal(value))
         # A declared type's own values stay as they are; to look at the types takes
         # 30 ns a row, to convert each value 100 ns.
         self._own = _OWN_TYPES.get(type(kind), frozenset())
