@@ -7,22 +7,17 @@ the cost of the best order of every stretch of rows (1 is clairvoyance).
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.known_costs import cases
+from bench import report
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive_knowledge import Estimate, Knowledge
 from eddyline.engine.policies.adaptive_window import AdaptiveWindow, DetectedShift
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import Signature
+from eddyline.engine.simulation.known_costs import cases
 
 
 class NeverForget(AdaptiveWindow):
@@ -90,9 +85,8 @@ VARIANTS: Mapping[str, Callable[[], Policy]] = {
 
 def main() -> int:
     """Run every variant on every case and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m bench.ablations", description=__doc__)
+    parser = report.argument_parser("bench.ablations", __doc__, turns=None)
     parser.add_argument("--rows", type=int, default=200_000)
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
     chosen = cases(options.rows)
     bounds = {case.name: case.clairvoyant() for case in chosen}
@@ -100,15 +94,12 @@ def main() -> int:
         name: {case.name: case.run(policy) / bounds[case.name] for case in chosen}
         for name, policy in VARIANTS.items()
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "ablations.json").write_text(json.dumps(results, indent=1))
-    table = Table(title="cost over the clairvoyant's")
-    table.add_column("variant")
-    for case in chosen:
-        table.add_column(case.name, justify="right")
-    for name, ratios in results.items():
-        table.add_row(name, *(f"{ratios[case.name]:.3f}" for case in chosen))
-    Console(width=160).print(table)
+    report.write(options, "ablations", results)
+    rows = (
+        (name, *(f"{ratios[case.name]:.3f}" for case in chosen)) for name, ratios in results.items()
+    )
+    columns = ("variant", *(case.name for case in chosen))
+    report.show(report.table("cost over the clairvoyant's", columns, rows))
     return 0
 
 

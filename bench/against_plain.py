@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import platform
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import eddyline
-from bench.answers import DifferentRowsError, check_same_rows
-from bench.measure import Ratio, Turns, take_turns
+from bench import report
+from bench.answers import require_same_rows
+from bench.turns import Spread, Turns, take_turns
 
 CORES = 2
-"""Cores of the measurement, as in the benchmark of predicates."""
+"""Cores of the measurement: as many as the data of most benchmarks have partitions."""
 
 PLAIN = "plain"
 JOINS = ("auto", "always")
@@ -35,9 +31,6 @@ SETTINGS = {
     # The JVM's 1 GB would make both sides' times a matter of garbage collection.
     "spark.driver.memory": "4g",
 }
-
-WIDTH = 120
-"""Columns of the output where there is no terminal to say."""
 
 
 def start(cores: int = CORES) -> SparkSession:
@@ -65,17 +58,48 @@ class Query:
     note: str = ""
     group: str = ""
 
+    def measure(
+        self, *, turns: int, joins: Sequence[str], tick: Callable[[], None] = lambda: None
+    ) -> Result:
+        """Measure the query; raises AssertionError as soon as a run gives other rows.
+
+        Each run makes the DataFrame, adapts it and takes all its rows to the driver
+        as an Arrow table; all of that is timed. Rows are compared in between.
+        """
+        rewritten: dict[str, bool] = {}
+
+        def adapting(how: str) -> pa.Table:
+            frame = self.ask()
+            changed = adapted(frame, how)
+            rewritten[how] = changed is not frame
+            return changed.toArrow()
+
+        taken = take_turns(
+            {
+                PLAIN: lambda: self.ask().toArrow(),
+                **{how: partial(adapting, how) for how in joins},
+            },
+            turns=turns,
+            require_same=partial(require_same_rows, order_by=self.order_by),
+            progress=tick,
+        )
+        return Result(self, taken, rewritten)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One query's turns; which contestants ran another plan than Spark's; the rows it gave."""
+    """One query's turns, and which contestants ran another plan than Spark's."""
 
     query: Query
     turns: Turns
     rewritten: Mapping[str, bool]
-    rows: int
 
-    def to_plain(self, joins: str) -> Ratio:
+    @property
+    def rows(self) -> int:
+        """The number of rows that the query gives."""
+        return len(self.turns.answer)
+
+    def to_plain(self, joins: str) -> Spread:
         """Return Eddyline's time over plain Spark's."""
         return self.turns.ratio(joins, PLAIN)
 
@@ -93,49 +117,13 @@ class Result:
             },
         }
 
-
-def measure(
-    query: Query,
-    *,
-    turns: int,
-    joins: Sequence[str] = JOINS,
-    tick: Callable[[], None] = lambda: None,
-) -> Result:
-    """Measure a query; raises :class:`DifferentRowsError` as soon as a run gives other rows.
-
-    Each run makes the DataFrame, adapts it and takes all its rows to the driver
-    as an Arrow table; all of that is timed. Rows are compared in between.
-    """
-    latest: dict[str, pa.Table] = {}
-    rewritten: dict[str, bool] = {}
-    expected: list[pa.Table] = []
-
-    def plain() -> None:
-        latest[PLAIN] = query.ask().toArrow()
-
-    def adapting(how: str) -> Callable[[], None]:
-        def run() -> None:
-            frame = query.ask()
-            changed = adapted(frame, how)
-            latest[how] = changed.toArrow()
-            rewritten[how] = changed is not frame
-
-        return run
-
-    def compare() -> None:
-        ((name, rows),) = latest.items()
-        latest.clear()
-        if not expected:
-            expected.append(rows)
-        try:
-            check_same_rows(expected[0], rows, query.order_by)
-        except DifferentRowsError as error:
-            raise DifferentRowsError(f"{query.name}, {name}: {error}") from None
-        tick()
-
-    contestants = {PLAIN: plain, **{how: adapting(how) for how in joins}}
-    taken = take_turns(contestants, turns=turns, progress=compare)
-    return Result(query, taken, rewritten, len(expected[0]))
+    def row(self) -> list[str]:
+        """Return a row of the table."""
+        ratios = [
+            f"{'' if changed else '= '}{self.to_plain(joins)}"
+            for joins, changed in self.rewritten.items()
+        ]
+        return [self.query.name, f"{self.rows:,}", f"{self.turns.median(PLAIN):.2f}", *ratios]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +132,18 @@ class Report:
 
     setting: Mapping[str, object]
     results: Sequence[Result]
+    joins: Sequence[str]
 
-    def geometric_mean(self, joins: str, group: str | None = None) -> float:
+    def geometric_means(self, group: str | None = None) -> dict[str, float]:
         """Return the geometric mean over the queries of the median ratios to plain Spark.
 
-        Over those of a group if one is named, else over all.
+        For each way to treat joins; over the queries of a group if one is named, else over all.
         """
-        return statistics.geometric_mean(
-            result.to_plain(joins).median
-            for result in self.results
-            if joins in result.rewritten and group in {None, result.query.group}
-        )
+        asked = [each for each in self.results if group in {None, each.query.group}]
+        return {
+            joins: statistics.geometric_mean(each.to_plain(joins).median for each in asked)
+            for joins in self.joins
+        }
 
     @property
     def groups(self) -> list[str]:
@@ -162,49 +151,27 @@ class Report:
         found = list(dict.fromkeys(result.query.group for result in self.results))
         return found if len(found) > 1 else []
 
-    @property
-    def joins(self) -> list[str]:
-        """The contestants beside plain Spark."""
-        return list(self.results[0].rewritten)
-
     def to_dict(self) -> dict[str, object]:
         """Return everything measured, for JSON."""
         return {
-            "machine": {"python": sys.version.split()[0], "cpu": platform.machine()},
             **self.setting,
-            "geometric_mean": {joins: self.geometric_mean(joins) for joins in self.joins},
-            "geometric_mean_of_group": {
-                group: {joins: self.geometric_mean(joins, group) for joins in self.joins}
-                for group in self.groups
-            },
+            "geometric_mean": self.geometric_means(),
+            "geometric_mean_of_group": {each: self.geometric_means(each) for each in self.groups},
             "results": [result.to_dict() for result in self.results],
         }
 
     def table(self, title: str) -> Table:
         """Return the ratios as a table: below 1, Eddyline is faster."""
-        shown = Table(
-            title=f"{title}: Eddyline's time over plain Spark's, median (least-greatest)",
+        shown = report.table(
+            f"{title}: Eddyline's time over plain Spark's, median (least-greatest)",
+            ("query", "rows", "plain, s", *(f"joins={joins}" for joins in self.joins)),
+            (result.row() for result in self.results),
             caption="= where joins were left to Spark and nothing else changed the plan either",
         )
-        shown.add_column("query", no_wrap=True)
-        shown.add_column("rows", justify="right")
-        shown.add_column("plain, s", justify="right")
-        for joins in self.joins:
-            shown.add_column(f"joins={joins}", justify="right", no_wrap=True)
-        for result in self.results:
-            shown.add_row(
-                result.query.name,
-                f"{result.rows:,}",
-                f"{result.turns.median(PLAIN):.2f}",
-                *(
-                    f"{'' if result.rewritten[joins] else '= '}{result.to_plain(joins)}"
-                    for joins in self.joins
-                ),
-            )
         shown.add_section()
         for group in (*self.groups, None):
             name = "geometric mean" if group is None else f"geometric mean, {group}"
-            means = (f"{self.geometric_mean(joins, group):.2f}" for joins in self.joins)
+            means = (f"{mean:.2f}" for mean in self.geometric_means(group).values())
             shown.add_row(name, "", "", *means)
         return shown
 
@@ -212,51 +179,30 @@ class Report:
 def run(
     queries: Iterable[Query],
     *,
+    name: str,
     title: str,
     count: int,
     options: argparse.Namespace,
     setting: Mapping[str, object],
-    path: Path,
-) -> Report:
+) -> None:
     """Measure queries, write the JSON file after each, print the table at the end.
 
     ``queries`` may be a generator that prepares each query when its turn has
     come; ``count`` says how many there are.
     """
     results: list[Result] = []
-    report = Report({"turns": options.turns, **setting}, results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as progress:
-        task = progress.add_task("", total=count * (1 + len(options.joins)) * (options.turns + 1))
-        for number, query in enumerate(queries, 1):
-            progress.update(task, description=query.name)
-            results.append(
-                measure(
-                    query,
-                    turns=options.turns,
-                    joins=options.joins,
-                    tick=lambda: progress.advance(task),
-                )
-            )
-            path.write_text(json.dumps(report.to_dict(), indent=1))
-            if not console.is_terminal:  # where a bar would show only at the end
-                console.print(f"{number} of {count}: {query.name}")
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(report.table(title))
-    print(f"written: {path}")
-    return report
+    measured = Report({"turns": options.turns, **setting}, results, options.joins)
+    with report.progress(count * (1 + len(options.joins)) * (options.turns + 1)) as advance:
+        for query in queries:
+            advance(query.name)
+            results.append(query.measure(turns=options.turns, joins=options.joins, tick=advance))
+            path = report.write(options, name, measured.to_dict())
+    report.show(measured.table(title), f"written: {path}")
 
 
 def argument_parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """Return a parser of what all these benchmarks take: turns, joins, only and out."""
-    parser = argparse.ArgumentParser(prog=f"python -m bench {name}", description=description)
-    parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
+    """Return a parser of what all these benchmarks take: turns, joins and out."""
+    parser = report.argument_parser(f"bench {name}", description)
     parser.add_argument(
         "--joins",
         nargs="+",
@@ -264,5 +210,4 @@ def argument_parser(name: str, description: str | None) -> argparse.ArgumentPars
         default=list(JOINS),
         help="ways to treat joins that run against plain Spark (default: all)",
     )
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the JSON file")
     return parser

@@ -7,7 +7,7 @@ the tuple stays in one of its hash tables, and no other join sees it before a ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -68,13 +68,20 @@ class BinaryJoin:
     tuples are ORed" (Section 3.2).
     """
 
-    def __init__(self, position: int, name: str, left: Side, right: Side) -> None:
-        """Make join number ``position``."""
+    def __init__(
+        self,
+        position: int,
+        name: str,
+        left: Side,
+        right: Side,
+        charge: Callable[[int, int, int], None],
+    ) -> None:
+        """Make join number ``position``; each visit's builds, probes and matches are charged."""
         self._position = position
         self._name = name
         self._sides = (left, right)
         self._tables: tuple[dict[int, list[Stored]], dict[int, list[Stored]]] = ({}, {})
-        self.builds = self.probes = self.matches = 0
+        self._charge = charge
 
     @property
     def name(self) -> str:
@@ -96,9 +103,8 @@ class BinaryJoin:
                 positions, matches = found.setdefault(stored.signature, ([], []))
                 positions.append(position)
                 matches.append(stored.rows)
-        self.builds += len(keys)
-        self.probes += len(keys)
-        self.matches += sum(len(positions) for positions, _ in found.values())
+        matched = sum(len(positions) for positions, _ in found.values())
+        self._charge(len(keys), len(keys), matched)
         return [
             self._joined(batch, signature, np.array(positions), np.array(matches))
             for signature, (positions, matches) in found.items()

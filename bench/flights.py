@@ -1,4 +1,4 @@
-"""``python -m bench.flights``: a join of five real tables with native and Python predicates.
+"""``python -m bench flights``: a join of five real tables with native and Python predicates.
 
 The flights of 2013 with their weather, aircraft, destinations and airlines, against
 plain Spark. ``--cores`` runs the same on one core and on two instead, each in a
@@ -19,10 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.table import Table
 
-from bench.against_plain import CORES, Query, Report, argument_parser, run, start
+from bench import report
+from bench.against_plain import CORES, Query, argument_parser, run, start
 from eddyline.app.demo.flights import create_views, write_parquet
 from eddyline.app.demo.query import register_predicates
 
@@ -58,22 +57,21 @@ def query(spark: SparkSession) -> Query:
     return Query("flights", functools.partial(spark.sql, SQL), note=note)
 
 
-def measure(options: argparse.Namespace, cores: int) -> Report:
+def measure(options: argparse.Namespace, cores: int) -> None:
     """Measure on some cores of this process's."""
     with tempfile.TemporaryDirectory(prefix="eddyline-flights-") as folder:
         flights = write_parquet(Path(folder), sample=options.sample)
         spark = start(cores)
         create_views(spark, Path(folder))
-        report = run(
+        run(
             [query(spark)],
+            name="flights",
             title=f"{flights:,} flights, cores: {cores}",
             count=1,
             options=options,
             setting={"cores": cores, "flights": flights},
-            path=options.out / "flights.json",
         )
         spark.stop()
-    return report
 
 
 def pin(cores: int) -> None:
@@ -87,8 +85,8 @@ def pin(cores: int) -> None:
 def measure_pinned(options: argparse.Namespace, cores: int) -> dict[str, float]:
     """Measure in a fresh process on that many cores; return each contestant's median seconds."""
     with tempfile.TemporaryDirectory(prefix="eddyline-cores-") as folder:
-        command = [sys.executable, "-m", "bench.flights", "--pinned", str(cores), "--out", folder]
-        command += ["--turns", str(options.turns), "--joins", *options.joins]
+        said = f"-m bench flights --pinned {cores} --turns {options.turns}"
+        command = [sys.executable, *said.split(), "--out", folder, "--joins", *options.joins]
         if options.sample is not None:
             command += ["--sample", str(options.sample)]
         subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - this very program
@@ -100,24 +98,25 @@ def measure_pinned(options: argparse.Namespace, cores: int) -> dict[str, float]:
 def compare_cores(options: argparse.Namespace) -> None:
     """Measure on one core and on two, print and write down how much faster two are."""
     one, two = (measure_pinned(options, cores) for cores in (1, 2))
-    shown = Table(title="Flights: median seconds on one core and on two")
-    for heading in ("contestant", "one core", "two cores", "one over two"):
-        shown.add_column(heading, justify="left" if heading == "contestant" else "right")
-    for name in one:
-        shown.add_row(name, f"{one[name]:.2f}", f"{two[name]:.2f}", f"{one[name] / two[name]:.2f}")
-    Console().print(shown)
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "flights-cores.json"
-    ratios = {name: one[name] / two[name] for name in one}
-    path.write_text(
-        json.dumps(
-            {"turns": options.turns, "one": one, "two": two, "one_over_two": ratios}, indent=1
-        )
+    shown = report.table(
+        "Flights: median seconds on one core and on two",
+        ("contestant", "one core", "two cores", "one over two"),
+        (
+            (name, f"{one[name]:.2f}", f"{two[name]:.2f}", f"{one[name] / two[name]:.2f}")
+            for name in one
+        ),
     )
-    print(f"written: {path}")
+    document = {
+        "turns": options.turns,
+        "one": one,
+        "two": two,
+        "one_over_two": {name: one[name] / two[name] for name in one},
+    }
+    path = report.write(options, "flights-cores", document)
+    report.show(shown, f"written: {path}")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure as the command line asks for."""
     parser = argument_parser("flights", __doc__)
     parser.add_argument("--sample", type=int, help="that many flights only (default: all)")
@@ -138,7 +137,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(str(error))
     measure(options, options.pinned or CORES)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

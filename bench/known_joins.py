@@ -7,10 +7,9 @@ own join eddy and, for comparison, over binary joins as the paper has them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,6 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, ReadingOrder
-from eddyline.engine.modules.module import Module
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
@@ -144,38 +142,6 @@ class LateScan(HeldScan):
         return None if self._clock.now() < self.since else super().poll()
 
 
-class Joining(Module, Protocol):
-    """A module that counts what it does, in tuples: a SteM or a binary join."""
-
-    builds: int
-    probes: int
-    matches: int
-
-
-class Charged:
-    """A joining module whose visits take known virtual time."""
-
-    def __init__(self, module: Joining, clock: VirtualClock, costs: Costs) -> None:
-        """Charge what ``module`` does to ``clock``."""
-        self._module = module
-        self._clock = clock
-        self._costs = costs
-
-    @property
-    def name(self) -> str:
-        """The module's name."""
-        return self._module.name
-
-    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Let the module work, then let the time pass that it takes."""
-        module, costs = self._module, self._costs
-        builds, probes, matches = module.builds, module.probes, module.matches
-        results = module.process(batch)
-        done = (module.builds - builds, module.probes - probes, module.matches - matches)
-        self._clock.advance(costs.of(*done))
-        return results
-
-
 @dataclass(frozen=True, slots=True)
 class Passage:
     """Tuples of S that met ``first`` before the other one.
@@ -214,6 +180,16 @@ class Passages:
     def note(self, first: int, tuples: int) -> None:
         """Note that S tuples have met R or T first."""
         self.seen.append(Passage(self.clock.now(), first, tuples))
+
+    def followed(self, joined: Iterable[int]) -> JoinRun:
+        """Return a run that gives so many results at a time, when it is over."""
+        results = []
+        rows = 0
+        for more in joined:
+            if more:
+                rows += more
+                results.append((self.clock.now(), rows))
+        return JoinRun(self.clock.now(), tuple(results), tuple(self.seen), self.pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +274,10 @@ def over_stems(
         policy,
         clock,
         chance,
-        goal=goal,
         quantum=FixedQuantum(VISIT),
         instrument=passages,
     )
+    join.reading.goal = goal
     if loaded:
         for relation in loaded:
             for arrival in data.pieces(relation):
@@ -311,20 +287,9 @@ def over_stems(
         join.eddy.follow(policy())
     for stem in join.stems:
         stem.charge = KnownCosts(clock, costs[stem.relation], passages)
-    inputs = [
-        LateScan(
-            [] if relation in loaded else data.pieces(relation),
-            clock,
-            (late or {}).get(relation, 0.0),
-        )
-        for relation in (R, S, T)
-    ]
-    results = []
-    rows = 0
-    for joined in join.run(inputs, wait=lambda: _wait(inputs, clock)):
-        rows += joined.rows
-        results.append((clock.now(), rows))
-    return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
+    inputs = _inputs(data, clock, late or {}, loaded)
+    joined = join.run(inputs, wait=lambda: _wait(inputs, clock))
+    return passages.followed(each.rows for each in joined)
 
 
 def over_binary_joins(
@@ -341,17 +306,17 @@ def over_binary_joins(
     """
     clock = VirtualClock()
     passages = Passages(clock, {0: R, 1: T})
+
+    def charge(builds: int, probes: int, matches: int) -> None:
+        clock.advance(Costs().of(builds, probes, matches))
+
     sides = (
         (Side(R, data.r_a), Side(S, data.s_a)),
         (Side(S, data.s_b), Side(T, data.t_b)),
     )
     eddy = Eddy(
         [
-            Charged(
-                BinaryJoin(number, f"{NAMES[left.relation]}{NAMES[right.relation]}", left, right),
-                clock,
-                Costs(),
-            )
+            BinaryJoin(number, NAMES[left.relation] + NAMES[right.relation], left, right, charge)
             for number, (left, right) in enumerate(sides)
         ],
         policy(),
@@ -361,27 +326,33 @@ def over_binary_joins(
         quantum=FixedQuantum(VISIT),
         instrument=passages,
     )
-    inputs = [
-        LateScan(data.pieces(relation), clock, (late or {}).get(relation, 0.0))
+    inputs = _inputs(data, clock, late or {})
+
+    def joined() -> Iterator[int]:
+        reading, read = ReadingOrder(goal), [0, 0, 0]
+        while order := reading.order(inputs, read):
+            arrivals = ((number, inputs[number].poll()) for number in order)
+            number, arrival = next(((n, a) for n, a in arrivals if a is not None), (0, None))
+            if arrival is None:
+                _wait(inputs, clock)
+                continue
+            numbers = range(read[number], read[number] + arrival.rows)
+            read[number] += arrival.rows
+            components = tuple(numbers if relation == number else None for relation in (R, S, T))
+            yield sum(map(len, eddy.run(TupleBatch(Signature(1 << number), components))))
+
+    return passages.followed(joined())
+
+
+def _inputs(
+    data: Tables, clock: VirtualClock, late: Mapping[int, float], loaded: Sequence[int] = ()
+) -> list[LateScan]:
+    return [
+        LateScan(
+            [] if relation in loaded else data.pieces(relation), clock, late.get(relation, 0.0)
+        )
         for relation in (R, S, T)
     ]
-    reading, read = ReadingOrder(goal), [0, 0, 0]
-    results = []
-    rows = 0
-    while order := reading.order(inputs, read):
-        arrivals = ((number, inputs[number].poll()) for number in order)
-        number, arrival = next(((n, a) for n, a in arrivals if a is not None), (0, None))
-        if arrival is None:
-            _wait(inputs, clock)
-            continue
-        numbers = range(read[number], read[number] + arrival.rows)
-        read[number] += arrival.rows
-        components = tuple(numbers if relation == number else None for relation in (R, S, T))
-        finished = eddy.run(TupleBatch(Signature(1 << number), components))
-        if finished:
-            rows += sum(map(len, finished))
-            results.append((clock.now(), rows))
-    return JoinRun(clock.now(), tuple(results), tuple(passages.seen), passages.pairs)
 
 
 def _wait(inputs: Sequence[LateScan], clock: VirtualClock) -> None:

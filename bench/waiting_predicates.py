@@ -9,25 +9,23 @@ whose calls take as long as the pool's, or as long as they did in the eddy's run
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import selectors
-import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
+from bench import report
+from bench.turns import Spread, in_turns
 from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.concurrency.threads import ThreadCaller
@@ -190,56 +188,50 @@ class Outcomes:
         return run(callers, clock, policy).seconds
 
 
+def measured(outcomes: Outcomes, waiters: Waiters, policy: str) -> Measured:
+    """Run every contestant once."""
+    alone = outcomes.alone(waiters)
+    with outcomes.callers(waiters) as callers:
+        taken = run(callers, WallClock(), policy)
+    return Measured(
+        taken.seconds,
+        taken.seconds / (alone * max(taken.calls) / ROWS),
+        taken.seconds / outcomes.predicted(policy, alone * WIDTH / ROWS),
+        taken.seconds / outcomes.predicted(policy, taken.call_seconds),
+    )
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m bench waiting", description=__doc__)
-    parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
-    options = parser.parse_args(arguments)
-    console = Console()
+    options = report.argument_parser("bench waiting", __doc__).parse_args(arguments)
     outcomes = Outcomes(3)
-    for waiters in Waiters:
-        found: dict[str, list[Measured]] = {policy: [] for policy in (*TARGETS, *OTHERS)}
-        for turn in track(range(options.turns + 1), f"{waiters}", console=console, transient=True):
-            for policy in found if turn % 2 else reversed(found):
-                alone = outcomes.alone(waiters)
-                with outcomes.callers(waiters) as callers:
-                    taken = run(callers, WallClock(), policy)
-                if turn:  # the first one warms up
-                    found[policy].append(
-                        Measured(
-                            taken.seconds,
-                            taken.seconds / (alone * max(taken.calls) / ROWS),
-                            taken.seconds / outcomes.predicted(policy, alone * WIDTH / ROWS),
-                            taken.seconds / outcomes.predicted(policy, taken.call_seconds),
-                        )
-                    )
-        console.print(_table(waiters, found))
+    policies = (*TARGETS, *OTHERS)
+    found: dict[str, dict[str, list[Measured]]] = {}
+    with report.progress(len(Waiters) * len(policies) * (options.turns + 1)) as advance:
+        for waiters in Waiters:
+            advance(str(waiters))
+            runs = {
+                str(policy): partial(measured, outcomes, waiters, policy) for policy in policies
+            }
+            found[str(waiters)] = in_turns(runs, options.turns, progress=advance)
+    report.write(options, "waiting", found)
+    for who, by_policy in found.items():
+        title = (
+            f"{len(SELECTIVITIES)} predicates of {1e3 * SECONDS:.0f} ms over {ROWS} rows, "
+            f"{WIDTH} calls of each at a time, {who}"
+        )
+        columns = ("seconds", "over the busiest alone", "over the simulator", "its own calls")
+        rows = (_row(policy, turns) for policy, turns in by_policy.items())
+        caption = "medians, with the least and the greatest"
+        report.show(report.table(title, ("policy", *columns), rows, caption))
     return 0
 
 
-def _table(waiters: Waiters, found: dict[str, list[Measured]]) -> Table:
-    title = (
-        f"{len(SELECTIVITIES)} predicates of {1e3 * SECONDS:.0f} ms over {ROWS} rows, "
-        f"{WIDTH} calls of each at a time, {waiters}"
-    )
-    table = Table("policy", title=title, caption="medians, with the least and the greatest")
-    for column in ("seconds", "over the busiest alone", "over the simulator", "its own calls"):
-        table.add_column(column, justify="right")
-    for policy, measured in found.items():
-        seconds, busiest, simulator, own_calls = zip(*measured, strict=True)
-        table.add_row(
-            policy,
-            f"{statistics.median(seconds):.3f}",
-            _judged(busiest, policy, at_most=OVER_BUSIEST),
-            _judged(simulator, policy, at_least=1 - PREDICTED, at_most=1 + PREDICTED),
-            _judged(own_calls, policy, at_least=1 - PREDICTED, at_most=1 + PREDICTED),
-        )
-    return table
-
-
-def _judged(ratios: Sequence[float], policy: str, *, at_least: float = 0.0, at_most: float) -> str:
-    median = statistics.median(ratios)
-    text = f"{median:.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
-    if policy not in TARGETS:
-        return text
-    return f"{text} {'met' if at_least <= median <= at_most else 'missed'}"
+def _row(policy: str, turns: Sequence[Measured]) -> Sequence[str]:
+    seconds, *ratios = map(Spread.of, zip(*turns, strict=True))
+    bounds = ((0.0, OVER_BUSIEST), *((1 - PREDICTED, 1 + PREDICTED),) * 2)
+    judged = [
+        f"{ratio} {'met' if least <= ratio.median <= most else 'missed'}"
+        for ratio, (least, most) in zip(ratios, bounds, strict=True)
+    ]
+    return policy, f"{seconds.median:.3f}", *(judged if policy in TARGETS else map(str, ratios))

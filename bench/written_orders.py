@@ -6,23 +6,19 @@ written, as far as that needs no cross product; an eddy should not care.
 
 from __future__ import annotations
 
-import argparse
 import functools
-import json
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
+from bench import report
 from bench.against_plain import PLAIN, adapted, start
-from bench.answers import check_same_rows
-from bench.measure import Turns, take_turns
+from bench.answers import require_same_rows
+from bench.turns import Turns, take_turns
 from eddyline.app.demo.flights import create_views, write_parquet
 
 TABLES = ("flights", "weather", "planes", "airports", "airlines")
@@ -37,6 +33,7 @@ CONDITIONS = """
 """
 
 JOINS = "always"
+SIDES = (PLAIN, JOINS)
 TARGET = 1.10
 SEED = 0
 
@@ -55,59 +52,54 @@ def texts(count: int) -> dict[str, str]:
     }
 
 
-def measure(spark: SparkSession, options: argparse.Namespace) -> dict[str, Turns]:
+def measure(spark: SparkSession, orders: Mapping[str, str], turns: int) -> dict[str, Turns]:
     """Let all orders take turns, so that none is measured on a colder JVM than another."""
-    expected: list[pa.Table] = []
-    sides = (PLAIN, JOINS)
-    orders = texts(options.orders)
 
-    def run(text: str, side: str) -> None:
+    def run(text: str, side: str) -> pa.Table:
         frame = spark.sql(text)
-        rows = (frame if side == PLAIN else adapted(frame, side)).toArrow()
-        if not expected:
-            expected.append(rows)
-        check_same_rows(expected[0], rows)
+        return (frame if side == PLAIN else adapted(frame, side)).toArrow()
 
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(orders) * len(sides) * (options.turns + 1))
-        taken = take_turns(
-            {
-                f"{side}: {name}": functools.partial(run, text, side)
-                for name, text in orders.items()
-                for side in sides
-            },
-            turns=options.turns,
-            progress=lambda: progress.advance(task),
-        )
-    return {
-        side: Turns({name: taken.seconds[f"{side}: {name}"] for name in orders}) for side in sides
+    contestants = {
+        f"{side}: {name}": functools.partial(run, text, side)
+        for name, text in orders.items()
+        for side in SIDES
     }
+    with report.progress(len(contestants) * (turns + 1)) as advance:
+        taken = take_turns(
+            contestants, turns=turns, require_same=require_same_rows, progress=advance
+        )
+    return taken.split(SIDES)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, and print the worst order over the best one for each contestant."""
-    parser = argparse.ArgumentParser(prog="python -m bench orders", description=__doc__)
-    parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
+    parser = report.argument_parser("bench orders", __doc__)
     parser.add_argument("--orders", type=int, default=6, help="how many orders (default: 6)")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the JSON file")
     options = parser.parse_args(arguments)
+    orders = texts(options.orders)
     with tempfile.TemporaryDirectory(prefix="eddyline-orders-") as folder:
         write_parquet(Path(folder))
         spark = start()
         create_views(spark, Path(folder))
-        measured = measure(spark, options)
+        measured = measure(spark, orders, options.turns)
         spark.stop()
-    shown = Table("FROM", *measured, title="Written orders: median seconds")
-    for name in texts(options.orders):
-        shown.add_row(name, *(f"{turns.median(name):.2f}" for turns in measured.values()))
-    Console().print(shown)
-    for side, turns in measured.items():
-        target = f", target {TARGET}" if side == JOINS else ""
-        print(f"{side}: worst order over best {turns.worst_over_best()}{target}")
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "orders.json"
-    path.write_text(
-        json.dumps({side: dict(turns.seconds) for side, turns in measured.items()}, indent=1)
+    path = report.write(
+        options, "orders", {side: turns.seconds for side, turns in measured.items()}
     )
-    print(f"written: {path}")
+    report.show(
+        report.table(
+            "Written orders: median seconds",
+            ("FROM", *measured),
+            (
+                (name, *(f"{turns.median(name):.2f}" for turns in measured.values()))
+                for name in orders
+            ),
+        ),
+        *(
+            f"{side}: worst order over best {turns.worst_over_best()}"
+            f"{f', target {TARGET}' if side == JOINS else ''}"
+            for side, turns in measured.items()
+        ),
+        f"written: {path}",
+    )
     return 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -16,8 +17,9 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.reading_order import Goal
-from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.join.results import Joined
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.catalogue import make_policy
@@ -149,10 +151,11 @@ def make_eddy(
     seed: int = 0,
     quantum: Quantum | None = None,
     clock: VirtualClock | None = None,
+    goal: Goal = Goal.THROUGHPUT,
     **options: Any,  # noqa: ANN401 - of the eddy
 ) -> JoinEddy:
     """Make a join eddy on a virtual clock."""
-    return JoinEddy(
+    eddy = JoinEddy(
         query,
         functions,
         lambda: make_policy(policy),
@@ -161,6 +164,8 @@ def make_eddy(
         quantum=quantum or FixedQuantum(1000),
         **options,
     )
+    eddy.reading.goal = goal
+    return eddy
 
 
 def joined(
@@ -170,9 +175,13 @@ def joined(
     *,
     batch: int | None = None,
     inputs: Sequence[ScanAccess] | None = None,
+    moves: int | None = None,
     **options: Any,  # noqa: ANN401 - of the eddy
 ) -> Counter[Row]:
-    """Run a query over tables and return the bag of its rows."""
+    """Run a query over tables and return the bag of its rows.
+
+    With ``moves`` another eddy goes on, from a pickle, after every so many arrivals.
+    """
     options.setdefault("lookups", sources_of(query, tables))
     options.setdefault("goal", Goal.INTERACTIVE)
     eddy = make_eddy(query, functions, **options)
@@ -181,7 +190,39 @@ def joined(
             held(table if described.scan else [], described, batch)
             for table, described in zip(tables, query.relations, strict=True)
         ]
-    return bag(eddy.run(inputs))
+    if moves is None:
+        return bag(eddy.run(inputs))
+    return bag(
+        _moving(
+            eddy, inputs, moves, lambda state: make_eddy(query, functions, state=state, **options)
+        )
+    )
+
+
+def _moving(
+    eddy: JoinEddy,
+    inputs: Sequence[ScanAccess],
+    moves: int,
+    make: Callable[[JoinState], JoinEddy],
+) -> Iterator[Joined]:
+    query = eddy.query
+    scanned = [r for r, described in enumerate(query.relations) if described.scan]
+    own = [r for r in scanned if query.store_of(r) == r]
+    arrivals = 0
+    ended: set[int] = set()
+    while len(ended) < len(own):
+        for r in own:
+            if r in ended:
+                continue
+            found = inputs[r].poll()
+            if found is not None and found.rows:
+                yield from eddy.push(r, found)
+                arrivals += 1
+            if inputs[r].ended:
+                yield from eddy.end(r)
+                ended.add(r)
+            if arrivals % moves == 0:
+                eddy = make(_pickled(eddy.state))
 
 
 def bag(results: Iterable[Any]) -> Counter[Row]:
@@ -247,6 +288,7 @@ class Parts:
     routes: JoinRoutes
     components: ComponentStores
     stems: tuple[SteM, ...]
+    state: JoinState
 
     def singleton(self, relation: int, rows: Table) -> TupleBatch:
         """Let rows of a relation come in; return them as tuples that are not built."""
@@ -272,15 +314,31 @@ class Parts:
         return sorted(zip(*columns, strict=True), key=repr)
 
 
-def parts_of(query: JoinQuery, early: Iterable[int] = ()) -> Parts:
+def parts_of(query: JoinQuery, early: Iterable[int] = (), state: JoinState | None = None) -> Parts:
     """Make the SteMs of a query."""
     clock = VirtualClock()
+    graph = JoinGraph(query)
+    if state is None:
+        state = JoinState.of(graph)
     components = ComponentStores(
         query,
-        [Relation((), (), clock) for _ in query.relations],
-        [Relation((), (), clock) for _ in query.relations],
+        [Relation((), (), clock, store) for store in state.built],
+        [Relation((), (), clock, store) for store in state.passing],
     )
-    routes = JoinRoutes(JoinGraph(query), early)
-    ticks = Ticks()
-    stems = tuple(SteM(r, routes, components, ticks) for r in range(len(query.relations)))
-    return Parts(query, routes, components, stems)
+    routes = JoinRoutes(graph, early)
+    stems = tuple(
+        SteM(r, routes, components, state.ticks, state=state.stems[r])
+        for r in range(len(query.relations))
+    )
+    return Parts(query, routes, components, stems, state)
+
+
+def moved(parts: Parts) -> Parts:
+    """Return other SteMs that go on from a pickle of the state."""
+    return parts_of(parts.query, state=_pickled(parts.state))
+
+
+def _pickled(state: JoinState) -> JoinState:
+    copy = pickle.loads(pickle.dumps(state))  # noqa: S301 - our own
+    assert isinstance(copy, JoinState)
+    return copy

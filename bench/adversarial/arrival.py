@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.adversarial.case import PARTS, Case, Columns
-from bench.adversarial.costly import costly
+from bench.adversarial.case import PARTS, Case, Columns, CostlyFunction
 
 SECONDS = 2.0
 """That an input is late altogether; less where tables are smaller than at size 1."""
@@ -38,6 +37,8 @@ class LateScan(Case):
     stands behind it.
     """
 
+    functions = (CostlyFunction("is_legible", lambda ink: ink < 300, microseconds=60),)
+
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return letters, the regions of their senders, and a late table of rates."""
         many = self.rows(60_000)
@@ -59,15 +60,7 @@ class LateScan(Case):
         rates.mapInArrow(late(SECONDS * min(self.size, 1.0)), rates.schema).createOrReplaceTempView(
             "late_rates"
         )
-        spark.udf.register("is_legible", costly(lambda ink: ink < 300, microseconds=60), "boolean")
-        return spark.sql("""
-            SELECT zone, count(*) AS letters, sum(rate) AS rates
-            FROM late_rates
-            JOIN letters ON late_rates.currency = letters.currency
-            JOIN regions ON letters.region = regions.region
-            WHERE is_legible(ink)
-            GROUP BY zone
-        """)
+        return super().query(spark)
 
 
 class TricklingInput(Case):
@@ -76,6 +69,8 @@ class TricklingInput(Case):
     The other side has work to do meanwhile: whoever reads one input to its end before the
     other adds the two times up.
     """
+
+    functions = (CostlyFunction("is_understood", lambda words: words < 500, microseconds=120),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return answers that trickle in and the questions that they belong to."""
@@ -106,12 +101,4 @@ class TricklingInput(Case):
 
         answers = spark.table("answers")
         answers.mapInArrow(trickle, answers.schema).createOrReplaceTempView("trickling_answers")
-        understood = costly(lambda words: words < 500, microseconds=120)
-        spark.udf.register("is_understood", understood, "boolean")
-        return spark.sql("""
-            SELECT day, count(*) AS answers, sum(votes) AS votes
-            FROM trickling_answers
-            JOIN questions ON trickling_answers.question = questions.question
-            WHERE is_understood(words)
-            GROUP BY day
-        """)
+        return super().query(spark)

@@ -85,20 +85,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=1.0,
         help="of the tables; 1, the default, keeps plain Spark busy for 2 to 10 seconds",
     )
-    parser.add_argument("--only", help="only cases whose name contains this")
+    parser.add_argument("--only", default="", help="only cases whose name contains this")
     options = parser.parse_args(arguments)
-    cases = [kind for kind in CASES if options.only is None or options.only in kind.name()]
+    cases = [kind for kind in CASES if options.only in kind.name()]
     if not cases:
         parser.error(f"no case has {options.only!r} in its name")
     with tempfile.TemporaryDirectory(prefix="eddyline-adversarial-") as folder:
         spark = start()
         run(
             queries(spark, cases, Path(folder), options.size),
+            name="adversarial",
             title="Adversarial queries",
             count=len(cases),
             options=options,
             setting={"cores": CORES, "size": options.size},
-            path=options.out / "adversarial.json",
         )
         spark.stop()
     return 0

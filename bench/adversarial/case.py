@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,12 +21,39 @@ PARTS = 2
 
 SEED = 0
 
+SQL = Path(__file__).with_name("sql")
+
 Integers = npt.NDArray[np.int64]
 Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
+@dataclass(frozen=True, slots=True)
+class CostlyFunction:
+    """A Python predicate by its name in SQL: keeps its core busy for a time, and answers."""
+
+    name: str
+    test: Callable[..., bool]
+    microseconds: float
+
+    def busy(self) -> Callable[..., bool]:
+        """Return it as a function.
+
+        >>> CostlyFunction("is_large", lambda number: number > 2, microseconds=5).busy()(3)
+        True
+        """
+        seconds, test, clock = self.microseconds * 1e-6, self.test, time.perf_counter
+
+        def predicate(*values: int) -> bool:
+            end = clock() + seconds
+            while clock() < end:
+                pass
+            return test(*values)
+
+        return predicate
+
+
 class Case(abc.ABC):
-    """A query; a case's docstring says why it is hard.
+    """A query, whose text is a file with the case's name; a docstring says why it is hard.
 
     ``size`` scales the rows of its tables; at 1 plain Spark takes 2 to 10 seconds.
 
@@ -34,6 +63,9 @@ class Case(abc.ABC):
 
     compressed: ClassVar[frozenset[str]] = frozenset()
     """Tables whose numbers are stored as differences, so that their files are tiny."""
+
+    functions: ClassVar[Sequence[CostlyFunction]] = ()
+    """The Python predicates of the query."""
 
     asks_much: ClassVar[bool] = True
     """Whether it has predicates of 20 microseconds a row or more; else cheap ones or none."""
@@ -45,9 +77,12 @@ class Case(abc.ABC):
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return the columns of each table."""
 
-    @abc.abstractmethod
     def query(self, spark: SparkSession) -> DataFrame:
         """Return the query over views with the tables' names, as a fresh DataFrame."""
+        for function in self.functions:
+            spark.udf.register(function.name, function.busy(), "boolean")
+        text = SQL / f"{self.name().replace(' ', '_')}.sql"
+        return spark.sql(text.read_text(encoding="utf-8"))
 
     @classmethod
     def name(cls) -> str:

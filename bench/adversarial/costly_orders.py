@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
 
-from bench.adversarial.case import Case, Columns, Integers
-from bench.adversarial.costly import costly
+from bench.adversarial.case import Case, Columns, CostlyFunction, Integers
 from bench.adversarial.orders import (
     BadFromOrder,
     ChainWithExpandingMiddle,
@@ -31,18 +29,7 @@ class ModelAndBadFromOrder(BadFromOrder):
     asks_much = True
     clicks = 200_000
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the visits beside the clicks by people on pages about one topic."""
-        by_people = costly(lambda seconds: seconds >= 60, microseconds=30)
-        spark.udf.register("is_by_people", by_people, "boolean")
-        return spark.sql("""
-            SELECT length, count(*) AS pairs, sum(seconds) AS seconds
-            FROM clicks
-            JOIN visits ON clicks.user_id = visits.user_id
-            JOIN pages ON clicks.page_id = pages.page_id
-            WHERE topic = 7 AND is_by_people(seconds)
-            GROUP BY length
-        """)
+    functions = (CostlyFunction("is_by_people", lambda seconds: seconds >= 60, microseconds=30),)
 
 
 class ModelInExpandingMiddle(ChainWithExpandingMiddle):
@@ -54,19 +41,7 @@ class ModelInExpandingMiddle(ChainWithExpandingMiddle):
     asks_much = True
     middle = 200_000
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return how senders of some names reach receivers of some kind by heavy parcels."""
-        heavy = costly(lambda weight: weight >= 10, microseconds=30)
-        spark.udf.register("is_heavy", heavy, "boolean")
-        return spark.sql("""
-            SELECT kind, count(*) AS ways, sum(weight) AS weight
-            FROM outgoing
-            JOIN incoming ON outgoing.place = incoming.place
-            JOIN senders ON outgoing.sender = senders.sender
-            JOIN receivers ON incoming.receiver = receivers.receiver
-            WHERE is_heavy(weight) AND name < 20 AND kind < 2
-            GROUP BY kind
-        """)
+    functions = (CostlyFunction("is_heavy", lambda weight: weight >= 10, microseconds=30),)
 
 
 class ModelOverStar(StarWithSelectiveDimension):
@@ -79,18 +54,7 @@ class ModelOverStar(StarWithSelectiveDimension):
     facts = 300_000
     a_dimension = 1
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the plausible sales of some shops with what is known about them."""
-        plausible = costly(lambda amount: amount < 700, microseconds=30)
-        spark.udf.register("is_plausible", plausible, "boolean")
-        return spark.sql("""
-            SELECT sales.customer_id, amount, customer_0, customer_1, product_0, shop_1
-            FROM sales
-            JOIN customers ON sales.customer_id = customers.customer_id
-            JOIN products ON sales.product_id = products.product_id
-            JOIN shops ON sales.shop_id = shops.shop_id
-            WHERE is_plausible(amount) AND shop_0 % 200 = 0
-        """)
+    functions = (CostlyFunction("is_plausible", lambda amount: amount < 700, microseconds=30),)
 
 
 class ModelOverTriangle(Case):
@@ -98,6 +62,8 @@ class ModelOverTriangle(Case):
 
     Spark asks it about each pair of the first join; the third table drops nearly all.
     """
+
+    functions = (CostlyFunction("agree", lambda years, much: years <= much, microseconds=30),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return three relations of edges, whose pairs grow with ``size`` and not their rows."""
@@ -119,18 +85,6 @@ class ModelOverTriangle(Case):
             "trusts": edges("c", "a", "score"),
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the triangles of which two sides agree."""
-        agree = costly(lambda years, much: years <= much, microseconds=30)
-        spark.udf.register("agree", agree, "boolean")
-        return spark.sql("""
-            SELECT knows.a, likes.b, trusts.c
-            FROM knows
-            JOIN likes ON knows.b = likes.b
-            JOIN trusts ON likes.c = trusts.c AND trusts.a = knows.a
-            WHERE agree(years, much)
-        """)
-
 
 class ModelAndMisleadingFileSize(Case):
     """Five million rows compress to some kilobytes, so Spark takes them for a small table.
@@ -139,6 +93,8 @@ class ModelAndMisleadingFileSize(Case):
     """
 
     compressed = frozenset({"measurements"})
+
+    functions = (CostlyFunction("is_serious", lambda code: code < 90, microseconds=30),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return measurements at every second, and events at some of them."""
@@ -155,24 +111,14 @@ class ModelAndMisleadingFileSize(Case):
             "devices": {"device": np.arange(devices), "age": np.arange(devices) % 200},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return what was measured at the serious events of the newest devices."""
-        serious = costly(lambda code: code < 90, microseconds=30)
-        spark.udf.register("is_serious", serious, "boolean")
-        return spark.sql("""
-            SELECT events.device, value
-            FROM measurements
-            JOIN events ON measurements.second = events.second
-            JOIN devices ON events.device = devices.device
-            WHERE age = 0 AND is_serious(code)
-        """)
-
 
 class SkewedKeys(Case):
     """Both sides have keys by Zipf's law (1.2), so a handful of keys makes nearly all pairs.
 
     The table whose predicate rejects just these keys stands last.
     """
+
+    functions = (CostlyFunction("is_human", lambda rank: rank >= 30, microseconds=20),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return posts and replies by authors, whose pairs grow with ``size``."""
@@ -188,15 +134,3 @@ class SkewedKeys(Case):
             "replies": {"author": zipf(), "score": draw.integers(10, size=many)},
             "authors": {"author": np.arange(authors), "rank": np.arange(authors)},
         }
-
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the replies to posts of all but the most eager authors."""
-        spark.udf.register("is_human", costly(lambda rank: rank >= 30, microseconds=20), "boolean")
-        return spark.sql("""
-            SELECT score, count(*) AS pairs, sum(length) AS length
-            FROM posts
-            JOIN replies ON posts.author = replies.author
-            JOIN authors ON posts.author = authors.author
-            WHERE is_human(rank)
-            GROUP BY score
-        """)

@@ -7,10 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
 
-from bench.adversarial.case import Case, Columns
-from bench.adversarial.costly import costly
+from bench.adversarial.case import Case, Columns, CostlyFunction
 
 
 class BadFromOrder(Case):
@@ -40,17 +38,6 @@ class BadFromOrder(Case):
             "pages": {"page_id": np.arange(pages), "topic": draw.integers(200, size=pages)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the visits beside the clicks on pages about one topic."""
-        return spark.sql("""
-            SELECT length, count(*) AS pairs, sum(seconds) AS seconds
-            FROM clicks
-            JOIN visits ON clicks.user_id = visits.user_id
-            JOIN pages ON clicks.page_id = pages.page_id
-            WHERE topic = 7
-            GROUP BY length
-        """)
-
 
 class ChainWithExpandingMiddle(Case):
     """A chain a-b-c-d is written from its middle, which expands forty times.
@@ -61,6 +48,8 @@ class ChainWithExpandingMiddle(Case):
 
     asks_much = False
     middle = 400_000  # rows of the two tables there, at size 1
+
+    functions = (CostlyFunction("is_known", lambda name: name < 20, microseconds=5),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return senders - outgoing - incoming - receivers."""
@@ -80,19 +69,6 @@ class ChainWithExpandingMiddle(Case):
             "receivers": {"receiver": np.arange(ends), "kind": draw.integers(50, size=ends)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return how senders of some names reach receivers of some kind."""
-        spark.udf.register("is_known", costly(lambda name: name < 20, microseconds=5), "boolean")
-        return spark.sql("""
-            SELECT kind, count(*) AS ways, sum(weight) AS weight
-            FROM outgoing
-            JOIN incoming ON outgoing.place = incoming.place
-            JOIN senders ON outgoing.sender = senders.sender
-            JOIN receivers ON incoming.receiver = receivers.receiver
-            WHERE is_known(name) AND kind < 2
-            GROUP BY kind
-        """)
-
 
 class StarWithSelectiveDimension(Case):
     """Of three dimensions too large to broadcast the last keeps one row in 200, by Python.
@@ -103,6 +79,8 @@ class StarWithSelectiveDimension(Case):
     asks_much = False
     facts = 1_500_000  # at size 1
     a_dimension = 4  # facts for each row of a dimension
+
+    functions = (CostlyFunction("is_chosen", lambda noise: noise % 200 == 0, microseconds=3),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return sales with three keys, and customers, products and shops."""
@@ -118,20 +96,6 @@ class StarWithSelectiveDimension(Case):
             noise = {f"{name}_{i}": draw.integers(2**62, size=dimension) for i in range(4)}
             wide[f"{name}s"] = {f"{name}_id": np.arange(dimension), **noise}
         return {"sales": {**keys, "amount": draw.integers(1000, size=facts)}, **wide}
-
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the sales of some shops with what is known about them."""
-        chosen = costly(lambda noise: noise % 200 == 0, microseconds=3)
-        spark.udf.register("is_chosen", chosen, "boolean")
-        return spark.sql("""
-            SELECT sales.customer_id, amount, customer_0, customer_1, customer_2, customer_3,
-                   product_0, product_1, product_2, product_3, shop_1, shop_2, shop_3
-            FROM sales
-            JOIN customers ON sales.customer_id = customers.customer_id
-            JOIN products ON sales.product_id = products.product_id
-            JOIN shops ON sales.shop_id = shops.shop_id
-            WHERE is_chosen(shop_0)
-        """)
 
 
 class Triangle(Case):
@@ -158,15 +122,6 @@ class Triangle(Case):
 
         return {"knows": edges("a", "b"), "likes": edges("b", "c"), "trusts": edges("c", "a")}
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the triangles."""
-        return spark.sql("""
-            SELECT knows.a, likes.b, trusts.c
-            FROM knows
-            JOIN likes ON knows.b = likes.b
-            JOIN trusts ON likes.c = trusts.c AND trusts.a = knows.a
-        """)
-
 
 class MisleadingFileSize(Case):
     """Five million rows compress to some kilobytes, so Spark takes them for a small table.
@@ -190,13 +145,3 @@ class MisleadingFileSize(Case):
             },
             "devices": {"device": np.arange(devices), "age": draw.integers(200, size=devices)},
         }
-
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return what was measured at the events of the newest devices."""
-        return spark.sql("""
-            SELECT events.device, value
-            FROM measurements
-            JOIN events ON measurements.second = events.second
-            JOIN devices ON events.device = devices.device
-            WHERE age = 0
-        """)

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
 
-from bench.adversarial.case import Case, Columns
-from bench.adversarial.costly import costly
+from bench.adversarial.case import Case, Columns, CostlyFunction
 
 
 class PredicateBeforeJoins(Case):
@@ -23,6 +21,8 @@ class PredicateBeforeJoins(Case):
     Spark's push-down is right here: whoever delays Python on principle pays for the
     expansion.
     """
+
+    functions = (CostlyFunction("is_odd", lambda code: code < 10, microseconds=40),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return orders, and shipments and messages, twenty and four for each of them."""
@@ -39,24 +39,14 @@ class PredicateBeforeJoins(Case):
             },
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return what was shipped and said about suspicious orders."""
-        spark.udf.register("is_odd", costly(lambda code: code < 10, microseconds=40), "boolean")
-        return spark.sql("""
-            SELECT weight, count(*) AS lines, sum(length) AS length
-            FROM messages
-            JOIN orders ON messages.order_id = orders.order_id
-            JOIN shipments ON orders.order_id = shipments.order_id
-            WHERE is_odd(code)
-            GROUP BY weight
-        """)
-
 
 class PredicateAfterJoins(Case):
     """An expensive predicate passes nine rows in ten, two native joins one in 25.
 
     Spark pushes the predicate below both and calls it on every row.
     """
+
+    functions = (CostlyFunction("is_good", lambda q: q >= 10, microseconds=200),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return documents, and the licences and languages of some."""
@@ -72,17 +62,6 @@ class PredicateAfterJoins(Case):
             "languages": {"language": np.arange(50), "family": np.arange(50) % 5},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the good documents under open licences in one family of languages."""
-        spark.udf.register("is_good", costly(lambda q: q >= 10, microseconds=200), "boolean")
-        return spark.sql("""
-            SELECT id, quality
-            FROM documents
-            JOIN licences ON documents.licence = licences.licence
-            JOIN languages ON documents.language = languages.language
-            WHERE is_good(quality) AND is_open AND family = 2
-        """)
-
 
 class PredicateBetweenJoins(Case):
     """The best place of the predicate is between a join that shrinks and one that expands.
@@ -90,6 +69,8 @@ class PredicateBetweenJoins(Case):
     The one keeps a row in 20, the other makes 100 of each; Spark calls the predicate
     before both, and then expands first.
     """
+
+    functions = (CostlyFunction("is_suspect", lambda score: score < 200, microseconds=100),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return accounts, a hundred bookings a group, and the members among them."""
@@ -108,19 +89,6 @@ class PredicateBetweenJoins(Case):
             "members": {"account": np.arange(many), "level": draw.integers(20, size=many)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the bookings in the circles of members of one level whom a model suspects."""
-        suspects = costly(lambda score: score < 200, microseconds=100)
-        spark.udf.register("is_suspect", suspects, "boolean")
-        return spark.sql("""
-            SELECT accounts.account, count(*) AS bookings, sum(amount) AS amount
-            FROM accounts
-            JOIN bookings ON accounts.circle = bookings.circle
-            JOIN members ON accounts.account = members.account
-            WHERE is_suspect(score) AND level = 3
-            GROUP BY accounts.account
-        """)
-
 
 class BestPlaceChanges(Case):
     """While the query runs, the best place of the predicate moves from after the join to before.
@@ -128,6 +96,8 @@ class BestPlaceChanges(Case):
     First the join drops 19 rows in 20 and the predicate passes all; half-way the join
     begins to make ten rows of each, and the predicate drops 19 in 20.
     """
+
+    functions = (CostlyFunction("is_real", lambda value: value < 50, microseconds=80),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return readings in the order of time, and alarms, more and more of them."""
@@ -143,23 +113,14 @@ class BestPlaceChanges(Case):
             "alarms": {"sensor": sensor, "level": draw.integers(10, size=len(sensor))},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the alarms beside readings that a model takes for real."""
-        spark.udf.register("is_real", costly(lambda value: value < 50, microseconds=80), "boolean")
-        return spark.sql("""
-            SELECT level, count(*) AS alarms, sum(value) AS value
-            FROM readings
-            JOIN alarms ON readings.sensor = alarms.sensor
-            WHERE is_real(value)
-            GROUP BY level
-        """)
-
 
 class PredicateOverTwoTables(Case):
     """A predicate compares columns of two tables, so Spark calls it on every pair of them.
 
     The third join, which comes after it, would have left one pair in 25.
     """
+
+    functions = (CostlyFunction("suits", lambda price, budget: price <= budget, microseconds=100),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return offers and wishes about things, and the owners of the offers."""
@@ -179,18 +140,6 @@ class PredicateOverTwoTables(Case):
             "owners": {"owner": np.arange(owners), "town": draw.integers(25, size=owners)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return offers and wishes in one town that suit each other."""
-        suits = costly(lambda price, budget: price <= budget, microseconds=100)
-        spark.udf.register("suits", suits, "boolean")
-        return spark.sql("""
-            SELECT wish, offers.thing, price, budget
-            FROM offers
-            JOIN wishes ON offers.thing = wishes.thing
-            JOIN owners ON offers.owner = owners.owner
-            WHERE suits(price, budget) AND town = 11
-        """)
-
 
 class CorrelatedPredicates(Case):
     """Two of three predicates reject the same rows, so the second does nothing after the first.
@@ -198,6 +147,11 @@ class CorrelatedPredicates(Case):
     By itself it looks as selective as the other; only selectivities under a condition
     show what it is worth.
     """
+
+    functions = (
+        CostlyFunction("is_cheap", lambda price: price < 300, microseconds=25),
+        CostlyFunction("is_large", lambda rooms: rooms < 400, microseconds=25),
+    )
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return flats with a price and nearly the same price again, and their streets."""
@@ -216,25 +170,14 @@ class CorrelatedPredicates(Case):
             "streets": {"street": np.arange(streets), "noise": draw.integers(10, size=streets)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return flats in quiet streets that are cheap, cheap again, and large."""
-        cheap = costly(lambda price: price < 300, microseconds=25)
-        large = costly(lambda rooms: rooms < 400, microseconds=25)
-        spark.udf.register("is_cheap", cheap, "boolean")
-        spark.udf.register("is_large", large, "boolean")
-        return spark.sql("""
-            SELECT flat, price, rooms
-            FROM flats
-            JOIN streets ON flats.street = streets.street
-            WHERE is_cheap(price) AND is_cheap(value) AND is_large(rooms) AND noise < 5
-        """)
-
 
 class SelectivitiesSwap(Case):
     """Two predicates, each over another dimension, exchange their selectivities half-way.
 
     With them the best order of the two joins changes: each fixed order is wrong for a half.
     """
+
+    functions = (CostlyFunction("is_below", lambda value, limit: value < limit, microseconds=60),)
 
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return trips in the order of time, and the drivers and cars that made them."""
@@ -259,15 +202,3 @@ class SelectivitiesSwap(Case):
             },
             "cars": {"car": np.arange(dimension), "most": 475 + draw.integers(50, size=dimension)},
         }
-
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the trips on which driver and car kept their limits."""
-        below = costly(lambda value, limit: value < limit, microseconds=60)
-        spark.udf.register("is_below", below, "boolean")
-        return spark.sql("""
-            SELECT trip, speed, load
-            FROM trips
-            JOIN drivers ON trips.driver = drivers.driver
-            JOIN cars ON trips.car = cars.car
-            WHERE is_below(speed, limit) AND is_below(load, most)
-        """)

@@ -7,26 +7,19 @@ a limit counts as that limit.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import statistics
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-
-os.environ["POLARS_MAX_THREADS"] = "1"  # read when Polars is imported
 
 import duckdb
 import polars as pl
-from rich.console import Console
-from rich.table import Table
 
+from bench import report
 from bench.engine_joins import many_relations
 from bench.engine_joins.workload import BATCH, Workload, chain, star, two_tables
-from bench.measure import Turns, take_turns
+from bench.turns import Contestants, Turns, in_turns, take_turns
 
 LIMIT = 2.0
 """Seconds after which a query of DuckDB's is given up, many times what others take."""
@@ -81,28 +74,14 @@ def measure_two(workload: Workload, turns: int) -> Turns:
     duck = Duck(workload)
     order = workload.orders["as written"]
     sql = workload.sql(order)
-    left, right = (pl.from_arrow(workload.tables[name]) for name in order)
+    left, right = (pl.DataFrame(workload.tables[name]) for name in order)
     names = [name for (_, name), _ in workload.equal]
-    rows: dict[str, int | None] = {}
-
-    def with_polars() -> None:
-        joined = left.join(right, on=names).select("v", "w")  # type: ignore[union-attr,arg-type]
-        rows[POLARS] = len(joined.to_arrow())
-
-    def with_eddy() -> None:
-        rows[EDDY] = sum(len(outputs[0]) for outputs in workload.run(order))
-
-    def with_duck() -> None:
-        rows[DUCKDB] = duck.run(sql, ordered=True)
-
-    contestants: Mapping[str, Callable[[], object]] = {
-        EDDY: with_eddy,
-        DUCKDB: with_duck,
-        POLARS: with_polars,
+    contestants: Contestants = {
+        EDDY: partial(workload.rows, order),
+        DUCKDB: partial(duck.run, sql, ordered=True),
+        POLARS: lambda: len(left.join(right, on=names).select("v", "w").to_arrow()),
     }
-    taken = take_turns(contestants, turns=turns, uncounted=UNCOUNTED, warmed=True)
-    _require_equal(workload, rows)
-    return taken
+    return take_turns(contestants, turns=turns, uncounted=UNCOUNTED, warmed=True)
 
 
 def measure_orders(workload: Workload, turns: int) -> Mapping[str, Turns]:
@@ -111,95 +90,71 @@ def measure_orders(workload: Workload, turns: int) -> Mapping[str, Turns]:
     Returns for each contestant its turns by order.
     """
     duck = Duck(workload)
-    rows: dict[str, int | None] = {}
-
-    def with_eddy(order: tuple[str, ...]) -> None:
-        rows[EDDY] = sum(len(outputs[0]) for outputs in workload.run(order))
-        _require_equal(workload, rows)
-
-    def with_duck(sql: str, contestant: str) -> None:
-        rows[contestant] = duck.run(sql, ordered=contestant == DUCKDB)
-        _require_equal(workload, rows)
-
     contestants: dict[str, Callable[[], object]] = {}
     unordered: dict[str, Callable[[], object]] = {}
     for name, order in workload.orders.items():
         sql = workload.sql(order)
-        contestants[f"{EDDY}: {name}"] = partial(with_eddy, order)
-        contestants[f"{DUCKDB}: {name}"] = partial(with_duck, sql, DUCKDB)
-        unordered[f"{UNORDERED}: {name}"] = partial(with_duck, sql, UNORDERED)
-    seconds = {
-        **take_turns(
-            contestants, turns=MORE_TURNS * turns, uncounted=UNCOUNTED, warmed=True
-        ).seconds,
-        # Apart: what a query that is given up leaves in memory the next one pays for.
-        **take_turns(unordered, turns=turns).seconds,
-    }
-    return {
-        who: Turns({name: seconds[f"{who}: {name}"] for name in workload.orders})
-        for who in (EDDY, DUCKDB, UNORDERED)
-    }
+        contestants[f"{EDDY}: {name}"] = partial(workload.rows, order)
+        contestants[f"{DUCKDB}: {name}"] = partial(duck.run, sql, ordered=True)
+        unordered[f"{UNORDERED}: {name}"] = partial(duck.run, sql, ordered=False)
+    taken = take_turns(contestants, turns=MORE_TURNS * turns, uncounted=UNCOUNTED, warmed=True)
+    # Apart: what a query that is given up leaves in memory the next one pays for.
+    apart = take_turns(unordered, turns=turns, expected=taken.answer)
+    return {**taken.split((EDDY, DUCKDB)), **apart.split((UNORDERED,))}
 
 
-def show_orders(console: Console, workload: Workload, measured: Mapping[str, Turns]) -> None:
+def show_orders(workload: Workload, measured: Mapping[str, Turns]) -> None:
     """Print the orders one by one, then what the written order did to each contestant."""
-    table = Table("FROM", *measured, "over DuckDB (2.0)", title=workload.name)
-    for name in workload.orders:
+
+    def row(name: str) -> list[str]:
         medians = [f"{turns.median(name):.3f} s" for turns in measured.values()]
         pair = Turns({who: measured[who].seconds[name] for who in (EDDY, DUCKDB)})
-        table.add_row(name, *medians, str(pair.ratio(EDDY, DUCKDB)))
-    console.print(table)
-    for who, turns in measured.items():
-        target = f" ({ORDERS_TARGET:.2f})" if who == EDDY else ""
-        console.print(f"{who}: worst written order over best {turns.worst_over_best()}{target}")
+        return [name, *medians, str(pair.ratio(EDDY, DUCKDB))]
+
     ours = [measured[EDDY].median(name) for name in workload.orders]
     worst = max(measured[UNORDERED].median(name) for name in workload.orders)
-    console.print(
-        f"over DuckDB's worst as written: {statistics.median(ours) / worst:.2f} (below 1)"
+    columns = ("FROM", *measured, "over DuckDB (2.0)")
+    report.show(
+        report.table(workload.name, columns, map(row, workload.orders)),
+        *(
+            f"{who}: worst written order over best {turns.worst_over_best()}"
+            f"{f' ({ORDERS_TARGET:.2f})' if who == EDDY else ''}"
+            for who, turns in measured.items()
+        ),
+        f"over DuckDB's worst as written: {statistics.median(ours) / worst:.2f} (below 1)",
     )
-
-
-def _require_equal(workload: Workload, rows: Mapping[str, int | None]) -> None:
-    if len({count for count in rows.values() if count is not None}) > 1:
-        raise AssertionError(f"{workload.name}: the contestants disagree: {rows}")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and print which targets are met."""
-    parser = argparse.ArgumentParser(prog="python -m bench engine", description=__doc__)
-    parser.add_argument("--turns", type=int, default=7, help="counted turns (default: 7)")
+    parser = report.argument_parser("bench engine", __doc__, turns=7)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the largest tables")
     parser.add_argument("--batch", type=int, default=BATCH, help="rows of an arrival")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the JSON file")
     options = parser.parse_args(arguments)
-    console = Console()
     results: dict[str, object] = {}
-    table = Table("join", "Eddyline", "over DuckDB", "target", "over Polars", title="Two tables")
+    rows: list[Sequence[str]] = []
     for kind, target in TARGETS.items():
         workload = replace(two_tables(kind, options.rows), batch=options.batch)
         turns = measure_two(workload, options.turns)
-        results[workload.name] = dict(turns.seconds)
-        seconds = f"{turns.median(EDDY):.2f} s"
+        results[workload.name] = turns.seconds
         over = (str(turns.ratio(EDDY, DUCKDB)), f"{target}", str(turns.ratio(EDDY, POLARS)))
-        table.add_row(workload.name, seconds, *over)
-    console.print(table)
+        rows.append((workload.name, f"{turns.median(EDDY):.2f} s", *over))
+    columns = ("join", "Eddyline", "over DuckDB", "target", "over Polars")
+    report.show(report.table("Two tables", columns, rows))
     for several in (star(options.rows), chain(options.rows // 2)):
         workload = replace(several, batch=options.batch)
         measured = measure_orders(workload, options.turns)
-        results[workload.name] = {who: dict(turns.seconds) for who, turns in measured.items()}
-        show_orders(console, workload, measured)
-    starts = {
-        shape: [many_relations.start(shape) for _ in range(options.turns + 1)][1:]
-        for shape in many_relations.SHAPES
-    }
-    results[f"{many_relations.COUNT} relations"] = starts
-    console.print(
-        f"{many_relations.COUNT} relations, ms to the first row "
-        f"({1e3 * many_relations.TARGET:.0f}): "
-        + ", ".join(
-            f"{shape} {1e3 * statistics.median(seconds):.0f}" for shape, seconds in starts.items()
-        )
+        results[workload.name] = {who: turns.seconds for who, turns in measured.items()}
+        show_orders(workload, measured)
+    starts = in_turns(
+        {shape: partial(many_relations.start, shape) for shape in many_relations.SHAPES},
+        options.turns,
     )
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "engine-joins.json").write_text(json.dumps(results, indent=1))
+    results[f"{many_relations.COUNT} relations"] = starts
+    medians = (f"{shape} {1e3 * statistics.median(each):.0f}" for shape, each in starts.items())
+    report.show(
+        f"{many_relations.COUNT} relations, ms to the first row "
+        f"({1e3 * many_relations.TARGET:.0f}): {', '.join(medians)}"
+    )
+    report.write(options, "engine-joins", results)
     return 0

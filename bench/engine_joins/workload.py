@@ -66,8 +66,8 @@ class Workload:
         ]
         return JoinQuery(relations, (*equal, *below), tuple(map(column, self.wanted)))  # type: ignore[arg-type]
 
-    def run(self, order: Sequence[str], policy: str = "adaptive") -> list[tuple[pa.Array, ...]]:
-        """Return the outputs, in pieces."""
+    def rows(self, order: Sequence[str], policy: str = "adaptive") -> int:
+        """Join, and return the number of rows; all outputs are held until then."""
         eddy = JoinEddy(
             self.query(order),
             (),
@@ -76,7 +76,8 @@ class Workload:
             np.random.default_rng(0),
         )
         inputs = [self._input(name) for name in order]
-        return [joined.outputs for joined in eddy.run(inputs)]
+        outputs = [joined.outputs for joined in eddy.run(inputs)]
+        return sum(len(columns[0]) for columns in outputs)
 
     def _input(self, name: str) -> HeldScan:
         batches = self.tables[name].to_batches(self.batch)

@@ -7,39 +7,35 @@ of ours, what came out; its chart and its numbers go into a folder.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bench.figures import (
-    cost_of_adaptive_joins,
-    cost_of_adaptivity,
-    hash_joins,
-    join_flow,
-    late_flow,
-    late_relation,
-    toggling_costs,
-    tuple_flow,
-    varied_cost,
-    varied_selectivity,
-)
-from bench.figures.figure import Experiment
+from bench.figures.cost_of_adaptive_joins import cost_of_adaptive_joins
+from bench.figures.cost_of_adaptivity import cost_of_adaptivity
+from bench.figures.figure import Outcome, Setting, drawn
+from bench.figures.joins import hash_joins, join_flow
+from bench.figures.late_relation import late_flow, late_relation
+from bench.figures.selections import tuple_flow, varied_cost, varied_selectivity
+from bench.figures.toggling_costs import toggling_costs
 
-FIGURES: Mapping[str, Experiment] = {
-    "varied-cost": varied_cost.EXPERIMENT,
-    "varied-selectivity": varied_selectivity.EXPERIMENT,
-    "tuple-flow": tuple_flow.EXPERIMENT,
-    "toggling-costs": toggling_costs.EXPERIMENT,
-    "hash-joins": hash_joins.EXPERIMENT,
-    "join-flow": join_flow.EXPERIMENT,
-    "late-relation": late_relation.EXPERIMENT,
-    "late-flow": late_flow.EXPERIMENT,
-    "cost-of-adaptivity": cost_of_adaptivity.EXPERIMENT,
-    "cost-of-adaptive-joins": cost_of_adaptive_joins.EXPERIMENT,
+FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
+    experiment.__name__.replace("_", "-"): experiment
+    for experiment in (
+        varied_cost,
+        varied_selectivity,
+        tuple_flow,
+        toggling_costs,
+        hash_joins,
+        join_flow,
+        late_relation,
+        late_flow,
+        cost_of_adaptivity,
+        cost_of_adaptive_joins,
+    )
 }
-
 
 WIDTH = 100
 """Columns of the output where there is no terminal to say."""
@@ -61,23 +57,15 @@ def main() -> int:
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)
     claims = differing = 0
-    for name in options.names or FIGURES:
-        experiment = FIGURES[name]
-        steps = experiment.steps(options.quick)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        ) as progress:
-            task = progress.add_task(name, total=steps)
-            figure = experiment.draw(options.quick, lambda: progress.advance(task))  # noqa: B023 - called before the next turn
-        figure.show(console)
-        figure.write(options.out, name)
-        claims += len(figure.claims)
-        differing += sum(not claim.holds for claim in figure.claims)
+    runs = count(1)
+    with console.status("runs") as status:
+        setting = Setting(options.quick, lambda: status.update(f"{next(runs)} runs"))
+        for name in options.names or FIGURES:
+            figure = drawn(name, FIGURES[name](setting))
+            figure.show(console)
+            figure.write(options.out, name)
+            claims += len(figure.claims)
+            differing += sum(not claim.holds for claim in figure.claims)
     console.print(f"{claims - differing} of {claims} claims hold; files are in {options.out}")
     return 0
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bench.figures.cost_of_adaptivity import FREQUENCIES
-from bench.figures.figure import Advance, Claim, Experiment, Figure
+from bench.figures.claims import Numbers
+from bench.figures.cost_of_adaptivity import FREQUENCIES, SELDOM, rank
+from bench.figures.figure import Outcome, Setting
 from bench.fixed_plan import FixedPlan
-from bench.measure import Ratio, Turns, take_turns
+from bench.turns import Spread, Turns, take_turns
 from bench.wisconsin import TYPES, UNIQUE2, table
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
@@ -27,8 +28,6 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.query.expressions import Comparison, ComparisonOperator
 from eddyline.query.join_query import JoinQuery, JoinRelation
-from eddyline.reports.axes import Axis, Scale
-from eddyline.reports.svg import Series, line_chart
 from eddyline.wall_clock import WallClock
 
 COUNT_ROWS = 300_000
@@ -44,13 +43,6 @@ BATCH = 1 << 16
 
 SMALL_BATCH = 1_000
 """Rows of an arrival where each decision is to be acted upon before the next one."""
-
-TARGET = 1.05
-TARGET_EVERY = 100
-"""Deciding this often or less is to cost at most the target."""
-
-HIGH = 1.5
-"""From so many times on the overhead is quite high."""
 
 WIDE = 10.0
 """From here on ratios are printed with a digit less, so that the table fits."""
@@ -121,38 +113,43 @@ def _table(rows: int, number: int) -> tuple[pa.Array, ...]:
     return table(rows, seed=number)
 
 
-def measure(query: StarQuery, rows: int, turns: int, advance: Advance) -> Turns:
+def measure(query: StarQuery, rows: int, setting: Setting) -> Turns:
     """Let the fixed plan and eddies run a query in turn; each run starts with nothing known."""
     described = query.query()
     numbers = range(query.relations)
     large, small = (query.pieces(rows, batch) for batch in (BATCH, SMALL_BATCH))
 
-    def fixed(pieces: Sequence[Sequence[Arrival]]) -> None:
+    def fixed(pieces: Sequence[Sequence[Arrival]]) -> int:
         orders = [[other for other in numbers if other != r] for r in numbers]
         plan = FixedPlan(described, orders, WallClock())
-        _expect(rows, sum(joined.rows for joined in plan.run(pieces)))
+        return sum(joined.rows for joined in plan.run(pieces))
 
-    def eddy(pieces: Sequence[Sequence[Arrival]], make: Callable[[], Policy]) -> None:
-        join = JoinEddy(
-            described, (), make, WallClock(), np.random.default_rng(0), goal=Goal.INTERACTIVE
-        )
+    def eddy(pieces: Sequence[Sequence[Arrival]], make: Callable[[], Policy]) -> int:
+        join = JoinEddy(described, (), make, WallClock(), np.random.default_rng(0))
+        join.reading.goal = Goal.INTERACTIVE
         # Each table ends only after all are read, or the last rows of the last would be spared
         # their SteM, which the fixed plan does not know how to do.
         inputs = [HeldScan([*arrivals, Arrival((), 0)]) for arrivals in pieces]
-        _expect(rows, sum(joined.rows for joined in join.run(inputs)))
+        return sum(joined.rows for joined in join.run(inputs))
 
     contestants = {FIXED: functools.partial(fixed, large)}
     for every in FREQUENCIES:
         make = functools.partial(RankPolicy, every)
-        contestants[_rank(every)] = functools.partial(eddy, large, make)
+        contestants[rank(every)] = functools.partial(eddy, large, make)
     contestants[ADAPTIVE] = functools.partial(eddy, large, AdaptivePolicy)
     contestants[SMALL_FIXED] = functools.partial(fixed, small)
     make = functools.partial(RankPolicy, SMALL_BATCH)
     contestants[SMALL_RANK] = functools.partial(eddy, small, make)
-    return take_turns(contestants, turns=turns, warmed=True, progress=advance)
+    return take_turns(
+        contestants,
+        turns=1 if setting.quick else TURNS,
+        warmed=True,
+        expected=rows,
+        progress=setting.advance,
+    )
 
 
-def ratios(turns: Turns) -> dict[str, Ratio]:
+def ratios(turns: Turns) -> dict[str, Spread]:
     """Return the time of every eddy over that of the fixed plan with the same batches."""
     return {
         name: turns.ratio(name, SMALL_FIXED if name == SMALL_RANK else FIXED)
@@ -161,104 +158,44 @@ def ratios(turns: Turns) -> dict[str, Ratio]:
     }
 
 
-def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experiment has it
-    """Draw the figure."""
-    measured = {
-        query.name: measure(query, query.rows(quick=quick), _turns(quick), advance)
-        for query in QUERIES
-    }
-    over = {name: ratios(turns) for name, turns in measured.items()}
-    contestants = list(next(iter(over.values())))
+def cost_of_adaptive_joins(setting: Setting) -> Outcome:
+    """Measure every query."""
+    rows = {query: query.rows(quick=setting.quick) for query in QUERIES}
+    turns = {query.name: measure(query, rows[query], setting) for query in QUERIES}
+    over = {name: ratios(of_query) for name, of_query in turns.items()}
 
-    def worst(*names: str) -> float:
-        return max(of_query[name].median for of_query in over.values() for name in names)
+    def medians(contestant: str) -> Numbers:
+        return Numbers(of_query[contestant].median for of_query in over.values())
 
-    seldom = worst(*(_rank(every) for every in FREQUENCIES if every >= TARGET_EVERY))
-    always = [of_query[_rank(1)].median for of_query in over.values()]
-    title = "Time over that of a fixed plan of the same SteMs, star queries"
-    return Figure(
-        title=f"{title} (Deshpande, 2004, Figure 6)",
-        svg=line_chart(
-            [
-                Series(name, [(every, of_query[_rank(every)].median) for every in FREQUENCIES])
-                for name, of_query in over.items()
-            ],
-            title,
-            "tuples between two decisions (rank)",
-            "time over the fixed plan",
-            x_axis=Axis(scale=Scale.LOGARITHMIC, low=1, high=1000),
-            y_axis=Axis(scale=Scale.LOGARITHMIC, low=0.8),
-        ),
-        columns=("median, range", *(name.removeprefix("Select-") for name in over)),
-        rows=tuple(
-            (
-                contestant.removeprefix("rank "),
-                *(_short(of_query[contestant]) for of_query in over.values()),
-            )
-            for contestant in contestants
-        ),
-        claims=(
-            Claim(
-                "paper",
-                "the overhead is quite high where every tuple is decided about anew",
-                f"{min(always):.2f} to {max(always):.2f} times the fixed plan",
-                max(always) >= HIGH,
+    by_frequency = {every: medians(rank(every)) for every in FREQUENCIES}
+    return Outcome(
+        {
+            **{f"every_{every}": of_queries for every, of_queries in by_frequency.items()},
+            "every": SELDOM,
+            "seldom": Numbers(
+                median for every in FREQUENCIES if every >= SELDOM for median in by_frequency[every]
             ),
-            Claim(
-                "paper",
-                "and is hidden by amortizing it over very few tuples",
-                f"at most {worst(_rank(10)):.2f} times every 10 tuples, "
-                f"{worst(_rank(100)):.2f} every 100, {worst(_rank(1000)):.2f} every 1,000",
-                worst(_rank(100)) < HIGH,
-            ),
-            Claim(
-                "target",
-                f"at most {TARGET} times the fixed plan, a decision every {TARGET_EVERY} tuples "
-                "or less often",
-                f"at most {seldom:.2f}",
-                seldom <= TARGET,
-                f"Tuples travel in visits of up to {BATCH:,}: a decision within a visit is made, "
-                "and holds from the next visit on.",
-            ),
-            Claim(
-                "target",
-                f"likewise with decisions every {SMALL_BATCH:,} tuples that are acted on at once, "
-                "over a fixed plan in visits of that size",
-                f"at most {worst(SMALL_RANK):.2f}",
-                worst(SMALL_RANK) <= TARGET,
-            ),
-            Claim(
-                "ours",
-                f"adaptive too takes at most {TARGET} times the fixed plan",
-                f"at most {worst(ADAPTIVE):.2f}",
-                worst(ADAPTIVE) <= TARGET,
-            ),
-        ),
+            "batch": BATCH,
+            "small_batch": SMALL_BATCH,
+            "small": medians(SMALL_RANK),
+            "adaptive": medians(ADAPTIVE),
+        },
+        rows={
+            contestant.removeprefix("rank "): [_short(each[contestant]) for each in over.values()]
+            for contestant in next(iter(over.values()))
+        },
+        points=[name.removeprefix("Select-") for name in over],
+        lines={
+            name: [(every, of_query[rank(every)].median) for every in FREQUENCIES]
+            for name, of_query in over.items()
+        },
         data={
-            "rows": {query.name: query.rows(quick=quick) for query in QUERIES},
-            "seconds": {name: dict(turns.seconds) for name, turns in measured.items()},
+            "rows": {query.name: count for query, count in rows.items()},
+            "seconds": {name: dict(of_query.seconds) for name, of_query in turns.items()},
         },
     )
 
 
-def _rank(every: int) -> str:
-    return f"rank every {every}"
-
-
-def _short(ratio: Ratio) -> str:
+def _short(ratio: Spread) -> str:
     digits = 1 if max(ratio.median, ratio.greatest) < WIDE else 0
     return f"{ratio.median:.{digits + 1}f} {ratio.least:.{digits}f}-{ratio.greatest:.{digits}f}"
-
-
-def _expect(rows: int, found: int) -> None:
-    if found != rows:
-        raise RuntimeError(f"{found} rows came out, not {rows}")
-
-
-def _turns(quick: bool) -> int:  # noqa: FBT001 - as Experiment has it
-    return 1 if quick else TURNS
-
-
-EXPERIMENT = Experiment(
-    lambda quick: len(QUERIES) * (len(FREQUENCIES) + 4) * (_turns(quick) + 1), draw
-)

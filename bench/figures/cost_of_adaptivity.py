@@ -14,28 +14,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bench.figures.figure import Advance, Claim, Experiment, Figure
-from bench.measure import Turns, take_turns
+from bench.figures.claims import Numbers
+from bench.figures.figure import Outcome, Setting
+from bench.turns import Turns, take_turns
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.signature import ENTERING
-from eddyline.reports.axes import Axis, Scale
-from eddyline.reports.svg import Series, line_chart
 from eddyline.wall_clock import WallClock
 
 TUPLES = 10_000
 QUICK_TUPLES = 1_000
 FREQUENCIES = (1, 10, 100, 1000)  # tuples between two decisions of the rank policy
 BOUNDS = {"two": 2, "four": 4, "ten": 10}
-TARGET = 1.10
-TARGET_EVERY = 100
-"""Deciding this often or less, the query without delay is to cost at most the target."""
+SELDOM = 100
+"""Deciding after so many tuples or more is to cost little."""
 
-TWICE = 2.2
-"""Up to so many times is about twice."""
+QUICK_TURNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,94 +106,57 @@ def policies() -> dict[str, Callable[[], Policy]]:
             by_name[str(name)] = functools.partial(make_policy, name)
             continue
         for every in FREQUENCIES:
-            by_name[_rank(every)] = functools.partial(RankPolicy, every)
+            by_name[rank(every)] = functools.partial(RankPolicy, every)
     return by_name
 
 
-def measure(query: Query, tuples: int, turns: int, advance: Advance) -> Turns:
+def measure(query: Query, tuples: int, turns: int, setting: Setting) -> Turns:
     """Let all policies run a query in turn; each run is a new eddy that knows nothing."""
     numbers = np.random.default_rng(2004).permutation(tuples)
     columns = {name: _column(numbers, bound) for name, bound in BOUNDS.items()}
 
-    def run(make: Callable[[], Policy]) -> None:
+    def run(make: Callable[[], Policy]) -> int:
         modules = [
             RowPredicate(position, name, values, query)
             for position, (name, values) in enumerate(columns.items())
         ]
         eddy = Eddy(modules, make(), WallClock(), np.random.default_rng(0))
-        finished = sum(map(len, eddy.run(TupleBatch(ENTERING, (range(tuples),)))))
-        if finished != tuples:
-            raise RuntimeError(f"{tuples - finished} tuples were lost")
+        return sum(map(len, eddy.run(TupleBatch(ENTERING, (range(tuples),)))))
 
     contestants = {name: functools.partial(run, make) for name, make in policies().items()}
-    return take_turns(contestants, turns=turns, progress=advance)
+    return take_turns(contestants, turns=turns, expected=tuples, progress=setting.advance)
 
 
-def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experiment has it
-    """Draw the figure."""
-    tuples = QUICK_TUPLES if quick else TUPLES
+def cost_of_adaptivity(setting: Setting) -> Outcome:
+    """Measure every query."""
+    tuples = QUICK_TUPLES if setting.quick else TUPLES
     measured = {
-        query.name: measure(query, tuples, _turns(query, quick), advance) for query in QUERIES
+        query.name: measure(query, tuples, QUICK_TURNS if setting.quick else query.turns, setting)
+        for query in QUERIES
     }
     ratios = {
         query: {policy: turns.ratio(policy, str(PolicyName.STATIC)) for policy in policies()}
         for query, turns in measured.items()
     }
     undelayed, smallest = ratios["no delay"], ratios["delay 10 µs"]
-    often = undelayed[_rank(10)].median
-    seldom = max(undelayed[_rank(every)].median for every in FREQUENCIES if every >= TARGET_EVERY)
-    expensive = max(smallest[_rank(every)].median for every in FREQUENCIES)
-    title = f"Time over that of a static order, three predicates, {tuples:,} tuples"
-    return Figure(
-        title=f"{title} (Deshpande, 2004, Figure 5)",
-        svg=line_chart(
-            [
-                Series(
-                    query,
-                    [(every, by_policy[_rank(every)].median) for every in FREQUENCIES],
-                )
-                for query, by_policy in ratios.items()
-            ],
-            title,
-            "tuples between two decisions (rank)",
-            "time over static",
-            x_axis=Axis(scale=Scale.LOGARITHMIC, low=1, high=1000),
-        ),
-        columns=("median (least-greatest)", *ratios),
-        rows=tuple(
-            (policy, *(str(by_policy[policy]) for by_policy in ratios.values()))
-            for policy in policies()
-        ),
-        claims=(
-            Claim(
-                "paper",
-                "without delay and a decision every 10 tuples or less often, an eddy takes "
-                "about twice the base system's time",
-                f"{often:.2f} times a static order, every 10 tuples",
-                often <= TWICE,
-                "The paper divides by PostgreSQL's own plan, we by a static order in the same "
-                "eddy, so its ratios hold what moving tuples through an eddy costs, ours do not.",
-            ),
-            Claim(
-                "paper",
-                "where predicates cost anything the overhead is very small",
-                f"at most {expensive:.2f} times with 10 µs, however often it is decided",
-                expensive <= TARGET,
-            ),
-            Claim(
-                "target",
-                f"at most {TARGET} times without delay, a decision every {TARGET_EVERY} tuples "
-                "or less often",
-                f"at most {seldom:.2f}",
-                seldom <= TARGET,
-            ),
-            Claim(
-                "ours",
-                f"adaptive too takes at most {TARGET} times without delay",
-                f"{undelayed['adaptive']}",
-                undelayed["adaptive"].median <= TARGET,
-            ),
-        ),
+    seldom = [every for every in FREQUENCIES if every >= SELDOM]
+    return Outcome(
+        {
+            "tuples": tuples,
+            "every_10": undelayed[rank(10)].median,
+            "every": SELDOM,
+            "seldom": Numbers(undelayed[rank(every)].median for every in seldom),
+            "smallest": Numbers(smallest[rank(every)].median for every in FREQUENCIES),
+            "adaptive": undelayed["adaptive"],
+        },
+        rows={
+            policy: [by_policy[policy] for by_policy in ratios.values()] for policy in policies()
+        },
+        points=list(ratios),
+        lines={
+            query: [(every, by_policy[rank(every)].median) for every in FREQUENCIES]
+            for query, by_policy in ratios.items()
+        },
         data={
             "tuples": tuples,
             "seconds": {query: dict(turns.seconds) for query, turns in measured.items()},
@@ -204,19 +164,11 @@ def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experime
     )
 
 
-def _rank(every: int) -> str:
+def rank(every: int) -> str:
+    """Return the name of the rank policy that decides so often."""
     return f"rank every {every}"
 
 
 def _column(numbers: npt.NDArray[np.int64], bound: int) -> list[int]:
     values: list[int] = (numbers % bound).tolist()
     return values
-
-
-def _turns(query: Query, quick: bool) -> int:  # noqa: FBT001 - as Experiment has it
-    return 5 if quick else query.turns
-
-
-EXPERIMENT = Experiment(
-    lambda quick: len(policies()) * sum(_turns(query, quick) + 1 for query in QUERIES), draw
-)

@@ -1,43 +1,38 @@
-"""Avnur and Hellerstein (2000), Figure 12: a relation that comes late, and results over time."""
+"""Avnur and Hellerstein (2000), Figures 12 and 13: a relation that comes late.
+
+Both static orders and the paper's policy over binary joins, as the paper has them, and eddies.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
-from bench.figures.figure import Advance, Claim, Experiment, Figure
-from bench.figures.hash_joins import NEARLY
-from bench.figures.join_runs import QUICK_PART
-from bench.figures.sweep import SEED
-from bench.known_joins import JoinRun, R, Tables, over_binary_joins, over_stems, tables
+from bench.figures.claims import Numbers
+from bench.figures.figure import Outcome, Setting
+from bench.figures.joins import QUICK_PART
+from bench.figures.selections import SEED
+from bench.known_joins import JoinRun, R, T, Tables, over_binary_joins, over_stems, tables
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
-from eddyline.reports.axes import Axis
-from eddyline.reports.svg import Mark, Series, line_chart
 
 DELAY = 10.0
 """Seconds after which R can be read."""
 
 POINTS = 60  # of each line
 
-HALF_WAY = 0.5
-"""Up to this part of the way from the better to the worse order is far from the worse."""
-
-UNHARMED = 1.05
-"""Up to so many times as long as without the delay, a plan is not harmed by it."""
-
 BINARY_RS = "binary, RS first"
 BINARY_ST = "binary, ST first"
 BINARY_LOTTERY = "binary, w. lottery"
 BINARY_ADAPTIVE = "binary, adaptive"
-STEMS_LOTTERY = "SteMs, w. lottery"
-STEMS_ADAPTIVE = "SteMs, adaptive"
-EDDIES = (BINARY_LOTTERY, BINARY_ADAPTIVE, STEMS_LOTTERY, STEMS_ADAPTIVE)
+STEMS = ("SteMs, w. lottery", "SteMs, adaptive")
+EDDIES = (BINARY_LOTTERY, BINARY_ADAPTIVE, *STEMS)
 
 Contestant = tuple[Callable[..., JoinRun], Callable[[], Policy]]
 
@@ -46,10 +41,9 @@ CONTESTANTS: Mapping[str, Contestant] = {
     BINARY_ST: (over_binary_joins, functools.partial(StaticPolicy, (1, 0))),
     BINARY_LOTTERY: (over_binary_joins, WindowedLotteryPolicy),
     BINARY_ADAPTIVE: (over_binary_joins, AdaptivePolicy),
-    STEMS_LOTTERY: (over_stems, WindowedLotteryPolicy),
-    STEMS_ADAPTIVE: (over_stems, AdaptivePolicy),
+    STEMS[0]: (over_stems, WindowedLotteryPolicy),
+    STEMS[1]: (over_stems, AdaptivePolicy),
 }
-"""Both static orders and the paper's policy over binary joins, as the paper has them; eddies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +58,9 @@ class LateRuns:
         """Return by how many times the delay prolongs a run."""
         return self.late[contestant].seconds / self.punctual[contestant].seconds
 
+    @property
     def times(self) -> list[float]:
-        """Return the moments at which lines have a point."""
+        """The moments at which lines have a point."""
         end = max(run.seconds for run in self.late.values())
         # The delay's end is one of them, or what happens there would look like before it.
         return sorted({self.delay, *np.linspace(0.0, end, POINTS).tolist()})
@@ -87,109 +82,126 @@ def _runs(part: float) -> LateRuns:
     )
 
 
-def runs(quick: bool, advance: Advance) -> LateRuns:  # noqa: FBT001 - as Experiment has it
-    """Return the runs of the figure; the second time without running them again."""
-    result = _runs(QUICK_PART if quick else 1.0)
-    advance()
+def runs(setting: Setting) -> LateRuns:
+    """Return the runs of both figures; the second time without running them again."""
+    result = _runs(QUICK_PART if setting.quick else 1.0)
+    setting.advance()
     return result
 
 
-def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experiment has it
-    """Draw the figure."""
-    result = runs(quick, advance)
-    late = result.late
+def late_relation(setting: Setting) -> Outcome:
+    """Figure 12: results in the course of time."""
+    result = runs(setting)
+    late, times = result.late, result.times
     seconds = {name: run.seconds for name, run in late.items()}
     better, worse = sorted((seconds[BINARY_RS], seconds[BINARY_ST]))
-    way = (seconds[BINARY_LOTTERY] - better) / (worse - better)
-    stems = [seconds[STEMS_LOTTERY], seconds[STEMS_ADAPTIVE]]
-    harm = [result.harm(STEMS_LOTTERY), result.harm(STEMS_ADAPTIVE)]
     soon = result.delay * 1.5
     results = {name: run.results_by(soon) for name, run in late.items()}
-    title = f"Results over time, R comes after {result.delay:g} seconds"
-    return Figure(
-        title=f"{title} (Avnur and Hellerstein, 2000, Figure 12)",
-        svg=line_chart(
-            [
-                Series(
-                    name,
-                    [(t, run.results_by(t) / 1000) for t in result.times() if t <= run.seconds]
-                    + [(run.seconds, run.rows / 1000)],
-                    dashed=name not in EDDIES,
-                )
-                for name, run in late.items()
-            ],
-            title,
-            "virtual seconds",
-            "results (thousands)",
-            x_axis=Axis(low=0.0),
-            marks=[Mark(result.delay, "R", "R comes")],
-        ),
-        columns=("seconds", "first", "half", "all", "not late", "times", "pairs"),
-        rows=tuple(
-            (
-                name,
-                f"{run.time_of(0.0):.1f}",
-                f"{run.time_of(0.5):.1f}",
-                f"{run.seconds:.1f}",
-                f"{result.punctual[name].seconds:.1f}",
-                f"{result.harm(name):.2f}",
-                f"{run.pairs:,}",
-            )
+    binary = [name for name in CONTESTANTS if name not in STEMS]
+    return Outcome(
+        {
+            "delay": result.delay,
+            "lottery": seconds[BINARY_LOTTERY],
+            "over_better": seconds[BINARY_LOTTERY] / better,
+            "way": (seconds[BINARY_LOTTERY] - better) / (worse - better),
+            "worse": worse,
+            "harm": Numbers(map(result.harm, STEMS)),
+            "stems": Numbers(seconds[name] for name in STEMS),
+            "binary": Numbers(seconds[name] for name in binary),
+            "soon": soon,
+            "stems_soon": Numbers(results[name] for name in STEMS),
+            "binary_soon": Numbers(results[name] for name in binary),
+            "st_first_soon": results[BINARY_ST],
+            "lottery_soon": results[BINARY_LOTTERY],
+        },
+        rows={
+            name: [
+                run.time_of(0.0),
+                run.time_of(0.5),
+                run.seconds,
+                result.punctual[name].seconds,
+                result.harm(name),
+                run.pairs,
+            ]
             for name, run in late.items()
-        ),
-        claims=(
-            Claim(
-                "paper",
-                "an eddy over binary joins (windowed lottery) does not adapt to the delay as well "
-                "as it could",
-                f"{seconds[BINARY_LOTTERY]:.1f} s, {seconds[BINARY_LOTTERY] / better:.2f} times "
-                "the better order",
-                seconds[BINARY_LOTTERY] / better > NEARLY,
-            ),
-            Claim(
-                "paper",
-                "but far better than pessimally",
-                f"{way:.0%} of the way to the worse order, {worse:.1f} s",
-                way <= HALF_WAY,
-            ),
-            Claim(
-                "ours",
-                f"over SteMs the delay makes a run at most {UNHARMED} times as long",
-                " and ".join(f"{ratio:.2f}" for ratio in harm),
-                max(harm) <= UNHARMED,
-                "While R is late, S rows that T has no match for are dropped before they are "
-                "built, so R finds none of them.",
-            ),
-            Claim(
-                "ours",
-                "over SteMs an eddy is done before any plan over binary joins",
-                f"after {stems[0]:.1f} and {stems[1]:.1f} s; the best over binary joins "
-                f"after {min(seconds[name] for name in CONTESTANTS if 'binary' in name):.1f} s",
-                max(stems) < min(seconds[name] for name in CONTESTANTS if "binary" in name),
-                "SteMs hold no intermediate results, so a plan over them builds less as well.",
-            ),
-            Claim(
-                "ours",
-                "and has the most results soon after R has come",
-                f"after {soon:g} s {results[STEMS_LOTTERY]:,} and {results[STEMS_ADAPTIVE]:,}; "
-                f"the best over binary joins {results[BINARY_ST]:,}, the paper's eddy "
-                f"{results[BINARY_LOTTERY]:,}",
-                min(results[STEMS_LOTTERY], results[STEMS_ADAPTIVE])
-                > max(results[name] for name in CONTESTANTS if "binary" in name),
-            ),
-        ),
+        },
+        lines={
+            name: [(t, run.results_by(t) / 1000) for t in times if t <= run.seconds]
+            + [(run.seconds, run.rows / 1000)]
+            for name, run in late.items()
+        },
+        marks=[result.delay],
         data={
             "delay": result.delay,
             "seconds": seconds,
             "seconds_without_delay": {name: run.seconds for name, run in result.punctual.items()},
             "pairs": {name: run.pairs for name, run in late.items()},
-            "times": result.times(),
+            "times": times,
             "results": {
-                name: [run.results_by(time) for time in result.times()]
-                for name, run in late.items()
+                name: [run.results_by(time) for time in times] for name, run in late.items()
             },
         },
     )
 
 
-EXPERIMENT = Experiment(lambda quick: 1, draw)  # noqa: ARG005 - one set of runs
+def better_so_far(run: JoinRun, times: list[float]) -> list[float]:
+    """Return the share of S tuples that met T before R, of those sent until each time."""
+    passages = run.passages
+    better = list(accumulate(p.tuples * (p.first == T) for p in passages))
+    sent = list(accumulate(p.tuples for p in passages))
+    shares, place = [], -1
+    for time in times:
+        while place + 1 < len(passages) and passages[place + 1].time <= time:
+            place += 1
+        shares.append(better[place] / sent[place] if place >= 0 else float("nan"))
+    return shares
+
+
+def late_flow(setting: Setting) -> Outcome:
+    """Figure 13: which way S tuples go while R is late, and after."""
+    result = runs(setting)
+    late, times, delay = {name: result.late[name] for name in EDDIES}, result.times, result.delay
+    to_r = {
+        name: (run.first_share(R, until=delay), run.first_share(R, since=delay))
+        for name, run in late.items()
+    }
+    curves = {name: better_so_far(run, times) for name, run in late.items()}
+    pairs = {name: run.pairs for name, run in late.items()}
+    return Outcome(
+        {
+            "delay": delay,
+            "while_late": to_r[BINARY_LOTTERY][0],
+            "then": to_r[BINARY_LOTTERY][1],
+            "stems": Numbers(late[name].first_share(T) for name in STEMS),
+            "stems_pairs": Numbers(pairs[name] for name in STEMS),
+            "binary_pairs": pairs[BINARY_LOTTERY],
+        },
+        rows={
+            name: [
+                100 * to_r[name][0],
+                100 * to_r[name][1],
+                100 * (1 - run.first_share(T)),
+                run.pairs,
+            ]
+            for name, run in late.items()
+        },
+        lines={
+            name: [
+                (time, 100 * share)
+                for time, share in zip(times, curves[name], strict=True)
+                if time <= run.seconds
+            ]
+            for name, run in late.items()
+        },
+        marks=[delay],
+        data={
+            "delay": delay,
+            "times": times,
+            "met_t_first_so_far": {
+                name: [None if share != share else share for share in shares]  # noqa: PLR0124 - NaN
+                for name, shares in curves.items()
+            },
+            "met_r_first_while_late_and_then": to_r,
+            "pairs": pairs,
+        },
+    )

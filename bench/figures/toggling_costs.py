@@ -7,20 +7,17 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 
-from bench.figures.figure import Advance, Claim, Experiment, Figure
-from bench.figures.sweep import ORDERS, SEED, contestants
+from bench.figures.claims import Numbers
+from bench.figures.figure import Outcome, Setting
+from bench.figures.selections import ORDERS, SEED, contestants
 from eddyline.engine.simulation.simulate import SimulatedSelection, SimulationResult, simulate
-from eddyline.reports.axes import Axis
-from eddyline.reports.svg import Mark, Series, line_chart
 
 TUPLES = 4_000
 PHASE = 1_000  # tuples after which the costs change places
 CHEAP, EXPENSIVE = 1.0, 100.0
 SELECTIVITY = 0.1
-BINS = 80
+EVERY = 50  # tuples from one point of a line to the next
 RUNS = 5
-EVEN = 0.1
-"""Up to so much off 50 % counts as an even use of both orders."""
 
 BEST = TUPLES * (CHEAP + SELECTIVITY * EXPENSIVE)
 """Expected delay units of a run that always knows which selection is cheap."""
@@ -47,101 +44,47 @@ def so_far(result: SimulationResult) -> npt.NDArray[np.float64]:
     return np.cumsum(first) / np.arange(1, len(first) + 1)
 
 
-def draw(quick: bool, advance: Advance) -> Figure:  # noqa: FBT001 - as Experiment has it
-    """Draw the figure."""
-    curves: dict[str, list[npt.NDArray[np.float64]]] = {}
-    phases: dict[str, list[npt.NDArray[np.float64]]] = {}
-    times: dict[str, list[float]] = {}
-    for name, make in contestants().items():
-        for run in range(_runs(quick)):
+def toggling_costs(setting: Setting) -> Outcome:
+    """Run every policy several times, and take the medians."""
+    results: dict[str, list[SimulationResult]] = {}
+    for name, make in contestants(ORDERS).items():
+        for run in range(1 if setting.quick else RUNS):
             result = simulate(selections(), make(), tuples=TUPLES, seed=SEED + run)
-            curves.setdefault(name, []).append(so_far(result))
-            phases.setdefault(name, []).append(result.first_shares(TUPLES // PHASE)[:, 0])
-            times.setdefault(name, []).append(result.total_time)
-            advance()
-    curve = {name: np.median(runs, axis=0) for name, runs in curves.items()}
-    phase = {name: np.median(runs, axis=0) for name, runs in phases.items()}
+            results.setdefault(name, []).append(result)
+            setting.advance()
+    curve = {
+        name: np.median([so_far(run) for run in runs], axis=0) for name, runs in results.items()
+    }
+    phase = {
+        name: np.median([run.first_shares(TUPLES // PHASE)[:, 0] for run in runs], axis=0)
+        for name, runs in results.items()
+    }
+    times = {name: [run.total_time for run in runs] for name, runs in results.items()}
     time = {name: median(runs) for name, runs in times.items()}
-    every = TUPLES // BINS
-    ends = [float(share) for share in curve["windowed_lottery"][PHASE - 1 :: PHASE]]
-    static = min(time[order] for order in ORDERS)
-    title = "Costs toggle between 1 and 100 every 1,000 tuples"
-    return Figure(
-        title=f"{title} (Avnur and Hellerstein, 2000, Section 4.5)",
-        svg=line_chart(
-            [
-                Series(
-                    name,
-                    [(tuple_, 100 * curve[name][tuple_ - 1]) for tuple_ in _places(every)],
-                )
-                for name in curve
-                if name not in ORDERS
-            ],
-            title,
-            "tuples",
-            "tuples so far that went to #1 first",
-            x_axis=Axis(low=0, high=TUPLES),
-            y_axis=Axis(low=0, high=100, unit=" %"),
-            marks=[Mark(at, hint="costs change places") for at in range(PHASE, TUPLES, PHASE)],
-        ),
-        columns=("#1 first in tuples", "1-1000", "-2000", "-3000", "-4000", "units", "over best"),
-        rows=tuple(
-            (
-                name,
-                *(f"{share:.0%}" for share in phase[name]),
-                f"{time[name]:,.0f}",
-                f"{time[name] / BEST:.2f}",
-            )
-            for name in curve
-        ),
-        claims=(
-            Claim(
-                "paper",
-                "the eddy (windowed lottery) sends most of the first 1,000 tuples to #1 first",
-                f"{ends[0]:.0%}",
-                ends[0] > 0.5,  # noqa: PLR2004 - most
-            ),
-            Claim(
-                "paper",
-                "after each second phase it has used both orders evenly, after each first one not",
-                " %, ".join(f"{100 * share:.0f}" for share in ends) + " % after each phase",
-                abs(ends[1] - 0.5) <= EVEN
-                and abs(ends[3] - 0.5) <= EVEN
-                and ends[0] > 0.5 + EVEN < ends[2],
-            ),
-            Claim(
-                "paper",
-                "it beats both static orders",
-                f"{time['windowed_lottery']:,.0f} units against {static:,.0f}",
-                time["windowed_lottery"] < static,
-            ),
-            Claim(
-                "ours",
-                "adaptive beats every other policy",
-                f"{time['adaptive']:,.0f} units; the next needs "
-                f"{min(took for name, took in time.items() if name != 'adaptive'):,.0f}",
-                time["adaptive"] == min(time.values()),
-            ),
-        ),
+    ends = Numbers(float(share) for share in curve["windowed_lottery"][PHASE - 1 :: PHASE])
+    places = range(EVERY, TUPLES + 1, EVERY)
+    drawn = {name: [float(shares[place - 1]) for place in places] for name, shares in curve.items()}
+    return Outcome(
+        {
+            "ends": ends,
+            "percent": Numbers(100 * share for share in ends),
+            "lottery": time["windowed_lottery"],
+            "static": min(time[order] for order in ORDERS),
+            "adaptive": time["adaptive"],
+            "next": min(took for name, took in time.items() if name != "adaptive"),
+        },
+        rows={name: [*phase[name], time[name], time[name] / BEST] for name in results},
+        lines={
+            name: [(place, 100 * share) for place, share in zip(places, shares, strict=True)]
+            for name, shares in drawn.items()
+            if name not in ORDERS
+        },
+        marks=range(PHASE, TUPLES, PHASE),
         data={
-            "units": {name: list(runs) for name, runs in times.items()},
+            "units": times,
             "best": BEST,
             "first_share_by_phase": {name: shares.tolist() for name, shares in phase.items()},
-            "first_share_so_far": {
-                name: [float(curve[name][tuple_ - 1]) for tuple_ in _places(every)]
-                for name in curve
-            },
-            "every": every,
+            "first_share_so_far": drawn,
+            "every": EVERY,
         },
     )
-
-
-def _runs(quick: bool) -> int:  # noqa: FBT001 - as Experiment has it
-    return 1 if quick else RUNS
-
-
-def _places(every: int) -> range:
-    return range(every, TUPLES + 1, every)
-
-
-EXPERIMENT = Experiment(lambda quick: len(contestants()) * _runs(quick), draw)

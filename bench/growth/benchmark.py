@@ -7,22 +7,17 @@ that knows nothing.
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from statistics import median
 from typing import Final
 
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
-
 import eddyline
+from bench import report
+from bench.chart import Axis, Chart
 from bench.engine_joins import many_relations
 from bench.growth import on_spark, terms
-from eddyline.reports.axes import Axis, Scale
-from eddyline.reports.svg import Series, line_chart
+from bench.turns import Turns, in_turns
 
 CONNECTIVES: Final = ("AND", "OR")
 TERMS: Final = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -37,75 +32,65 @@ AGAINST_PLAIN: Final = 1.2
 """Target: 100 cheap conjuncts over 10,000 rows, over plain Spark."""
 
 
+Curves = dict[str, dict[int, list[float]]]
+"""Seconds or visits of each turn, by curve and size."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure, print the curves and write them."""
-    parser = argparse.ArgumentParser(prog="python -m bench growth", description=__doc__)
-    parser.add_argument("--turns", type=int, default=5, help="counted turns (default: 5)")
+    parser = report.argument_parser("bench growth", __doc__)
     parser.add_argument("--policy", default="adaptive", help="of the engine's filters")
     parser.add_argument("--without-spark", action="store_true", help="only the engine")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"), help="for the files")
     options = parser.parse_args(arguments)
-    console = Console()
     steps = options.turns * (
         len(CONNECTIVES) * len(TERMS)
         + len(many_relations.SHAPES) * len(RELATIONS) * len(ROWS_OF_RELATIONS)
     )
     if not options.without_spark:
         steps += 2 * (options.turns + 1) * len(CONNECTIVES) * len(TERMS_ON_SPARK)
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("growth", total=steps)
-
-        def advance() -> None:
-            bar.advance(task)
-
+    with report.progress(steps) as advance:
         filters = _filters(options.policy, options.turns, advance)
         joins = _joins(options.turns, advance)
         spark = {} if options.without_spark else _on_spark(options.turns, advance)
-    _show_filters(console, filters, options.policy)
-    _show_joins(console, joins)
+    _show_filters(filters, options.policy)
+    _show_joins(joins)
     if spark:
-        _show_spark(console, spark)
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = {"filters": filters, "joins": joins, "spark": spark}
-    (options.out / "growth.json").write_text(json.dumps(results, indent=1))
+        _show_spark(spark)
+    report.write(options, "growth", {"filters": filters, "joins": joins, "spark": spark})
     (options.out / "growth.svg").write_text(_chart(filters), encoding="utf-8")
     return 0
 
 
-Curves = dict[str, dict[int, list[float]]]
-"""Seconds or ratios of each turn, by curve and size."""
-
-
-def _filters(policy: str, turns: int, advance: on_spark.Progress) -> Curves:
+def _filters(policy: str, turns: int, advance: Callable[[], None]) -> Curves:
     terms.warm()
     curves: Curves = {}
     for connective in CONNECTIVES:
-        curves[connective] = {}
         for count in TERMS:
-            runs = []
-            for _ in range(turns):
-                runs.append(terms.beyond(connective, count, policy))
-                advance()
-            curves[connective][count] = [run.seconds for run in runs]
+            run = partial(terms.beyond, connective, count, policy)
+            runs = in_turns({"": run}, turns, uncounted=0, progress=advance)[""]
+            curves.setdefault(connective, {})[count] = [run.seconds for run in runs]
             curves.setdefault(f"{connective}, visits", {})[count] = [run.visits for run in runs]
     return curves
 
 
-def _joins(turns: int, advance: on_spark.Progress) -> Curves:
-    curves: Curves = {}
+def _joins(turns: int, advance: Callable[[], None]) -> Curves:
     many_relations.start("chain", 3)
-    for shape in many_relations.SHAPES:
-        for rows in ROWS_OF_RELATIONS:
-            curve = curves[f"{shape}, {rows} rows each"] = {}
-            for count in RELATIONS:
-                curve[count] = []
-                for _ in range(turns):
-                    curve[count].append(many_relations.start(shape, count, rows))
-                    advance()
-    return curves
+    return {
+        f"{shape}, {rows} rows each": {
+            count: in_turns(
+                {"": partial(many_relations.start, shape, count, rows)},
+                turns,
+                uncounted=0,
+                progress=advance,
+            )[""]
+            for count in RELATIONS
+        }
+        for shape in many_relations.SHAPES
+        for rows in ROWS_OF_RELATIONS
+    }
 
 
-def _on_spark(turns: int, advance: on_spark.Progress) -> Curves:
+def _on_spark(turns: int, advance: Callable[[], None]) -> Curves:
     session = eddyline.session("eddyline-bench", master="local[2]")
     curves: Curves = {}
     for connective in CONNECTIVES:
@@ -117,69 +102,64 @@ def _on_spark(turns: int, advance: on_spark.Progress) -> Curves:
     return curves
 
 
-def _show_filters(console: Console, curves: Curves, policy: str) -> None:
-    table = Table("terms", title=f"Beyond the calls, {terms.ROWS} rows, {policy}: ms, and visits")
-    for connective in CONNECTIVES:
-        for column in (connective, "a term", "visits"):
-            table.add_column(column, justify="right")
-    for count in TERMS:
-        cells = []
-        for connective in CONNECTIVES:
-            seconds = statistics.median(curves[connective][count])
-            visits = statistics.median(curves[f"{connective}, visits"][count])
-            cells += [f"{1e3 * seconds:.1f}", f"{1e3 * seconds / count:.3f}", f"{visits:.0f}"]
-        table.add_row(str(count), *cells)
-    console.print(table)
-    for connective in CONNECTIVES:
-        each = {n: statistics.median(curves[connective][n]) / n for n in (100, 1000)}
+def _show_filters(curves: Curves, policy: str) -> None:
+    def cells(connective: str, count: int) -> tuple[str, str, str]:
+        seconds = median(curves[connective][count])
+        visits = median(curves[f"{connective}, visits"][count])
+        return f"{1e3 * seconds:.1f}", f"{1e3 * seconds / count:.3f}", f"{visits:.0f}"
+
+    def verdict(connective: str) -> str:
+        each = {n: median(curves[connective][n]) / n for n in (100, 1000)}
         ratio = each[1000] / each[100]
-        verdict = "met" if ratio <= LINEAR else "missed"
-        console.print(
+        return (
             f"{connective}: a term of 1,000 takes {ratio:.2f} times what one of 100 takes "
-            f"(target {LINEAR}: {verdict})"
+            f"(target {LINEAR}: {'met' if ratio <= LINEAR else 'missed'})"
         )
 
-
-def _show_joins(console: Console, curves: Curves) -> None:
-    table = Table("relations", title="Joins, from the query to the last row: ms")
-    for name in curves:
-        table.add_column(name, justify="right")
-    for count in RELATIONS:
-        medians = (1e3 * statistics.median(curve[count]) for curve in curves.values())
-        table.add_row(str(count), *(f"{median:.0f}" for median in medians))
-    console.print(table)
+    title = f"Beyond the calls, {terms.ROWS} rows, {policy}: ms, and visits"
+    columns = (name for connective in CONNECTIVES for name in (connective, "a term", "visits"))
+    _show(title, columns, TERMS, cells)
+    report.show(*map(verdict, CONNECTIVES))
 
 
-def _show_spark(console: Console, curves: Curves) -> None:
+def _show_joins(curves: Curves) -> None:
+    rows = (
+        (str(count), *(f"{1e3 * median(curve[count]):.0f}" for curve in curves.values()))
+        for count in RELATIONS
+    )
+    title = "Joins, from the query to the last row: ms"
+    report.show(report.table(title, ("relations", *curves), rows))
+
+
+def _show_spark(curves: Curves) -> None:
+    def cells(connective: str, count: int) -> tuple[str, str, str]:
+        both = Turns({who: curves[f"{connective}, {who}"][count] for who in ("plain", "adapted")})
+        ratio = both.ratio("adapted", "plain")
+        return f"{both.median('plain'):.2f}", f"{both.median('adapted'):.2f}", str(ratio)
+
     title = f"On Spark, {on_spark.ROWS} rows: adapt and count over plain Spark's count"
-    table = Table("terms", title=title)
-    for connective in CONNECTIVES:
-        for column in (f"{connective}, plain s", "adapted s", "ratio"):
-            table.add_column(column, justify="right")
-    for count in TERMS_ON_SPARK:
-        cells = []
-        for connective in CONNECTIVES:
-            plain, adapted = (curves[f"{connective}, {who}"][count] for who in ("plain", "adapted"))
-            ratios = [own / other for own, other in zip(adapted, plain, strict=True)]
-            cells += [
-                f"{statistics.median(plain):.2f}",
-                f"{statistics.median(adapted):.2f}",
-                f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})",
-            ]
-        table.add_row(str(count), *cells)
-    console.print(table)
-    console.print(f"target, 100 terms of AND: {AGAINST_PLAIN}")
+    columns = (name for c in CONNECTIVES for name in (f"{c}, plain s", "adapted s", "ratio"))
+    _show(title, columns, TERMS_ON_SPARK, cells)
+    report.show(f"target, 100 terms of AND: {AGAINST_PLAIN}")
+
+
+def _show(
+    title: str,
+    columns: Iterable[str],
+    counts: Sequence[int],
+    cells: Callable[[str, int], Sequence[str]],
+) -> None:
+    rows = (
+        (str(count), *(cell for connective in CONNECTIVES for cell in cells(connective, count)))
+        for count in counts
+    )
+    report.show(report.table(title, ("terms", *columns), rows))
 
 
 def _chart(curves: Curves) -> str:
-    return line_chart(
-        [
-            Series(c, [(n, 1e3 * statistics.median(curves[c][n])) for n in TERMS])
-            for c in CONNECTIVES
-        ],
+    chart = Chart(
         f"Filters of 2 to 1,000 terms over {terms.ROWS} rows: time beyond the calls",
-        "terms",
-        "milliseconds",
-        x_axis=Axis(Scale.LOGARITHMIC),
-        y_axis=Axis(Scale.LOGARITHMIC),
+        Axis("terms", scale="log"),
+        Axis("milliseconds", scale="log"),
     )
+    return chart.lines({c: [(n, 1e3 * median(curves[c][n])) for n in TERMS] for c in CONNECTIVES})

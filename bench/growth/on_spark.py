@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
 from typing import Final
 
@@ -11,12 +11,9 @@ from pyspark.sql.functions import udf
 
 import eddyline
 from bench.growth.terms import PART
-from bench.measure import Turns, take_turns
+from bench.turns import Turns, take_turns
 
 ROWS: Final = 10_000
-
-Progress = Callable[[], None]
-"""Called after every run."""
 
 _runs = count()
 
@@ -39,23 +36,13 @@ def _term(connective: str, number: int, run: int) -> Callable[[str], Column]:
 
 
 def measure(
-    spark: SparkSession, connective: str, terms: int, turns: int, progress: Progress
+    spark: SparkSession, connective: str, terms: int, turns: int, progress: Callable[[], None]
 ) -> Turns:
     """Return the seconds of both, ``adapt`` included; AssertionError where they disagree."""
-    found: dict[str, int] = {}
-
-    def plain() -> None:
-        found["plain"] = made["plain"].pop().count()
-
-    def adapted() -> None:
-        found["adapted"] = eddyline.adapt(made["adapted"].pop()).count()
-
     # Making the DataFrames is not measured: it takes both the same time.
-    made: Mapping[str, list[DataFrame]] = {
-        who: [query(spark, connective, terms) for _ in range(turns + 1)]
-        for who in ("plain", "adapted")
+    plain, adapted = ([query(spark, connective, terms) for _ in range(turns + 1)] for _ in range(2))
+    contestants = {
+        "plain": lambda: plain.pop().count(),
+        "adapted": lambda: eddyline.adapt(adapted.pop()).count(),
     }
-    measured = take_turns({"plain": plain, "adapted": adapted}, turns=turns, progress=progress)
-    if found["plain"] != found["adapted"]:
-        raise AssertionError(f"{terms} terms: {found}")
-    return measured
+    return take_turns(contestants, turns=turns, progress=progress)

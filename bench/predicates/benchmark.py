@@ -1,26 +1,24 @@
-"""Runs the workloads against their opponents and says which targets are met."""
+"""``python -m bench``: Python predicates against their opponents, and which targets are met.
+
+``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
+instead, ``growth`` how time grows with terms and relations, ``waiting`` predicates that wait
+for an answer; each has a ``--help`` of its own.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from bench.measure import Ratio, Turns, take_turns
+import eddyline
+from bench import report
+from bench.against_plain import CORES, PLAIN
 from bench.predicates.contestants import adapted, barriers, plain
-from bench.predicates.workload import Course, Workload
-
-CORES = 2
-"""Cores of the measurement: as many as the data have partitions."""
+from bench.predicates.workload import Course, Workload, workloads
+from bench.turns import Spread, Turns, take_turns
 
 AT_MOST_OF_BARRIERS = 1.05
 AT_MOST_OF_PLAIN_IF_FREE = 1.10
@@ -28,7 +26,8 @@ AT_MOST_OF_CLAIRVOYANT = 1.10
 AT_MOST_OF_PLAIN_IF_UNEQUAL = 1 / 2.5
 """The targets, as Eddyline's time over the opponent's."""
 
-PLAIN, BARRIERS, EDDYLINE, TRANSPORT = "plain", "barriers", "eddyline", "transport"
+BARRIERS, EDDYLINE, TRANSPORT = "barriers", "eddyline", "transport"
+CONTESTANTS = (PLAIN, BARRIERS, EDDYLINE, TRANSPORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +38,19 @@ class Result:
     turns: Turns
     clairvoyant: float
     best_order: tuple[int, ...]
-    rows_out: int
 
     @property
-    def to_plain(self) -> Ratio:
+    def to_plain(self) -> Spread:
         """Eddyline's time over plain Spark's."""
         return self.turns.ratio(EDDYLINE, PLAIN)
 
     @property
-    def to_barriers(self) -> Ratio:
+    def to_barriers(self) -> Spread:
         """Eddyline's time over that of the hand-ordered filters."""
         return self.turns.ratio(EDDYLINE, BARRIERS)
 
     @property
-    def to_clairvoyant(self) -> Ratio:
+    def to_clairvoyant(self) -> Spread:
         """Eddyline's time over the calls of the clairvoyant order plus the transport."""
         return self.turns.ratio(EDDYLINE, TRANSPORT, plus=self.clairvoyant)
 
@@ -83,7 +81,7 @@ class Result:
         return {
             "workload": dataclasses.asdict(self.workload),
             "best_static_order": self.best_order,
-            "rows_out": self.rows_out,
+            "rows_out": self.turns.answer[0],
             "clairvoyant_seconds": self.clairvoyant,
             "seconds": dict(self.turns.seconds),
             "eddyline_over_plain": dataclasses.asdict(self.to_plain),
@@ -91,6 +89,18 @@ class Result:
             "eddyline_over_clairvoyant_and_transport": dataclasses.asdict(self.to_clairvoyant),
             "missed": self.missed(),
         }
+
+    def row(self) -> list[str]:
+        """Return a row of the table."""
+        return [
+            self.workload.name,
+            f"{self.workload.rows:,}",
+            f"{self.turns.median(PLAIN):.2f}",
+            str(self.to_plain),
+            str(self.to_barriers),
+            str(self.to_clairvoyant),
+            (self.missed() or "met") if self.has_target else "none set",
+        ]
 
 
 def measure(
@@ -106,77 +116,45 @@ def measure(
         # What moving the rows costs: the same query with predicates that do no work.
         TRANSPORT: plain(spark, free),
     }
-    answers: dict[str, tuple[int, int]] = {}
+    taken = take_turns(contestants, turns=turns, progress=tick)
+    return Result(workload, taken, workload.clairvoyant_seconds(CORES), order)
 
-    def remembering(name: str, run: Callable[[], tuple[int, int]]) -> Callable[[], None]:
-        def remember() -> None:
-            answers[name] = run()
 
-        return remember
-
-    taken = take_turns(
-        {name: remembering(name, run) for name, run in contestants.items()},
-        turns=turns,
-        progress=tick,
+def main(arguments: Sequence[str]) -> int:
+    """Measure workloads, write the JSON file after each, print the table at the end."""
+    parser = report.argument_parser("bench", __doc__)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=1.0,
+        help="seconds that the best order spends in calls on each core (default: 1.0)",
     )
-    if len(set(answers.values())) != 1:
-        message = f"{workload.name}: the answers differ: {answers}"
-        raise AssertionError(message)
-    return Result(workload, taken, workload.clairvoyant_seconds(CORES), order, answers[EDDYLINE][0])
-
-
-def run(spark: SparkSession, workloads: Sequence[Workload], turns: int, out: Path) -> list[Result]:
-    """Measure all workloads, write the JSON file after each, print the table at the end."""
+    parser.add_argument("--only", default="", help="only workloads whose name contains this")
+    options = parser.parse_args(arguments)
+    chosen = [each for each in workloads(options.seconds) if options.only in each.name]
+    if not chosen:
+        parser.error(f"no workload has {options.only!r} in its name")
+    spark = eddyline.session("eddyline-bench", master=f"local[{CORES}]")
     results: list[Result] = []
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "predicates.json"
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as progress:
-        task = progress.add_task("", total=len(workloads) * 4 * (turns + 1))
-        for number, workload in enumerate(workloads, 1):
-            progress.update(task, description=workload.name)
-            results.append(measure(spark, workload, turns, lambda: progress.advance(task)))
-            path.write_text(json.dumps(as_dict(results, turns), indent=1))
-            if not console.is_terminal:  # where a bar would show only at the end
-                console.print(f"{number} of {len(workloads)}: {workload.name}")
-    Console(width=None if sys.stdout.isatty() else 130).print(table(results))
-    print(f"written: {path}")
-    return results
-
-
-def as_dict(results: Sequence[Result], turns: int) -> dict[str, object]:
-    """Return all that was measured, for JSON."""
-    return {
-        "machine": {"python": sys.version.split()[0], "cpu": platform.machine()},
-        "cores": CORES,
-        "turns": turns,
-        "results": [result.to_dict() for result in results],
-    }
-
-
-def table(results: Sequence[Result]) -> Table:
-    """Return the ratios as a table: below 1, Eddyline is faster."""
-    shown = Table(title="Eddyline's time over the opponent's: median (least-greatest)")
-    shown.add_column("workload", no_wrap=True)
-    shown.add_column("rows", justify="right")
-    shown.add_column("plain, s", justify="right")
-    for heading in ("plain Spark", "best hand-ordered", "clairvoyant + transport"):
-        shown.add_column(heading, justify="right")
-    shown.add_column("target")
-    for result in results:
-        shown.add_row(
-            result.workload.name,
-            f"{result.workload.rows:,}",
-            f"{result.turns.median(PLAIN):.2f}",
-            str(result.to_plain),
-            str(result.to_barriers),
-            str(result.to_clairvoyant),
-            (result.missed() or "met") if result.has_target else "none set",
-        )
-    return shown
+    with report.progress(len(chosen) * len(CONTESTANTS) * (options.turns + 1)) as advance:
+        for workload in chosen:
+            advance(workload.name)
+            results.append(measure(spark, workload, options.turns, advance))
+            document = {
+                "cores": CORES,
+                "turns": options.turns,
+                "results": [result.to_dict() for result in results],
+            }
+            path = report.write(options, "predicates", document)
+    spark.stop()
+    opponents = ("plain Spark", "best hand-ordered", "clairvoyant + transport")
+    shown = report.table(
+        "Eddyline's time over the opponent's: median (least-greatest)",
+        ("workload", "rows", "plain, s", *opponents, "target"),
+        (result.row() for result in results),
+        words=("target",),
+    )
+    judged = [result for result in results if result.has_target]
+    missed = sum(result.missed() is not None for result in judged)
+    report.show(shown, f"written: {path}", f"targets missed: {missed} of {len(judged)}")
+    return 0

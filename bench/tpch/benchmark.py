@@ -52,11 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     create_views(spark, folder)
     run(
         [query(spark, each, options.scale) for each in queries],
+        name="tpch",
         title=f"TPC-H at scale factor {options.scale:g}",
         count=len(queries),
         options=options,
         setting={"cores": CORES, "scale": options.scale},
-        path=options.out / "tpch.json",
     )
     spark.stop()
     return 0

@@ -6,13 +6,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 from eddyline.errors import EddylineError
+from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
     from eddyline.spark.adapt import adapt, explain
     from eddyline.spark.host.session import session
     from eddyline.spark.reporting import report
 
-__all__ = ["EddylineError", "adapt", "explain", "report", "session"]
+__all__ = ["EddylineError", "adapt", "explain", "report", "session", "stateless"]
 
 # Public names that need Spark, and where they live. They are imported on first
 # use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.

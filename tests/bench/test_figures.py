@@ -1,4 +1,4 @@
-"""Every figure about joins can be drawn, and says what it claims."""
+"""Every figure has its texts, and those about joins can be drawn and say what they claim."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bench.figures.__main__ import FIGURES
+from bench.figures.claims import Claim, Numbers, is_true
+from bench.figures.figure import TEXTS, Setting, drawn
 
-ABOUT_JOINS = (
+QUICKLY_DRAWN = (
+    "toggling-costs",
     "hash-joins",
     "join-flow",
     "late-relation",
@@ -19,12 +22,13 @@ ABOUT_JOINS = (
 )
 
 
-@pytest.mark.parametrize("name", ABOUT_JOINS)
+@pytest.mark.parametrize("name", QUICKLY_DRAWN)
 def test_a_quick_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    experiment = FIGURES[name]
     advanced = []
-    figure = experiment.draw(True, lambda: advanced.append(name))  # noqa: FBT003 - as Experiment has it
-    assert len(advanced) == experiment.steps(True)  # noqa: FBT003 - likewise
+    outcome = FIGURES[name](Setting(quick=True, advance=lambda: advanced.append(name)))
+    assert advanced
+    figure = drawn(name, outcome)
+    assert drawn(name, outcome) == figure
     figure.write(tmp_path, name)
     picture = ET.fromstring((tmp_path / f"{name}.svg").read_text())  # noqa: S314 - made above
     assert picture.tag.endswith("svg")
@@ -32,3 +36,36 @@ def test_a_quick_figure_is_drawn(name: str, tmp_path: Path) -> None:
     assert written["claims"]
     assert all(claim["says"] and claim["ours"] for claim in written["claims"])
     assert {len(row) for row in figure.rows} == {len(figure.columns)}
+
+
+def test_every_figure_has_texts_and_all_texts_have_a_figure() -> None:
+    assert TEXTS.keys() - {"bounds"} == FIGURES.keys()
+
+
+@pytest.mark.parametrize(
+    ("condition", "true"),
+    [
+        ("a < 3", True),
+        ("a < 2", False),
+        ("1 <= a <= 2 < b", True),
+        ("a[0] < a[1] > 1.5", True),
+        ("a.most < b <= 4", True),
+        ("b < a", False),
+    ],
+)
+def test_a_condition_has_to_be_true_of_all_numbers(condition: str, true: bool) -> None:  # noqa: FBT001 - a value
+    assert is_true(condition, {"a": Numbers([1, 2]), "b": 4}) is true
+
+
+@pytest.mark.parametrize("condition", ["a < missing", "a == 1", "a <", "a 1"])
+def test_a_condition_that_makes_no_sense_is_no_answer(condition: str) -> None:
+    with pytest.raises((LookupError, ValueError)):
+        is_true(condition, {"a": 1.0})
+
+
+def test_a_claim_holds_if_all_its_conditions_do() -> None:
+    def holds(*conditions: str) -> bool:
+        return Claim("paper", "says", "ours", conditions).judged({"a": 1.0}).holds
+
+    assert holds("a > 0", "a < 2")
+    assert not holds("a > 0", "a > 2")

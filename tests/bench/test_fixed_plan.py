@@ -38,8 +38,8 @@ def test_plan_and_eddy_join_the_same_rows(relations: int) -> None:
         NaivePolicy,
         VirtualClock(),
         np.random.default_rng(0),
-        goal=Goal.INTERACTIVE,
     )
+    eddy.reading.goal = Goal.INTERACTIVE
     assert planned == _bag(eddy.run([HeldScan(arrivals) for arrivals in pieces]))
     assert sum(planned.values()) == 100
     keys = [[row[r * len(COLUMNS) + UNIQUE2] for row in planned] for r in range(relations)]

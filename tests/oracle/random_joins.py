@@ -124,7 +124,6 @@ class RandomJoin:
             lambda: make_policy(policy),
             TickingClock(generator),
             generator,
-            goal=goal,
             quantum=FixedQuantum(quantum) if quantum else MeasuredQuantum(),
             lookups={
                 (r, number): TableLookup(self.tables[r], lookup.bind, generator)
@@ -132,6 +131,7 @@ class RandomJoin:
                 for number, lookup in enumerate(relation.lookups)
             },
         )
+        eddy.reading.goal = goal
         inputs = [self._input(r, batch, generator) for r in range(len(self.tables))]
         rows: list[tuple[Any, ...]] = []
         for joined in eddy.run(inputs, wait=lambda: None):

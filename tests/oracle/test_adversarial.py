@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from bench.adversarial.benchmark import CASES, queries
 from bench.adversarial.case import Case
 from bench.against_plain import JOINS, adapted
-from bench.answers import check_same_rows
+from tests.answers import check_same_rows
 
 SIZE = 0.02
 """Of the benchmark's tables: each query has rows left, and takes Spark about half a second."""

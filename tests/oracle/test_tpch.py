@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pyarrow as pa
@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.against_plain import JOINS, adapted
-from bench.answers import check_same_rows
 from bench.tpch.data import create_views, tables
 from bench.tpch.queries import QUERIES, TpchQuery
+from tests.answers import check_same_rows
+from tests.compiled import compiled
 
 SCALE = 0.1
 """Scale factor: the smallest at which no query is left with one or two rows to differ in by
@@ -22,15 +23,19 @@ Plain = Callable[[TpchQuery], pa.Table]
 
 
 @pytest.fixture(scope="module")
-def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plain:
-    """What plain Spark answers, asked once for each query; the tables are there as views."""
+def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plain]:
+    """What plain Spark answers, asked once for each query; the tables are there as views.
+
+    Spark compiles here: over this many rows that spares more than it costs.
+    """
     create_views(spark, tables(SCALE, tmp_path_factory.mktemp("tpch")))
 
     @cache
     def answer(query: TpchQuery) -> pa.Table:
         return spark.sql(query.sql_at(SCALE)).toArrow()
 
-    return answer
+    with compiled(spark):
+        yield answer
 
 
 @pytest.mark.parametrize("joins", JOINS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -115,6 +117,37 @@ def test_texts_of_the_user_are_escaped_and_whole_on_hovering() -> None:
     assert f"2: {whole}" in unescape(html)  # and over the bar
 
 
+def test_names_that_look_like_markup_or_a_template_are_text() -> None:
+    hostile = "<img src=x onerror=\"f('a')\"> & {{ 6 * 7 }} {% if %} {# #}"
+    joined, filtered = SAMPLES["joined"]().blocks[0], drifting().blocks[0]
+    assert joined.record is not None
+    assert joined.record.join is not None
+    assert filtered.record is not None
+    stems = tuple(replace(stem, relation=hostile) for stem in joined.record.join.stems)
+    functions = tuple(replace(each, name=hostile) for each in filtered.record.functions)
+    blocks = (
+        replace(
+            joined,
+            title=hostile,
+            policy=hostile,
+            layout=hostile,
+            predicates=(hostile,) * 5,
+            inputs=("a<i>", "b&c", "d'e\"f"),
+            record=replace(joined.record, join=replace(joined.record.join, stems=stems)),
+        ),
+        replace(filtered, record=replace(filtered.record, functions=functions)),
+        replace(filtered, predicates=(hostile,) * 3, record=None),
+    )
+    html = page(blocks, ((hostile, hostile),))
+    found = outline(html)
+    assert not {"img", "i"} & set(found.tags)
+    assert "onerror" not in found.attributes
+    # Title, policy, layout; predicates; inputs; functions; steps that did not run; left to Spark.
+    cells = re.findall(r">([^<>]*)<", re.sub(r"<svg.*?</svg>", "", html, flags=re.DOTALL))
+    assert sum(hostile in unescape(cell) for cell in cells) == 3 + 2 + 3 + 4 + 3 + 2
+    assert "a<i> → 1 → b&c → 2 → d'e\"f" in unescape(html)
+
+
 def test_six_orders_and_the_others_in_one_picture() -> None:
     html = html_of(many_orders())
     svg = re.findall(r"<svg.*?</svg>", html, re.DOTALL)[0]
@@ -169,3 +202,20 @@ def test_a_report_of_one_record_is_the_same_every_time() -> None:
     assert html_of(drifting()) == html_of(drifting())
     assert json.dumps(drifting().to_dict()) == json.dumps(drifting().to_dict())
     assert TEXTS[0] in unescape(html_of(drifting()))
+
+
+def test_only_pages_need_jinja2() -> None:
+    code = (
+        "import sys, eddyline.reports.routing_report, eddyline.spark.adapt\n"
+        "print('jinja2' in sys.modules)\n"
+        "eddyline.reports.routing_report.RoutingReport(())._repr_html_()\n"
+        "print('jinja2' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    assert run.stdout.split() == ["False", "True"]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from math import inf, nan
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from eddyline.reports.axes import Axis, Scale
 from eddyline.reports.bars import Bar, Part, bar_chart
 from eddyline.reports.drawing import PALETTE, REST
-from eddyline.reports.svg import Band, Mark, Series, line_chart, share_chart
+from eddyline.reports.svg import Band, Mark, share_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -41,77 +38,8 @@ def lines_of(svg: str, hint: str) -> list[ET.Element]:
     ]
 
 
-def test_a_line_goes_through_its_points() -> None:
-    svg = line_chart([Series("s", [(0, 0), (5, 10), (10, 20)])], "T", "x", "y", width=500)
-    (line,) = lines_of(svg, "s")
-    (x0, y0), (x1, y1), (x2, y2) = corners(line)
-    assert x0 < x1 < x2
-    assert y0 > y1 > y2
-    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.02)
-    assert y0 - y1 == pytest.approx(y1 - y2, abs=0.02)
-
-
-def test_a_logarithmic_line_is_straight_for_powers() -> None:
-    log = Axis(Scale.LOGARITHMIC)
-    svg = line_chart(
-        [Series("s", [(10.0**k, 10.0 ** (2 * k)) for k in range(4)])],
-        "T",
-        "x",
-        "y",
-        x_axis=log,
-        y_axis=log,
-    )
-    points = corners(lines_of(svg, "s")[0])
-    steps = [b[1] - a[1] for a, b in itertools.pairwise(points)]
-    assert max(steps) == pytest.approx(min(steps), abs=0.03)
-
-
-def test_what_cannot_be_drawn_breaks_the_line() -> None:
-    svg = line_chart([Series("s", [(0, 1), (1, nan), (2, 3), (3, inf), (4, 2)])], "T", "x", "y")
-    (line,) = lines_of(svg, "s")
-    assert line.attrib["d"].count("M") == 3
-    assert "nan" not in svg
-    assert "inf" not in svg
-
-
-def test_points_outside_a_given_axis_are_left_out() -> None:
-    series = [Series("s", [(0, 1), (1, 2), (2, 3), (3, 900)])]
-    svg = line_chart(series, "T", "x", "y", x_axis=Axis(low=1), y_axis=Axis(high=10))
-    assert len(corners(lines_of(svg, "s")[0])) == 2
-
-
-def test_every_series_has_its_colour_marker_and_name() -> None:
-    series = [Series(f"series {n}", [(0, n), (1, n + 1)]) for n in range(8)]
-    svg = line_chart(series, "Title", "across", "up")
-    assert [line.attrib["stroke"] for line in (lines_of(svg, s.name)[0] for s in series)] == [
-        *PALETTE,
-        *PALETTE[:2],
-    ]
-    assert set(texts(svg)) >= {"Title", "across", "up", *(line.name for line in series)}
-
-
-def test_names_at_the_ends_do_not_overlap() -> None:
-    series = [Series(f"n{n}", [(0, 1), (1, 1 + n / 1000)]) for n in range(6)]
-    root = parsed(line_chart(series, "T", "x", "y"))
-    places = sorted(
-        float(node.attrib["y"]) for node in root.iter(f"{SVG}text") if (node.text or "")[:1] == "n"
-    )
-    assert len(places) == 6
-    assert min(b - a for a, b in itertools.pairwise(places)) >= 15
-
-
-def test_long_names_are_cut_and_whole_on_hovering() -> None:
-    name = "a very long name of a series " * 5
-    svg = line_chart([Series(name, [(0, 1), (1, 2)])], "T", "x", "y")
-    assert any(text.startswith("a very long") and text.endswith("…") for text in texts(svg))
-    assert name.strip() in svg
-
-
 def test_charts_without_data_are_charts() -> None:
     for svg in (
-        line_chart([], "T", "x", "y"),
-        line_chart([Series("s", [])], "T", "x", "y", y_axis=Axis(Scale.LOGARITHMIC)),
-        line_chart([Series("s", [(1, 1)])], "T", "x", "y"),
         bar_chart([], [Part("p")], "T", "x"),
         bar_chart([Bar("b", (0.0,))], [Part("p")], "T", "x"),
         share_chart([], (0.0, 1.0), "T", "x"),
@@ -122,11 +50,15 @@ def test_charts_without_data_are_charts() -> None:
 def test_texts_are_escaped() -> None:
     evil = '<script>alert("1")</script> & \x00 \x1b'
     for svg in (
-        line_chart(
-            [Series(evil, [(0, 1), (1, 2)])], evil, evil, evil, marks=[Mark(0.5, evil, evil)]
-        ),
         bar_chart([Bar(evil, (1.0,), evil, evil)], [Part(evil), Part(evil)][:1], evil, evil),
-        share_chart([Band(evil, (1.0,), hint=evil)], (0.0, 1.0), evil, evil, evil),
+        share_chart(
+            [Band(evil, (1.0,), hint=evil)],
+            (0.0, 1.0),
+            evil,
+            evil,
+            evil,
+            marks=[Mark(0.5, evil, evil)],
+        ),
     ):
         assert "<script" not in svg
         names = {node.tag.removeprefix(SVG) for node in parsed(svg).iter()}
@@ -134,13 +66,13 @@ def test_texts_are_escaped() -> None:
 
 
 def test_a_picture_says_what_it_shows() -> None:
-    svg = line_chart([Series("one", [(0, 1)])], "Title", "x", "y", description="It rises.")
+    svg = share_chart([Band("one", (1.0,))], (0.0, 1.0), "Title", "x", description="It is all.")
     root = parsed(svg)
     assert root.attrib["role"] == "img"
     ids = root.attrib["aria-labelledby"].split()
     named = {node.attrib["id"]: node.text for node in root.iter() if "id" in node.attrib}
-    assert [named[mark] for mark in ids] == ["Title", "It rises."]
-    other = parsed(line_chart([Series("two", [(0, 1)])], "Title", "x", "y"))
+    assert [named[mark] for mark in ids] == ["Title", "It is all."]
+    other = parsed(share_chart([Band("two", (1.0,))], (0.0, 1.0), "Title", "x"))
     assert other.attrib["aria-labelledby"] != root.attrib["aria-labelledby"]
 
 

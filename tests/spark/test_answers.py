@@ -39,7 +39,7 @@ from eddyline.query.expressions import (
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.worker.task_records import REPORTED_BLOCKS, RecordsParam
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
-from tests.validated import VALIDATED
+from tests.validated import SETTINGS
 
 ROWS = [
     (
@@ -261,7 +261,7 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path: Path) -> Non
 import os, sys
 import eddyline
 from pyspark.sql import functions as F
-spark = eddyline.session("dies", master="local[2,4]", config={VALIDATED!r})
+spark = eddyline.session("dies", master="local[2,4]", config={SETTINGS!r})
 spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
 mark = {str(tmp_path / "died")!r}
 def dies_once(v):

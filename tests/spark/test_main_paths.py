@@ -16,6 +16,7 @@ from pyspark.sql.functions import col
 from eddyline.spark.adapt import adapt, adapted_blocks, explain
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.reporting import report
+from tests.compiled import compiled
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.shapes import SHAPES, Shape, even, good, label, score, session, short, table
 
@@ -48,13 +49,9 @@ PATHS = (
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """The session, with the code that Spark generates for whole stages, as users have it."""
-    key = "spark.sql.codegen.wholeStage"
-    found = session()
-    before = found.conf.get(key)
-    found.conf.set(key, "true")
-    yield found
-    found.conf.set(key, str(before))
+    """The session, with the code that Spark compiles."""
+    with compiled(session()) as found:
+        yield found
 
 
 def rows(df: DataFrame) -> list[str]:

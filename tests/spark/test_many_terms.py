@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from py4j.clientserver import JavaClient
-from py4j.protocol import MEMORY_COMMAND_NAME
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 
@@ -15,6 +13,7 @@ import eddyline
 from eddyline.spark.adapt import adapted_blocks
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.host import catalyst
+from tests.spark.jvm_calls import counted_calls
 
 
 def term(number: int, *, either: bool) -> Callable[[Column], Column]:
@@ -48,25 +47,13 @@ def test_same_rows_as_spark(spark: SparkSession, terms: int, columns: int, *, ei
 def test_asking_the_jvm_does_not_grow_with_the_functions(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A call into the JVM takes 0.2 ms, and 31 of them were asked for each function."""
-    asked = 0
-    send = JavaClient.send_command
-
-    def counted(self: JavaClient, *arguments: object, **options: object) -> object:
-        nonlocal asked
-        # Handles that earlier tests have left are given back at any time: that asks nothing.
-        asked += not str(arguments[0]).startswith(MEMORY_COMMAND_NAME)
-        return send(self, *arguments, **options)
+    """31 calls were made for each function."""
 
     def calls(terms: int) -> int:
-        nonlocal asked
         plain = filtered(spark, terms, 1, either=False)
-        asked = 0
-        eddyline.adapt(plain)
-        return asked
+        return counted_calls(monkeypatch, lambda: eddyline.adapt(plain))
 
     calls(2)  # looks classes up, once
-    monkeypatch.setattr(JavaClient, "send_command", counted)
     few, many = calls(20), calls(120)
     assert few > 0
     # A call for each piece of the pickles and of the plan's text, which are some kilobytes a term.

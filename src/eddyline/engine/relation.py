@@ -54,9 +54,9 @@ class Relation:
         clock: Clock,
         store: IndexedStore | None = None,
     ) -> None:
-        """Make an empty relation; ``uses`` are all expressions that it will be asked for.
+        """Make a relation; ``uses`` are all expressions that it will be asked for.
 
-        ``store``: that of another relation, whose rows this one has too.
+        ``store``: where its rows are; by default it has none yet.
         """
         self._functions = tuple(functions)
         self._clock = clock
@@ -69,7 +69,6 @@ class Relation:
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
         self._memos: dict[Call, CallMemo] = {}  # of calls that were made
         self._totals = {call: CallTotals() for call in self.calls}
-        self._rows_seen = 0
 
     @property
     def store(self) -> IndexedStore:
@@ -83,16 +82,11 @@ class Relation:
 
     def append(self, columns: Sequence[pa.Array], rows: int) -> range:
         """Add rows to those that are here and return their numbers."""
-        self.follow(rows)
         return self._store.append(columns, rows)
-
-    def follow(self, rows: int) -> None:
-        """Take note that another relation has added rows to the store that both share."""
-        self._rows_seen += rows
 
     def evict(self) -> None:
         """Forget all rows and what was computed for them."""
-        self._store.evict_before(self._rows_seen)
+        self._store.evict_before(self._store.stop)
         self._memos.clear()
 
     def scope(self, rows: Rows) -> RowScope:
@@ -115,7 +109,7 @@ class Relation:
     def statistics(self) -> tuple[CallStatistics, ...]:
         """Return what each call did so far."""
         return tuple(
-            CallStatistics(call, totals.calls, self._rows_seen, totals.seconds)
+            CallStatistics(call, totals.calls, self._store.stop, totals.seconds)
             for call, totals in self._totals.items()
         )
 

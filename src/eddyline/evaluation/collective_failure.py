@@ -12,7 +12,7 @@ class CollectiveFailure(Exception):  # noqa: N818 - it is a mark on rows, not an
 
     def __init__(self, error: Exception) -> None:
         """Keep the user's own error, with its traceback."""
-        super().__init__(str(error))
+        super().__init__(error)  # as its one argument, so that it can be pickled
         self.error = error
 
 

@@ -91,6 +91,15 @@ class JoinQuery:
         """The number of each relation's first column, and the number of all columns."""
         return (0, *accumulate(len(relation.types) for relation in self.relations))
 
+    @cached_property
+    def lookups(self) -> tuple[tuple[int, Lookup], ...]:
+        """All lookups, each with its relation, in the order of these."""
+        return tuple(
+            (relation, lookup)
+            for relation, description in enumerate(self.relations)
+            for lookup in description.lookups
+        )
+
     def text_of(self, expression: Expression) -> str:
         """Return an expression as people would write it, as far as names are known."""
         if not self.function_names or not self.column_names:
@@ -124,6 +133,11 @@ class JoinQuery:
         """Return the first relation with the same rows."""
         same = self.relations[relation].same_rows_as
         return relation if same is None else self.store_of(same)
+
+    def shares_rows(self, relation: int) -> bool:
+        """Tell whether another relation has the same rows."""
+        numbers = range(len(self.relations))
+        return sum(self.store_of(other) == self.store_of(relation) for other in numbers) > 1
 
     def _check_relation(self, number: int) -> None:
         relation = self.relations[number]

@@ -2,73 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum, auto
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, log10
 
 from eddyline.reports.drawing import FONT_SIZE, GRID, INK, TITLE_SIZE, Drawing, text_width
 
 _TITLE_ROOM = 62.0  # above the plot: the title and the name of the vertical axis
 _TICKS_ROOM = 46.0  # below the plot: tick labels and the name of the horizontal axis
 _TICK_GAP = 6.0
-_FEW_DECADES = 2  # up to here a logarithmic axis has ticks at 2 and 5 as well
-_LINEAR_ROOM = 0.04  # of the axis, so that the highest point does not touch the frame
-_LOGARITHMIC_ROOM = 1.25  # the same as a factor, at both ends
 _KILO = 10_000.0  # from here on tick labels take a suffix
-
-
-class Scale(Enum):
-    """How an axis spaces its values."""
-
-    LINEAR = auto()
-    LOGARITHMIC = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What is known of an axis beforehand; ends that are None come from the data.
+    """Values from ``low`` to ``high`` at pixels ``start`` to ``end``.
 
-    A linear axis starts at 0 unless there are negative values, so that heights
-    compare; pass ``low`` to zoom in. ``unit`` is added to every tick label. An axis that counts
-    has its ticks at ``whole`` numbers only.
+    ``unit`` is added to every tick label. An axis that counts has its ticks at ``whole`` numbers
+    only. Raises ValueError if the ends leave nothing between them.
     """
 
-    scale: Scale = Scale.LINEAR
-    low: float | None = None
-    high: float | None = None
-    unit: str = ""
-    whole: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FittedAxis:
-    """An axis with both ends: values from ``low`` to ``high`` at pixels ``start`` to ``end``."""
-
-    scale: Scale
     low: float
     high: float
-    unit: str
+    unit: str = ""
     start: float = 0.0
     end: float = 1.0
     whole: bool = False
 
+    def __post_init__(self) -> None:
+        if self.low >= self.high:
+            raise ValueError(
+                f"the axis ends at {self.high}, which is not above its start at {self.low}"
+            )
+
     def pixel(self, value: float) -> float:
         """Return where a value stands."""
-        if self.scale is Scale.LOGARITHMIC:
-            share = log10(value / self.low) / log10(self.high / self.low)
-        else:
-            share = (value - self.low) / (self.high - self.low)
+        share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
-
-    def shows(self, value: float) -> bool:
-        """Whether a value can be drawn: finite, and above zero on a logarithmic axis."""
-        return isfinite(value) and (self.scale is Scale.LINEAR or value > 0)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Return at most ``most`` round values between the ends, each with its label."""
-        if self.scale is Scale.LOGARITHMIC:
-            return [(value, _label(value, 0) + self.unit) for value in self._decades(most)]
         step, first, last = self._steps(most)
         decimals = max(0, -floor(log10(step) + 1e-9))
         values = (place * step for place in range(first, last + 1))
@@ -84,53 +56,13 @@ class FittedAxis:
                 break
         return step, first, last
 
-    def _decades(self, most: int) -> list[float]:
-        low, high = log10(self.low), log10(self.high)
-        steps = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
-        decades = range(floor(low), ceil(high) + 1)
-        values = [step * 10.0**decade for decade in decades for step in steps]
-        margin = 1 + 1e-9
-        shown = [value for value in values if self.low / margin <= value <= self.high * margin]
-        return shown[:: max(1, ceil(len(shown) / most))]
-
-
-def fitted(axis: Axis, values: Iterable[float], *, measured: bool) -> FittedAxis:
-    """Choose the ends of an axis so that it shows all the values it can.
-
-    An axis of what was ``measured`` includes 0 if it is linear, and leaves room
-    beyond the data. Raises ValueError if the ends given by the caller leave
-    nothing between them.
-    """
-    logarithmic = axis.scale is Scale.LOGARITHMIC
-    shown = [value for value in values if isfinite(value) and (value > 0 or not logarithmic)]
-    if measured and not logarithmic:
-        shown.append(0.0)
-    low = axis.low if axis.low is not None else min(shown, default=1.0 if logarithmic else 0.0)
-    high = axis.high if axis.high is not None else max(shown, default=1.0)
-    if logarithmic and low <= 0:
-        raise ValueError(f"a logarithmic axis starts above 0, not at {low}; pass another low")
-    if low >= high:
-        if axis.low is not None and axis.high is not None:
-            raise ValueError(f"the axis ends at {high}, which is not above its start at {low}")
-        # A single value: make room on the side that the caller left open.
-        if axis.high is None:
-            high = low * 10 if logarithmic else low + (abs(low) or 1.0)
-        else:
-            low = high / 10 if logarithmic else high - (abs(high) or 1.0)
-    if measured and logarithmic:
-        low = low if axis.low is not None else low / _LOGARITHMIC_ROOM
-        high = high if axis.high is not None else high * _LOGARITHMIC_ROOM
-    elif measured and axis.high is None:
-        high += (high - low) * _LINEAR_ROOM
-    return FittedAxis(axis.scale, low, high, axis.unit, whole=axis.whole)
-
 
 @dataclass(frozen=True, slots=True)
 class Plot:
     """The rectangle inside the axes of a chart."""
 
-    x: FittedAxis
-    y: FittedAxis
+    x: Axis
+    y: Axis
 
     @property
     def left(self) -> float:
@@ -155,8 +87,8 @@ class Plot:
 
 def framed(
     drawing: Drawing,
-    x: FittedAxis,
-    y: FittedAxis,
+    x: Axis,
+    y: Axis,
     x_label: str,
     y_label: str,
     right_room: float,
@@ -165,8 +97,8 @@ def framed(
     bottom = drawing.height - _TICKS_ROOM
     y_ticks = y.ticks(max(2, int((bottom - _TITLE_ROOM) / 36)))
     left = max((text_width(label) for _, label in y_ticks), default=0.0) + 2 * _TICK_GAP
-    y = _placed(y, bottom, _TITLE_ROOM)
-    x = _placed(x, left, drawing.width - right_room)
+    y = replace(y, start=bottom, end=_TITLE_ROOM)
+    x = replace(x, start=left, end=drawing.width - right_room)
     plot = Plot(x, y)
     drawing.text(0, 16, drawing.title, size=TITLE_SIZE, bold=True)
     drawing.text(0, _TITLE_ROOM - 25, y_label, muted=True)
@@ -185,16 +117,10 @@ def framed(
     return plot
 
 
-def _placed(axis: FittedAxis, start: float, end: float) -> FittedAxis:
-    return replace(axis, start=start, end=end)
-
-
 def _label(value: float, decimals: int) -> str:
     size = abs(value)
     if size >= _KILO:
         for factor, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
             if size >= factor:
                 return f"{value / factor:.6g}{suffix}"
-    if decimals:
-        return f"{value:.{decimals}f}"
-    return f"{value:,.0f}" if size >= 1 or not value else f"{value:.6g}"
+    return f"{value:,.{decimals}f}"

@@ -1,11 +1,11 @@
-"""Bars lying side by side or stacked, as SVG text; see :mod:`eddyline.reports.svg` for lines."""
+"""Bars lying side by side or stacked, as SVG text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eddyline.reports.axes import Axis, FittedAxis, fitted
+from eddyline.reports.axes import Axis
 from eddyline.reports.drawing import (
     FONT_SIZE,
     GRID,
@@ -73,8 +73,7 @@ def bar_chart(
     left = _room([bar.label for bar in bars], width * _LABEL_MOST)
     right = width - _room([bar.note for bar in bars], width * _NOTE_MOST) - _GAP
     longest = (sum(bar.values) if stacked else max(bar.values, default=0.0) for bar in bars)
-    axis = fitted(Axis(high=max(longest, default=0.0) or 1.0, unit=x_unit), (), measured=True)
-    axis = FittedAxis(axis.scale, axis.low, axis.high, axis.unit, left, right)
+    axis = Axis(0.0, max(longest, default=0.0) or 1.0, x_unit, left, right)
     for value, label in axis.ticks(max(2, int((right - left) / 75))):
         at = axis.pixel(value)
         drawing.line([[(at, top - 4), (at, bottom)]], ("grid", GRID))
@@ -93,7 +92,7 @@ def bar_chart(
 
 def _draw_bar(
     drawing: Drawing,
-    axis: FittedAxis,
+    axis: Axis,
     bar: Bar,
     parts: Sequence[Part],
     y: float,

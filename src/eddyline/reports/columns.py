@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from statistics import median
 
-from eddyline.reports.axes import Axis, fitted, framed
+from eddyline.reports.axes import Axis, framed
 from eddyline.reports.drawing import FONT_SIZE, INK, Drawing, colour, text_width
 
 _MOST = 200  # columns; neighbours share one where there are more
@@ -40,8 +40,8 @@ def column_chart(
     high = max(len(values), 1) + 0.5
     plot = framed(
         drawing,
-        fitted(Axis(low=0.5, high=high, whole=True), (), measured=False),
-        fitted(Axis(high=max(heights, default=0.0) or 1.0), (), measured=True),
+        Axis(0.5, high, whole=True),
+        Axis(0.0, max(heights, default=0.0) or 1.0),
         x_label,
         y_label,
         text_width(note) + _EDGE * 2,

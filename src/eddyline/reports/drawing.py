@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import blake2s
 from html import escape
-from math import cos, pi, sin
 
 from eddyline.reports.wording import one_line, shortened
 
@@ -27,9 +26,6 @@ PAPER = "#ffffff"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 FONT_SIZE = 13.0
 TITLE_SIZE = 15.0
-# Markers tell series apart without colour: corners and turn (in degrees) of each.
-_MARKERS = ((16, 0), (4, 45), (3, -90), (4, 0), (3, 90), (5, -90))
-_MARKER_RADIUS = 4.2
 _MEAN_GLYPH = 0.56  # width of a mean letter in these fonts, as a part of the font size
 
 
@@ -113,13 +109,6 @@ class Drawing:
             f'd="{_path(pieces)}"'
         )
         self._parts.append(_hinted(head, "path", hint))
-
-    def marker(self, x: float, y: float, series: int, hint: str = "") -> None:
-        """Add the marker of a series, a small regular shape around a point."""
-        corners, turn = _MARKERS[series % len(_MARKERS)]
-        angles = [2 * pi * corner / corners + turn * pi / 180 for corner in range(corners)]
-        shape = [(x + _MARKER_RADIUS * cos(a), y + _MARKER_RADIUS * sin(a)) for a in angles]
-        self.area(shape, colour(series), hint)
 
     def text(
         self,

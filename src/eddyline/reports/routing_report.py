@@ -12,7 +12,6 @@ from rich.console import Console
 
 from eddyline.reports.as_dict import as_dict
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.html import fragment, page
 from eddyline.reports.text import ReportText, plain
 
 _PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
@@ -40,6 +39,8 @@ class RoutingReport:
 
     def _repr_html_(self) -> str:
         """What a notebook shows for this report."""
+        from eddyline.reports.html import fragment  # noqa: PLC0415 - only pages need jinja2
+
         return fragment(self.blocks, self.left)
 
     def show(self) -> None:
@@ -52,6 +53,8 @@ class RoutingReport:
         The page loads nothing from elsewhere. An existing file is overwritten;
         OSError is raised if the file cannot be written.
         """
+        from eddyline.reports.html import page  # noqa: PLC0415 - only pages need jinja2
+
         target = Path(path)
         target.write_text(page(self.blocks, self.left), encoding="utf-8")
         return target

@@ -1,4 +1,4 @@
-"""Small charts as SVG text: lines, bars, and shares over the course of something.
+"""Charts of shares over the course of something, as SVG text.
 
 They need nothing but this package, look right on light paper wherever SVG is
 shown, and say in words what they show (see :mod:`eddyline.reports.drawing`).
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 
-from eddyline.reports.axes import Axis, Plot, fitted, framed
+from eddyline.reports.axes import Axis, Plot, framed
 from eddyline.reports.drawing import (
     FONT_SIZE,
     INK,
@@ -21,23 +20,10 @@ from eddyline.reports.drawing import (
 from eddyline.reports.drawing import fitted as fitted_text
 
 _LEGEND_GAP = 14.0  # between the plot and its legend
-_SWATCH = 26.0  # width of a legend's sample of line or colour, with its gap
+_SWATCH = 20.0  # width of a legend's sample of colour, with its gap
 _LEGEND_LINE = 19.0
 _EDGE = 4.0  # free at the right edge
 _LEGEND_MOST = 0.4  # of the width of the chart at most
-_MARKERS_MOST = 24  # markers on a line; more of them hide it
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A line of a chart: its name and its points (x, y), in order of x.
-
-    A point with a y that is NaN or infinite breaks the line.
-    """
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,51 +46,6 @@ class Band:
     shares: Sequence[float]
     rest: bool = False
     hint: str = ""
-
-
-def line_chart(
-    series: Sequence[Series],
-    title: str,
-    x_label: str,
-    y_label: str,
-    *,
-    description: str = "",
-    x_axis: Axis | None = None,
-    y_axis: Axis | None = None,
-    marks: Sequence[Mark] = (),
-    width: float = 680.0,
-    height: float = 400.0,
-) -> str:
-    """Draw lines over a common axis; each is named beside its end.
-
-    The vertical axis starts at 0 unless ``y_axis`` says otherwise. Points
-    outside the ends of an axis are left out. Returns an ``<svg>`` element.
-    Raises ValueError if an axis is given with its ends in the wrong order.
-    """
-    points = [point for line in series for point in line.points if isfinite(point[1])]
-    x = fitted(x_axis or Axis(), (x for x, _ in points), measured=False)
-    y = fitted(y_axis or Axis(), (y for _, y in points), measured=True)
-    names = [line.name for line in series]
-    drawing = Drawing(width, height, title, description or _described(names, x_label, y_label))
-    plot = framed(drawing, x, y, x_label, y_label, _legend_room(names, width))
-    _draw_marks(drawing, plot, marks)
-    ends: list[float] = []
-    for place, line in enumerate(series):
-        pieces = _pieces(plot, line.points)
-        dash = "6 4" if line.dashed else ""
-        drawing.line(pieces, colour(place), thickness=2.25, dash=dash, hint=line.name)
-        drawn = [point for piece in pieces for point in piece]
-        for at_x, at_y in drawn[:: -(-len(drawn) // _MARKERS_MOST) or 1]:
-            drawing.marker(at_x, at_y, place)
-        ends.append(drawn[-1][1] if drawn else plot.bottom)
-    left = plot.right + _LEGEND_GAP
-    spread = _spread(ends, plot.top + 6, plot.bottom - 4)
-    for place, (line, at) in enumerate(zip(series, spread, strict=True)):
-        sample = [[(left, at), (left + _SWATCH - 6, at)]]
-        drawing.line(sample, colour(place), thickness=2.25, dash="6 4" if line.dashed else "")
-        drawing.marker(left + (_SWATCH - 6) / 2, at, place)
-        _legend_text(drawing, left + _SWATCH, at, line.name)
-    return drawing.svg()
 
 
 def share_chart(
@@ -130,8 +71,8 @@ def share_chart(
     drawing = Drawing(width, height, title, description or _described(names, x_label, y_label))
     plot = framed(
         drawing,
-        fitted(Axis(low=edges[0], high=edges[-1], unit=x_unit), (), measured=False),
-        fitted(Axis(low=0.0, high=100.0, unit=" %"), (), measured=True),
+        Axis(edges[0], edges[-1], x_unit),
+        Axis(0.0, 100.0, " %"),
         x_label,
         y_label,
         _legend_room(names, width),
@@ -150,19 +91,8 @@ def share_chart(
     for line, (place, band) in enumerate(reversed(list(enumerate(bands)))):
         at = plot.top + 8 + line * _LEGEND_LINE
         drawing.rectangle(left, at - 7, 14, 14, _band_look(place, band))
-        _legend_text(drawing, left + _SWATCH - 6, at, band.name, band.hint)
+        _legend_text(drawing, left + _SWATCH, at, band.name, band.hint)
     return drawing.svg()
-
-
-def _pieces(plot: Plot, points: Sequence[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    """Place points in the plot, broken where one cannot be shown."""
-    pieces: list[list[tuple[float, float]]] = [[]]
-    for x, y in points:
-        if not (plot.x.shows(x) and plot.y.shows(y)):
-            pieces.append([])
-        elif plot.x.low <= x <= plot.x.high and plot.y.low <= y <= plot.y.high:
-            pieces[-1].append((plot.x.pixel(x), plot.y.pixel(y)))
-    return [piece for piece in pieces if piece]
 
 
 def _steps(edges: Sequence[float], heights: Sequence[float]) -> list[tuple[float, float]]:
@@ -189,21 +119,6 @@ def _draw_marks(drawing: Drawing, plot: Plot, marks: Sequence[Mark]) -> None:
                 at, plot.top - 7, mark.label, anchor="middle", size=11, bold=True, hint=mark.hint
             )
             free = at + half
-
-
-def _spread(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Move places as little as needed so that lines of text do not overlap."""
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    placed = [0.0] * len(wanted)
-    free = top
-    for place in order:
-        placed[place] = max(wanted[place], free)
-        free = placed[place] + _LEGEND_LINE
-    limit = bottom
-    for place in reversed(order):
-        placed[place] = min(placed[place], limit)
-        limit = placed[place] - _LEGEND_LINE
-    return placed
 
 
 def _legend_room(names: Sequence[str], width: float) -> float:

@@ -117,11 +117,16 @@ def test_a_build_is_no_decision(policy: PolicyName, monkeypatch: pytest.MonkeyPa
         st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=6), min_size=3, max_size=3
     ),
     shape=st.sampled_from(["product", "equal", "third", "lookup"]),
-    policy=POLICIES,
-    quantum=QUANTA,
-    goal=st.sampled_from(list(Goal)),
-    batch=st.integers(1, 7),
-    seed=st.integers(0, 100),
+    options=st.fixed_dictionaries(
+        {
+            "policy": POLICIES,
+            "quantum": QUANTA,
+            "goal": st.sampled_from(list(Goal)),
+            "batch": st.integers(1, 7),
+            "seed": st.integers(0, 100),
+            "moves": st.one_of(st.none(), st.integers(1, 3)),
+        }
+    ),
 )
 def test_the_answer_is_that_of_evaluating_everything(
     *,
@@ -130,11 +135,7 @@ def test_the_answer_is_that_of_evaluating_everything(
     vectorized: list[bool],
     rows: list[list[int | None]],
     shape: str,
-    policy: str,
-    quantum: Quantum,
-    goal: Goal,
-    batch: int,
-    seed: int,
+    options: dict[str, Any],
 ) -> None:
     """Kleene's logic, with errors that count where nothing else rejects the joined tuple."""
     conditions = [] if shape == "product" else [equal((0, 0), (1, 0))]
@@ -159,9 +160,6 @@ def test_the_answer_is_that_of_evaluating_everything(
         fails |= outcome == ERROR
         if outcome == TRUE:
             wanted[row] += 1
-    options: dict[str, Any] = {
-        "policy": policy, "quantum": quantum, "goal": goal, "batch": batch, "seed": seed
-    }  # fmt: skip
     if fails:
         with pytest.raises(Refused):
             joined(query, data, functions, **options)
@@ -432,6 +430,7 @@ PAIRS = st.lists(st.tuples(SMALL, SMALL), min_size=3, max_size=12)
     goal=st.sampled_from(list(Goal)),
     batch=st.integers(1, 7),
     seed=st.integers(0, 100),
+    moves=st.one_of(st.none(), st.integers(1, 3)),
 )
 def test_by_whatever_route_a_row_arises_once(
     *,
@@ -444,6 +443,7 @@ def test_by_whatever_route_a_row_arises_once(
     goal: Goal,
     batch: int,
     seed: int,
+    moves: int | None,
 ) -> None:
     """Rows of S come late, by R, T or a scan, while others are on their way to find them."""
     described = [relation("R"), looked_up("S", *binds, columns=3, scan=scan), relation("T")]
@@ -462,6 +462,7 @@ def test_by_whatever_route_a_row_arises_once(
         goal=goal,
         batch=batch,
         seed=seed,
+        moves=moves,
         lookups=sources,
     )
     columns = [(left, right) for left, _, right in edges]

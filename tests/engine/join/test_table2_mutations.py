@@ -202,7 +202,7 @@ def test_without_timestamps_two_built_tuples_find_each_other(
     assert run(LATE, tables, *steps, quantum=FixedQuantum(2)) == right
 
     def all_rows(self: SteM, _: TupleBatch) -> npt.NDArray[np.int64]:
-        return np.array([self.marks.rows], np.int64)
+        return np.array([self.state.marks.rows], np.int64)
 
     monkeypatch.setattr(SteM, "older_than", all_rows)
     twice = Counter({(3, 7, 7, 3, 3, 6): 1})
@@ -222,7 +222,7 @@ def test_without_the_last_match_a_prior_prober_finds_old_matches_again(
 
     def forgetful(self: SteM, batch: TupleBatch) -> list[TupleBatch]:
         found = bounce(self, batch)
-        for prior in (*found, *self.parked):
+        for prior in (*found, *self.state.parked):
             prior.last_match = None
         return found
 

@@ -78,7 +78,7 @@ def test_a_built_tuple_is_removed_and_found_by_its_matches() -> None:
     (built,) = parts.stems[S].process(rows)
     (match,) = parts.stems[R].process(built)
     assert parts.rows(match) == [(0, 1, 1, 10), (0, 1, 1, 11)]
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
 
 
 def test_a_tuple_that_is_not_built_comes_back_once_its_matches_are() -> None:
@@ -87,7 +87,7 @@ def test_a_tuple_that_is_not_built_comes_back_once_its_matches_are() -> None:
     waiting = prior(parts, 1, 5, built=False)
     (rows,) = lookup.process(waiting)
     assert len(rows) == 2
-    (kept,) = parts.stems[S].waiting()
+    (kept,) = parts.stems[S].state.waiting()
     assert len(kept) == 2
     _, back = parts.stems[S].process(rows)
     assert parts.routes.candidates(back.signature) == (parts.routes.stem(S),)
@@ -101,7 +101,7 @@ def test_with_nothing_to_wait_for_a_tuple_comes_back_at_once() -> None:
     (back,) = lookup.process(prior(parts, 7, 8, built=False))
     assert len(back) == 2
     assert parts.stems[S].process(back) == []
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
 
 
 def test_nothing_is_asked_for_what_is_there() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,7 @@ from tests.joins import (
     Row,
     equal,
     looked_up,
+    moved,
     parts_of,
     query_of,
     relation,
@@ -60,11 +62,11 @@ def found(parts: Parts, stem: int, batch: TupleBatch) -> list[Row]:
 def answer(parts: Parts, lookup: int, rows: list[Row], *bindings: Any) -> TupleBatch:  # noqa: ANN401 - values
     """Let rows come in answer to the bindings of a lookup with one bind column."""
     stem = parts.stems[parts.routes.lookups[lookup][0]]
-    stem.answers[lookup].ask([pa.array(bindings, INT)])
+    stem.state.answers[lookup].ask([pa.array(bindings, INT)])
     batch = parts.singleton(stem.relation, rows)
     numbers = batch.rows[stem.relation]
     assert isinstance(numbers, range)
-    stem.answers[lookup].begin(numbers)
+    stem.state.answers[lookup].begin(numbers)
     return batch
 
 
@@ -139,7 +141,7 @@ def test_rows_that_are_shared_are_built_in_their_order() -> None:
     stem.process(first)
     (built,) = stem.process(last)
     assert built.rows[1] == numbers[2:]
-    assert stem.marks.rows == 3
+    assert stem.state.marks.rows == 3
 
 
 # --- TimeStamp and LastMatchTimeStamp
@@ -223,10 +225,10 @@ def test_a_prior_prober_finds_only_what_has_come_since() -> None:
     assert results == [(1, 5, 5, 1), (2, 6, 6, 2)]
     parts.build(S, [(5, 3), (7, 4)])
     parts.stems[S].end()
-    (waited,) = parts.stems[S].unpark()
+    (waited,) = parts.stems[S].state.unpark()
     assert waited.signature == Signature(1 << R, 0, 0, probed=1 << S)
     assert found(parts, S, waited) == [(1, 5, 5, 3)]
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
 
 
 def test_prior_probers_of_several_probes_go_on_from_their_own_marks() -> None:
@@ -238,7 +240,7 @@ def test_prior_probers_of_several_probes_go_on_from_their_own_marks() -> None:
     assert found(parts, S, other) == [(2, 5, 5, 1)]
     parts.build(S, [(5, 2)])
     parts.stems[S].end()
-    waited = concatenate(parts.stems[S].unpark())
+    waited = concatenate(parts.stems[S].state.unpark())
     assert isinstance(waited.last_match, np.ndarray)
     assert found(parts, S, waited) == [(1, 5, 5, 1), (1, 5, 5, 2), (2, 5, 5, 2)]
 
@@ -264,20 +266,20 @@ def test_with_all_matches_here_no_tuple_comes_back() -> None:
     parts.stems[S].end()
     for batch in (parts.build(R, [(1, 1)]), parts.singleton(R, [(2, 2)])):
         assert parts.stems[S].process(batch) == []
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
     assert parts.stems[S].statistics().bounced == 0
 
 
 def test_a_built_tuple_is_left_to_the_scan() -> None:
     parts = parts_of(SCANNED)
     assert parts.stems[S].process(parts.build(R, [(1, 1)])) == []
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
 
 
 def test_a_tuple_that_is_not_built_waits_for_the_end_of_the_scan() -> None:
     parts = parts_of(SCANNED)
     assert parts.stems[S].process(parts.singleton(R, [(1, 1)])) == []
-    assert [len(batch) for batch in parts.stems[S].waiting()] == [1]
+    assert [len(batch) for batch in parts.stems[S].state.waiting()] == [1]
     assert parts.stems[S].statistics().bounced == 1
 
 
@@ -300,7 +302,7 @@ def test_one_component_that_is_not_built_is_enough_to_come_back() -> None:
     (match,) = parts.stems[S].process(parts.singleton(R, [(0, 1)]))
     assert match.signature == Signature(0b011, 1 << S)
     assert parts.stems[T].process(match) == []
-    assert len(parts.stems[T].waiting()) == 1
+    assert len(parts.stems[T].state.waiting()) == 1
 
 
 def test_tuples_whose_answer_is_here_do_not_come_back() -> None:
@@ -349,7 +351,7 @@ def test_with_scan_and_lookup_a_built_tuple_comes_back_once() -> None:
     _, (back,) = parted(parts.stems[S].process(r))
     # Sent on to the SteM and to no lookup, it is left to the scan.
     assert parts.stems[S].process(back) == []
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
 
 
 def test_with_scan_and_lookup_a_tuple_that_is_not_built_waits_if_it_is_not_looked_up() -> None:
@@ -359,9 +361,9 @@ def test_with_scan_and_lookup_a_tuple_that_is_not_built_waits_if_it_is_not_looke
     assert [parts.rows(batch) for batch in matches] == [[(1, 1, 1, 5)]]
     parts.build(S, [(2, 5)])
     assert parts.stems[S].process(back) == []
-    assert len(parts.stems[S].waiting()) == 1
+    assert len(parts.stems[S].state.waiting()) == 1
     parts.stems[S].end()
-    (waited,) = parts.stems[S].unpark()
+    (waited,) = parts.stems[S].state.unpark()
     assert parts.stems[S].process(waited) == []
 
 
@@ -377,11 +379,11 @@ def test_without_a_lookup_that_it_binds_a_tuple_is_left_to_the_supplier() -> Non
         _, (back,) = parted(parts.stems[S].process(r))
         assert parts.routes.candidates(back.signature) == (parts.routes.first_lookup,)
     assert parts.stems[S].process(parts.build(T, [(5, 1)])) == []
-    assert parts.stems[S].waiting() == []
+    assert parts.stems[S].state.waiting() == []
     assert parts.stems[S].process(parts.singleton(T, [(5, 2)])) == []
     parts.build(S, [(0, 5)])
     parts.stems[S].end()
-    (waited,) = parts.stems[S].unpark()
+    (waited,) = parts.stems[S].state.unpark()
     assert parts.routes.candidates(waited.signature) == (parts.routes.stem(S),)
     assert found(parts, S, waited) == [(0, 5, 5, 2)]
 
@@ -395,14 +397,14 @@ def test_tuples_that_were_looked_up_wait_for_their_answers_only() -> None:
     one = answer(parts, 0, [(1, 7), (2, 9)], 1, 2)
     other = answer(parts, 0, [(3, 8)], 3)
     assert stem.release_when_complete(asked, 0) == []
-    assert sum(map(len, stem.waiting())) == 3
+    assert sum(map(len, stem.state.waiting())) == 3
     built, released = stem.process(other)
     assert parts.rows(built) == [(3, 8)]
     assert parts.rows(released) == [(2, 3)]
     assert found(parts, S, released) == [(2, 3, 3, 8)]
     _, released = stem.process(one)
     assert found(parts, S, released) == [(0, 1, 1, 7), (1, 2, 2, 9)]
-    assert stem.waiting() == []
+    assert stem.state.waiting() == []
 
 
 # --- Matches
@@ -533,3 +535,66 @@ def test_a_stem_that_nobody_probes_has_no_index() -> None:
     assert parts.stems[S].statistics().indexes == ()
     parts.stems[S].process(parts.singleton(R, [(0, 1)]))
     assert parts.stems[S].statistics().indexes == ("list[0]",)
+
+
+# --- A SteM's state, moved
+
+
+def test_another_stem_goes_on_with_what_waits() -> None:
+    parts = parts_of(INDEXED)
+    _, (back,) = parted(parts.stems[S].process(parts.singleton(R, [(0, 1), (1, 2)])))
+    asked = back.under(parts.routes.after(back.signature, parts.routes.first_lookup))
+    coming = answer(parts, 0, [(1, 7), (2, 9)], 1, 2)
+    assert parts.stems[S].release_when_complete(asked, 0) == []
+    other = moved(parts)
+    assert sum(map(len, other.stems[S].state.waiting())) == 2
+    _, released = other.stems[S].process(coming)
+    assert found(other, S, released) == [(0, 1, 1, 7), (1, 2, 2, 9)]
+
+
+def test_another_stem_goes_on_with_what_is_parked_and_with_the_time() -> None:
+    parts = parts_of(SCANNED)
+    parts.build(S, [(1, 7)])
+    ((match,), ()) = parted(parts.stems[S].process(parts.singleton(R, [(0, 1)])))
+    assert parts.rows(match) == [(0, 1, 1, 7)]
+    other = moved(parts)
+    other.build(S, [(1, 8)])
+    other.stems[S].end()
+    assert moved(other).stems[S].complete
+    (waited,) = other.stems[S].state.unpark()
+    assert found(other, S, waited) == [(0, 1, 1, 8)]
+    older = parts.build(R, [(5, 1)])
+    assert found(moved(parts), S, older) == [(5, 1, 1, 7)]
+
+
+def test_another_stem_goes_on_without_what_is_dead_or_evicted() -> None:
+    parts = parts_of(SCANNED)
+    parts.build(S, [(2, n) for n in range(12)])
+    parts.stems[S].evict_before(3)
+    parts.stems[S].kill(np.array([1]))  # row 4
+    other = moved(parts)
+    other.build(S, [(2, 12)])
+    results = found(other, S, other.build(R, [(0, 2)]))
+    assert [row[3] for row in results] == [10, 11, 12, 3, 5, 6, 7, 8, 9]
+    assert other.stems[S].statistics().killed == 1
+
+
+def test_another_stem_knows_the_keys_that_were_built() -> None:
+    parts = parts_of(BOTH)
+    parts.build(S, [(1, 7)])
+    other = moved(parts)
+    assert other.stems[S].process(other.singleton(S, [(1, 7)])) == []
+    assert other.stems[S].statistics().duplicates == 1
+
+
+def test_a_moved_stem_takes_no_more_room_than_its_rows() -> None:
+    parts = parts_of(SCANNED)
+    for start in range(0, 3_000, 1_000):
+        parts.build(S, [(n, n) for n in range(start, start + 1_000)])
+        found(parts, S, parts.build(R, [(start, start)]))
+    assert parts.stems[S].statistics().indexes == ("hash[0]",)
+    pickled = len(pickle.dumps(parts.state.built[S]))
+    assert 16 * 3_000 <= pickled < 17 * 3_000
+    other = moved(parts)
+    assert other.stems[S].statistics().indexes == ()
+    assert found(other, S, other.build(R, [(7, 7)])) == [(7, 7, 7, 7)]

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from tests.spark.joins.spilled_files import spilled_files
+from tests.validated import SETTINGS
 
 LARGE, SMALL, KEYS = 2000, 100, 50
 """Rows of both inputs, and how many values their keys have."""
@@ -170,7 +171,7 @@ def main() -> None:
     (folder / "sitecustomize.py").write_text(LIMITED, encoding="utf-8")
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{path}".rstrip(os.pathsep)
-    settings = {"spark.local.dir": str(local)}
+    settings = SETTINGS | {"spark.local.dir": str(local)}
     spark = eddyline.session("failing", master="local[2,4]", config=settings)
     outcomes = {"full disk": full_disk(spark, local)}
     for failure in FAILURES:

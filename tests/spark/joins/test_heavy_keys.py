@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from bench.answers import check_same_rows
 from eddyline.exchange.blobs import SCHEMA, Sorter, decoded, encoded
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
@@ -29,6 +28,7 @@ from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting import sampled_keys
 from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
 from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
+from tests.answers import check_same_rows
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
 

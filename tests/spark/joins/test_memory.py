@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from bench.answers import check_same_rows
+from tests.answers import check_same_rows
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.spilled_files import spilled_files
 

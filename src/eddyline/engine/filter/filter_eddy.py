@@ -18,6 +18,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.routing import Instrument
+from eddyline.engine.settling import Verdict, cause, settle, verdicts
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules
@@ -185,62 +186,20 @@ class FilterEddy:
 
     def _settle(self, alive: Rows) -> Rows:
         """Raise what counts among the held errors; return the rows that pass after all."""
-        held_at_first = [term for held in self._held.by_row.values() for term, _ in held]
-        # All doubtful rows of a term at once, which mostly clears them; what still
-        # fails together goes row by row, so that the cause is known for sure, and
-        # only as far as the first row whose error counts.
-        alive = self._retried_together(alive)
-        rejected = []
-        for position, _ in list(self._held.among(alive)):
-            row = int(alive[position])
-            if not self._passes_alone(row):
-                rejected.append(row)
-            elif row in self._held.by_row:
-                _, error = min(self._held.by_row[row], key=lambda held: held[0])
-                raise _cause(error)
-        for term in held_at_first:
-            self._errors_dropped[term] += 1
-        return _without(alive, rejected)
 
-    def _retried_together(self, alive: Rows) -> Rows:
-        """Evaluate again the terms that failed for rows only together with others."""
-        doubtful: dict[int, list[int]] = {}  # term -> rows
-        for position, held in self._held.among(alive):
-            for term, error in held:
-                if isinstance(error, CollectiveFailure):
-                    doubtful.setdefault(term, []).append(int(alive[position]))
-        rejected: set[int] = set()
-        for term in sorted(doubtful):
-            rows = [row for row in doubtful[term] if row not in rejected]
-            if rows:
-                rejected.update(self._evaluate_again(term, np.array(rows, dtype=np.int64)))
-        return _without(alive, list(rejected))
+        def ask_again(term: int, positions: Sequence[int]) -> list[Verdict]:
+            rows = as_array(alive)[list(positions)]
+            self._relation.forget_collective_failures(expression_of(self._terms[term]), rows)
+            true, errors = decide(self._terms[term], self._relation.scope(rows))
+            return verdicts(true, errors)
 
-    def _passes_alone(self, row: int) -> bool:
-        """Evaluate again, for one row, the terms that failed; False if one rejects it."""
-        doubtful = sorted(
-            term for term, error in self._held.by_row[row] if isinstance(error, CollectiveFailure)
+        rejected = settle(
+            {position: dict(held) for position, held in self._held.among(alive)}, ask_again
         )
-        alone = np.array([row], dtype=np.int64)
-        return not any(self._evaluate_again(term, alone) for term in doubtful)
-
-    def _evaluate_again(self, term: int, rows: npt.NDArray[np.int64]) -> list[int]:
-        """Evaluate one term for rows whose error it holds; return those that it rejects."""
-        self._relation.forget_collective_failures(expression_of(self._terms[term]), rows)
-        true, errors = decide(self._terms[term], self._relation.scope(rows))
-        by_row = self._held.by_row
-        for row in rows.tolist():
-            by_row[row] = [(other, error) for other, error in by_row[row] if other != term]
-            if not by_row[row]:
-                del by_row[row]
-        if len(rows) == 1:  # a row that fails alone is its own cause
-            errors = {position: _cause(error) for position, error in errors.items()}
-        self._held.hold(term, rows, errors)
-        return [
-            row
-            for position, row in enumerate(rows.tolist())
-            if not true[position] and position not in errors
-        ]
+        for held in self._held.by_row.values():
+            for term, _ in held:
+                self._errors_dropped[term] += 1
+        return np.delete(as_array(alive), list(rejected)) if rejected else alive
 
     def _output(self, call: Call, rows: Rows) -> pa.Array:
         """Return a call's values for rows that are kept; its errors count at once."""
@@ -249,16 +208,8 @@ class FilterEddy:
             self._relation.forget_collective_failures(call, rows)
             vector = evaluate(call, self._relation.scope(rows))
         if vector.errors:
-            raise _cause(vector.errors[min(vector.errors)])
+            raise cause(vector.errors[min(vector.errors)])
         return vector.values
-
-
-def _without(rows: Rows, rejected: list[int]) -> Rows:
-    """Return the rows that are not among the rejected ones."""
-    if not rejected:
-        return rows
-    numbers = as_array(rows)
-    return numbers[~np.isin(numbers, rejected)]
 
 
 def _require_calls_by_themselves(
@@ -283,8 +234,3 @@ def _require_calls_by_themselves(
 
 def _answers_later(function: Function) -> bool:
     return isinstance(function, ConcurrentFunction)
-
-
-def _cause(error: Exception) -> Exception:
-    """Return the error as the user's function raised it."""
-    return error.error if isinstance(error, CollectiveFailure) else error

@@ -14,10 +14,10 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.reading_order import Goal, ReadingOrder
+from eddyline.engine.join.join_state import JoinState
+from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.modules.index_access import IndexAccess, LookupStatistics, Source
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
@@ -84,20 +84,21 @@ class JoinEddy:
         generator: np.random.Generator,
         *,
         lookups: Mapping[tuple[int, int], Source] = NO_LOOKUPS,
-        goal: Goal = Goal.THROUGHPUT,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
         learned: Learned | None = None,
+        state: JoinState | None = None,
     ) -> None:
         """Make the eddy with empty SteMs; calls in ``query`` name ``functions`` by position.
 
         ``lookups`` are what the lookups of the query ask, by number of relation and of the
         lookup among the relation's; ValueError where one is missing or too many.
-        ``learned`` is what another eddy over the same query knew at its end.
+        ``learned`` is what another eddy over the same query knew at its end. With ``state``
+        it goes on where another eddy over the same query has stopped, whose state it was.
         """
         self.query = query
         self.graph = JoinGraph(query)
-        self.reading = ReadingOrder(goal)
+        self.reading = ReadingOrder()
         count = len(query.relations)
         self._numbers = range(count)
         # A row that is joined with many is asked for by each of them: named twice, what it
@@ -108,15 +109,13 @@ class JoinEddy:
             if mask & (mask - 1)
         ]
         uses = (*self.graph.predicates, *query.outputs, *query.outputs, *by_tuple)
-        self._shared = {query.store_of(r) for r in self._numbers if query.store_of(r) != r}
-        built: list[Relation] = []
-        passing: list[Relation] = []
-        for r in self._numbers:
-            leader = query.store_of(r)
-            store = built[leader].store if leader != r else None
-            own = Relation(functions, uses, clock, store)
-            built.append(own)
-            passing.append(own if leader in self._shared else Relation(functions, uses, clock))
+        self._shared = {r for r in self._numbers if query.shares_rows(r)}
+        self._state = JoinState.of(self.graph) if state is None else state
+        built = [Relation(functions, uses, clock, store) for store in self._state.built]
+        passing = [
+            built[r] if r in self._shared else Relation(functions, uses, clock, store)
+            for r, store in enumerate(self._state.passing)
+        ]
         self._components = ComponentStores(query, built, passing)
         self.routes = JoinRoutes(
             self.graph,
@@ -128,14 +127,14 @@ class JoinEddy:
                 if self._is_early(expression, mask or 1)
             ),
         )
-        ticks = Ticks()
         self.stems = tuple(
             SteM(
                 r,
                 self.routes,
                 self._components,
-                ticks,
-                shared=query.store_of(r) in self._shared,
+                self._state.ticks,
+                state=self._state.stems[r],
+                shared=r in self._shared,
                 nothing_to_probe=self._nothing_to_probe,
                 passed_before=self._passed_before,
                 still_wanted=self._still_wanted,
@@ -155,6 +154,7 @@ class JoinEddy:
                 self._components,
                 self.routes,
                 self._kill,
+                self._state.selections[number],
                 RoutedTerm(term, self._text(number), in_hand, self._terms)
                 if _is_worth_routing(term)
                 else None,
@@ -180,13 +180,21 @@ class JoinEddy:
         )
         self._terms.add(self._eddy)
         self._reduction = Reduction(self.graph, self.stems)
-        self._read = [0] * count
         self._results = Results(query, self._components, self._selections)
 
     @property
     def eddy(self) -> Eddy:
         """The eddy that routes."""
         return self._eddy
+
+    @property
+    def state(self) -> JoinState:
+        """What it holds, for another eddy over the same query to go on with.
+
+        It changes as rows come: copy or pickle it to keep it, and that between arrivals, when
+        the iterators of :meth:`push` and :meth:`end` are exhausted.
+        """
+        return self._state
 
     def renew(
         self, functions: Sequence[Function], clock: Clock, instrument: Instrument | None = None
@@ -242,27 +250,23 @@ class JoinEddy:
         """Take rows of a relation and yield what they join to with those that came before."""
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
         first = self._components.passing[relation]
-        if len(aliases) > 1:
-            numbers = first.append(arrival.columns, arrival.rows)
-            for alias in aliases[1:]:
-                self._components.built[alias].follow(arrival.rows)
-        elif self._waits_for_more(relation):
+        if len(aliases) > 1 or self._waits_for_more(relation):
             numbers = first.append(arrival.columns, arrival.rows)
         else:
             numbers = first.load(arrival.columns, arrival.rows)
         for alias in aliases:
-            self._read[alias] += arrival.rows
+            self._state.read[alias] += arrival.rows
             streamed = self._may_stream(alias)
             self.routes.stream(alias, streamed=streamed)
             rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._numbers)
             rows[alias] = numbers
             batch = TupleBatch(Signature(1 << alias, done=arrival.done), tuple(rows))
             if streamed and self._nothing_to_probe(batch):
-                self.stems[alias].pruned += len(batch)
+                self.stems[alias].prune(len(batch))
                 continue
             if not streamed and self._may_be_reduced(alias):
                 reduced = self._reduction.reduced(batch, alias)
-                self.stems[alias].pruned += len(batch) - len(reduced)
+                self.stems[alias].prune(len(batch) - len(reduced))
                 batch = reduced
             yield from self._routed(batch)
 
@@ -274,7 +278,7 @@ class JoinEddy:
                 ended.append(supplied)
         for r in ended:
             self.stems[r].end()
-            for batch in self.stems[r].unpark():
+            for batch in self.stems[r].state.unpark():
                 yield from self._routed(batch)
 
     def statistics(self) -> JoinStatistics:
@@ -313,7 +317,7 @@ class JoinEddy:
 
     def _rows_of(self, relation: int) -> int:
         """Return the rows of a relation that came by any access method."""
-        return self._read[relation] + sum(
+        return self._state.read[relation] + sum(
             lookup.rows
             for lookup, (looked_up, _) in zip(self._lookups, self.routes.lookups, strict=True)
             if looked_up == relation
@@ -352,7 +356,7 @@ class JoinEddy:
         relation = mask.bit_length() - 1
         return (
             mask == 1 << relation
-            and self.query.store_of(relation) not in self._shared
+            and relation not in self._shared
             and self.query.relations[relation].only_scanned
             and not any(map(_may_fail, expression.walk()))
         )
@@ -364,7 +368,7 @@ class JoinEddy:
         """
         return (
             not self.routes.must_build_first(relation)
-            and self.query.store_of(relation) not in self._shared
+            and relation not in self._shared
             and all(
                 stem.complete or not stem.description.scan
                 for r, stem in enumerate(self.stems)
@@ -374,17 +378,14 @@ class JoinEddy:
 
     def _may_be_reduced(self, relation: int) -> bool:
         """Tell whether rows that have no match may stay out of the SteM."""
-        return (
-            not self.routes.must_build_first(relation)
-            and self.query.store_of(relation) not in self._shared
-        )
+        return not self.routes.must_build_first(relation) and relation not in self._shared
 
     def _waits_for_more(self, relation: int) -> bool:
         """Tell whether prior probers hold rows of a relation that were not built."""
         return any(
             batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
             for stem in self.stems
-            for batch in stem.waiting()
+            for batch in stem.state.waiting()
         )
 
     def _nothing_to_probe(self, batch: TupleBatch) -> bool:
@@ -400,7 +401,7 @@ class JoinEddy:
         for r, stem in enumerate(self.stems):
             if spanned >> r & 1:
                 continue
-            comes = stem.description.scan and not stem.answers and not supplies
+            comes = stem.description.scan and not stem.state.answers and not supplies
             later = comes and built == spanned
             if (stem.complete or later) and not stem.older_than(batch).any():
                 return True

@@ -32,11 +32,7 @@ class JoinRoutes(Routes):
         self.graph = graph
         self.first_stem = len(graph.predicates)
         self.first_lookup = self.first_stem + len(relations)
-        self.lookups = [
-            (relation, lookup)
-            for relation, description in enumerate(relations)
-            for lookup in description.lookups
-        ]
+        self.lookups = graph.query.lookups
         super().__init__(self.first_lookup + len(self.lookups))
         self._masks = tuple(mask or 1 for mask in graph.masks)
         self._early = sum(1 << predicate for predicate in early)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.modules.join_selection import Held, JoinSelection
+from eddyline.engine.modules.join_selection import JoinSelection
+from eddyline.engine.settling import Held, Verdict, cause, settle
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.vector import Scope, Vector
@@ -54,30 +55,22 @@ class Results:
 
     def _settled(self, batch: TupleBatch) -> TupleBatch:
         """Raise the first error that a tuple holds; return the tuples that pass after all."""
-        held: dict[int, list[tuple[JoinSelection, Held]]] = {}
-        for selection in self._selections:
+        held: dict[int, dict[int, Held]] = {}
+        for number, selection in enumerate(self._selections):
             for position, found in selection.held(batch):
-                held.setdefault(position, []).append((selection, found))
-        rejected = []
-        for position in sorted(held):
-            one = batch.at(np.array([position]), batch.signature)
-            errors: list[Exception] = []
-            for selection, found in held[position]:
-                verdict = (
-                    selection.passes_alone(one) if isinstance(found, CollectiveFailure) else found
-                )
-                if verdict is False:
-                    rejected.append(position)
-                    break
-                if isinstance(verdict, Exception):
-                    errors.append(verdict)
-            else:
-                if errors:
-                    raise errors[0]
+                held.setdefault(position, {})[number] = found
+        if not held:
+            return batch
+
+        def ask_again(selection: int, positions: Sequence[int]) -> list[Verdict]:
+            asked = batch.at(np.array(positions), batch.signature)
+            return self._selections[selection].ask_again(asked)
+
+        rejected = settle(held, ask_again)
         if not rejected:
             return batch
         mask = np.ones(len(batch), np.bool_)
-        mask[rejected] = False
+        mask[list(rejected)] = False
         return batch.keep(mask, batch.signature)
 
     def _output(self, output: Expression, batch: TupleBatch, scope: Scope) -> pa.Array:
@@ -88,6 +81,5 @@ class Results:
             self._components.forget_collective_failures(output, batch)
             vector = evaluate(output, self._components.scope(batch))
         if vector.errors:
-            error = vector.errors[min(vector.errors)]
-            raise error.error if isinstance(error, CollectiveFailure) else error
+            raise cause(vector.errors[min(vector.errors)])
         return vector.values

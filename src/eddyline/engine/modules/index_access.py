@@ -102,7 +102,7 @@ class IndexAccess:
             self._lookup.bind,
             self._probes,
             self._calls,
-            len(self._stem.answers[self._number]),
+            len(self._stem.state.answers[self._number]),
             self._rows,
             self._strange,
             seconds,
@@ -126,7 +126,7 @@ class IndexAccess:
     def _fetch(self, batch: TupleBatch) -> range:
         """Ask for what was not asked for yet; return the numbers of the rows that came."""
         bindings = self._stem.bindings(batch, self._number)
-        answers = self._stem.answers[self._number]
+        answers = self._stem.state.answers[self._number]
         new = answers.ask(bindings)
         if not len(new):
             return range(0)

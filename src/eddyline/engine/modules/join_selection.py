@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,10 @@ import numpy.typing as npt
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.join.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
-from eddyline.engine.relation import Relation
 from eddyline.engine.routes import Routes
+from eddyline.engine.settling import Held, Verdict, verdicts
 from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.evaluation.collective_failure import CollectiveFailure
+from eddyline.engine.storage.row_store import RowStore
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Scope
 from eddyline.query.expressions import Call
@@ -31,10 +32,6 @@ UNKNOWN, TRUE, NOT_TRUE, FAILED = range(4)
 Kill = Callable[[int, npt.NDArray[np.int64]], None]
 """Takes a relation and places of rows in its SteM that a selection has rejected."""
 
-Held: TypeAlias = "Exception | Literal[False]"
-"""What is held of a tuple that has passed a predicate which failed for it: the error; or
-False where the failure was only a vector's and the predicate, asked again, rejects the tuple."""
-
 
 class RowVerdicts:
     """What a predicate over one relation says of its rows, as far as it was asked.
@@ -42,20 +39,48 @@ class RowVerdicts:
     A row that is joined with many others is asked about once: the verdict is the row's.
     """
 
-    def __init__(self, relation: Relation) -> None:
-        """Start with nothing known of the rows of ``relation``."""
-        self._relation = relation
-        self._verdicts = RowAttribute(relation.store, np.uint8, UNKNOWN)
+    def __init__(self, store: RowStore) -> None:
+        """Start with nothing known of the rows of ``store``."""
+        self._store = store
+        self._verdicts = RowAttribute(store, np.uint8, UNKNOWN)
         self._first = 0
         self.held: dict[int, Held] = {}  # by row number
 
     def all(self) -> npt.NDArray[np.uint8]:
         """Return the verdicts of all rows that are here, to be read and written."""
-        first = self._relation.store.first
+        first = self._store.first
         if first > self._first:
             self.held = {row: held for row, held in self.held.items() if row >= first}
             self._first = first
         return self._verdicts.values
+
+
+TupleKey: TypeAlias = tuple[tuple[bool, int], ...]
+"""What identifies the part of a tuple that a predicate looks at: built or not, and row number."""
+
+
+@dataclass(slots=True)
+class SelectionState:
+    """What a predicate has said so far: of rows, if it looks at one relation only.
+
+    ``held`` are failures for tuples of several relations; ``rejects`` tells whether it ever
+    rejected a row.
+    """
+
+    built: RowVerdicts | None = None
+    passing: RowVerdicts | None = None
+    held: dict[TupleKey, Held] = field(default_factory=dict)
+    rejects: bool = False
+
+    @classmethod
+    def of(
+        cls, relations: int, built: Sequence[RowStore], passing: Sequence[RowStore]
+    ) -> SelectionState:
+        """Start with nothing known; ``relations`` is the mask of those it looks at."""
+        if relations & (relations - 1):
+            return cls()
+        single = max(relations.bit_length() - 1, 0)
+        return cls(RowVerdicts(built[single]), RowVerdicts(passing[single]))
 
 
 class JoinSelection:
@@ -78,6 +103,7 @@ class JoinSelection:
         components: ComponentStores,
         routes: Routes,
         kill: Kill,
+        state: SelectionState,
         routed: RoutedTerm | None = None,
     ) -> None:
         """Make module number ``position``; ``relations`` is the mask of those it looks at.
@@ -96,12 +122,8 @@ class JoinSelection:
         self._over = tuple(r for r in numbers if self.relations >> r & 1)
         self._calls = any(isinstance(node, Call) for node in expression_of(term).walk())
         self.totals = SelectionTotals()
-        single = self._over[0] if len(self._over) == 1 else None
-        self._single = single
-        self._built = None if single is None else RowVerdicts(components.built[single])
-        self._passing = None if single is None else RowVerdicts(components.passing[single])
-        self._held: dict[tuple[tuple[bool, int], ...], Held] = {}
-        self._rejects = False  # whether it ever rejected a row
+        self._single = self._over[0] if len(self._over) == 1 else None
+        self.state = state
 
     @property
     def name(self) -> str:
@@ -124,7 +146,7 @@ class JoinSelection:
         Such a tuple was made before its row was asked about, and waits for other modules.
         """
         spanned, _, done, _ = batch.signature
-        if not self._rejects or done >> self._position & 1 or not spanned & self.relations:
+        if not self.state.rejects or done >> self._position & 1 or not spanned & self.relations:
             return None
         verdicts = self._verdicts(batch)
         if verdicts is None or self._single is None:
@@ -148,8 +170,8 @@ class JoinSelection:
 
     def accept_built(self, places: range) -> None:
         """Take it that the rows at these places of the SteM have passed: they did elsewhere."""
-        if self._built is not None:
-            self._built.all()[places.start : places.stop] = TRUE
+        if self.state.built is not None:
+            self.state.built.all()[places.start : places.stop] = TRUE
 
     def held(self, batch: TupleBatch) -> Iterator[tuple[int, Held]]:
         """Yield position and what is held of the tuples for which the predicate failed."""
@@ -159,33 +181,30 @@ class JoinSelection:
                 for position, row in enumerate(as_array(required_rows(batch, self._single))):
                     if int(row) in verdicts.held:
                         yield position, verdicts.held[int(row)]
-        if self._held:
+        if self.state.held:
             for position, key in enumerate(self._keys(batch)):
-                if key in self._held:
-                    yield position, self._held[key]
+                if key in self.state.held:
+                    yield position, self.state.held[key]
 
-    def passes_alone(self, batch: TupleBatch) -> bool | Exception:
-        """Evaluate the predicate for one tuple by itself; return whether it passes, or its error.
+    def ask_again(self, batch: TupleBatch) -> list[Verdict]:
+        """Evaluate the predicate anew for tuples that failed only as part of a vector.
 
-        For a tuple that failed only as part of a vector.
+        Return whether each passes, or its error.
         """
-        expression = expression_of(self._term)
-        self._components.forget_collective_failures(expression, batch)
-        true, errors = decide(self._term, self._components.scope(batch))
-        error = errors.get(0)
-        if isinstance(error, CollectiveFailure):
-            error = error.error
-        verdict = bool(true[0]) if error is None else error
-        verdicts = self._verdicts(batch) if self._single is not None else None
-        if verdicts is not None and self._single is not None:
-            place = self._components.places(batch, self._single)
-            verdicts.all()[place] = (
-                NOT_TRUE if verdict is False else TRUE if verdict is True else FAILED
-            )
-            _settle(verdicts.held, int(required_rows(batch, self._single)[0]), verdict)
+        self._components.forget_collective_failures(expression_of(self._term), batch)
+        found = verdicts(*decide(self._term, self._components.scope(batch)))
+        of_rows = self._verdicts(batch) if self._single is not None else None
+        if of_rows is not None and self._single is not None:
+            known = of_rows.all()
+            places = self._components.places(batch, self._single)
+            rows = as_array(required_rows(batch, self._single))
+            for place, row, verdict in zip(places, rows.tolist(), found, strict=True):
+                known[place] = NOT_TRUE if verdict is False else TRUE if verdict is True else FAILED
+                _settle(of_rows.held, row, verdict)
         else:
-            _settle(self._held, next(self._keys(batch)), verdict)
-        return verdict
+            for key, verdict in zip(self._keys(batch), found, strict=True):
+                _settle(self.state.held, key, verdict)
+        return found
 
     def _decided(self, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
         if self._routed is None:
@@ -193,7 +212,7 @@ class JoinSelection:
         return self._routed.decide(scope)
 
     def _verdicts(self, batch: TupleBatch) -> RowVerdicts | None:
-        return self._built if batch.signature.built & self.relations else self._passing
+        return self.state.built if batch.signature.built & self.relations else self.state.passing
 
     def _by_row(self, batch: TupleBatch, relation: int) -> npt.NDArray[np.bool_]:
         verdicts = self._verdicts(batch)
@@ -228,7 +247,7 @@ class JoinSelection:
         scope = self._components.scope(TupleBatch(signature, tuple(components)))
         true, errors = self._decided(scope)
         known[places] = np.where(true, TRUE, NOT_TRUE)
-        self._rejects = self._rejects or not true.all()
+        self.state.rejects = self.state.rejects or not true.all()
         if errors:
             self.totals.errors += len(errors)
             failed = np.fromiter(errors, np.int64, len(errors))
@@ -253,9 +272,9 @@ class JoinSelection:
     def _hold(self, batch: TupleBatch, errors: Mapping[int, Exception]) -> None:
         for position, key in enumerate(self._keys(batch)):
             if position in errors:
-                self._held[key] = errors[position]
+                self.state.held[key] = errors[position]
 
-    def _keys(self, batch: TupleBatch) -> Iterator[tuple[tuple[bool, int], ...]]:
+    def _keys(self, batch: TupleBatch) -> Iterator[TupleKey]:
         """Yield what identifies the part of each tuple that the predicate looks at."""
         built = batch.signature.built
         columns = [
@@ -269,7 +288,7 @@ class JoinSelection:
         self.totals.passed += passed
 
 
-def _settle(held: dict[_Key, Held], key: _Key, verdict: bool | Exception) -> None:  # noqa: FBT001 - a verdict
+def _settle(held: dict[_Key, Held], key: _Key, verdict: Verdict) -> None:
     """Write down how a failure has turned out, for tuples that have passed with it.
 
     Others with the same row may stand at the end already: a rejection must be known there.

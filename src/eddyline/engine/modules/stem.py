@@ -16,12 +16,10 @@ import pyarrow as pa
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
 from eddyline.engine.join.components import ComponentStores, required_rows
 from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import HighWaterMarks, Ticks
-from eddyline.engine.modules.end_of_transmission import Answers, Transmissions
+from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.modules.match_finder import MatchFinder
+from eddyline.engine.modules.stem_state import SteMState
 from eddyline.engine.relation import Relation
-from eddyline.engine.storage.key_set import KeySet
-from eddyline.engine.storage.row_attribute import RowAttribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +77,13 @@ class SteM:
         components: ComponentStores,
         ticks: Ticks,
         *,
+        state: SteMState | None = None,
         shared: bool = False,
         nothing_to_probe: Callable[[TupleBatch], bool] | None = None,
         passed_before: Callable[[int, range, int], None] | None = None,
         still_wanted: Callable[[TupleBatch], TupleBatch] | None = None,
     ) -> None:
-        """Make the SteM of a relation, empty.
+        """Make the SteM of a relation, empty or with the ``state`` of another over the same rows.
 
         ``shared``: its rows are in its store before they are built, in the order in which
         they will be (a self-join, where another relation has the same ones).
@@ -106,23 +105,8 @@ class SteM:
         self._nothing_to_probe = nothing_to_probe
         self._passed_before = passed_before
         self._still_wanted = still_wanted
-        self._marks = HighWaterMarks()
-        self._dead: RowAttribute | None = None
-        self.complete = False
-        types = self.description.types
-        key = self.description.key if self.description.access_methods > 1 else ()
-        self._distinct = KeySet([types[column] for column in key]) if key else None
-        self._transmissions = Transmissions()
-        self.answers = {
-            number: Answers([types[column] for column in lookup.bind], self._transmissions)
-            for number, (looked_up, lookup) in enumerate(routes.lookups)
-            if looked_up == relation
-        }
-        """What each of its lookups was asked for, by number among all lookups."""
-        self.parked: list[TupleBatch] = []  # until the end of the scan
-        self._waiting: dict[int, list[TupleBatch]] = {}  # until the end of a transmission
-        self.builds = self.duplicates = self.probes = self.matches = 0
-        self.bounced = self.pruned = self.killed = 0
+        store = components.built[relation].store
+        self.state = SteMState(graph.query, relation, store) if state is None else state
         self.charge: SteMCharge | None = None
         """Where the work of SteMs takes virtual time; None where it takes its own."""
 
@@ -137,35 +121,38 @@ class SteM:
         return self._components.built[self.relation]
 
     @property
-    def marks(self) -> HighWaterMarks:
-        """Which rows were there when."""
-        return self._marks
+    def complete(self) -> bool:
+        """Whether it holds every match that a probe by scan has."""
+        return self.state.complete
 
     def statistics(self) -> SteMStatistics:
         """Return what it holds and did."""
-        store = self.rows.store
+        state, totals = self.state, self.state.totals
         return SteMStatistics(
             self.name,
-            self._marks.rows - min(store.first, self._marks.rows),
-            store.nbytes,
-            self.builds,
-            self.duplicates,
-            self.probes,
-            self.matches,
-            self.bounced,
-            self.pruned,
-            self.killed,
-            self.complete,
-            store.index_names(),
+            state.rows,
+            state.store.nbytes,
+            totals.builds,
+            totals.duplicates,
+            totals.probes,
+            totals.matches,
+            totals.bounced,
+            totals.pruned,
+            totals.killed,
+            state.complete,
+            state.store.index_names(),
         )
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Build tuples of the own relation, let others probe."""
         if self.charge is None:
             return self._processed(batch)
-        builds, probes, matches = self.builds, self.probes, self.matches
+        totals = self.state.totals
+        builds, probes, matches = totals.builds, totals.probes, totals.matches
         results = self._processed(batch)
-        self.charge.worked(self, self.builds - builds, self.probes - probes, self.matches - matches)
+        self.charge.worked(
+            self, totals.builds - builds, totals.probes - probes, totals.matches - matches
+        )
         return results
 
     def _processed(self, batch: TupleBatch) -> Sequence[TupleBatch]:
@@ -173,7 +160,7 @@ class SteM:
             return self._build(batch)
         if self._still_wanted is not None:
             wanted = self._still_wanted(batch)
-            self.pruned += len(batch) - len(wanted)
+            self.prune(len(batch) - len(wanted))
             batch = wanted
         return self._probe(batch) if len(batch) else ()
 
@@ -182,7 +169,7 @@ class SteM:
 
         Every match that is in a result, where it is the scan of a supplier.
         """
-        self.complete = True
+        self.state.complete = True
 
     def evict_before(self, row: int) -> None:
         """Forget the rows whose number is below ``row``; they match nothing any more."""
@@ -190,10 +177,11 @@ class SteM:
 
     def kill(self, places: npt.NDArray[np.int64]) -> None:
         """Let stored rows match nothing any more, since a selection has rejected them."""
-        if self._dead is None:
-            self._dead = RowAttribute(self.rows.store, np.bool_, default=False)
-        self._dead.values[places] = True
-        self.killed += len(places)
+        self.state.kill(places)
+
+    def prune(self, tuples: int) -> None:
+        """Count tuples that need not come here."""
+        self.state.totals.pruned += tuples
 
     def older_than(self, batch: TupleBatch) -> npt.NDArray[np.int64]:
         """TimeStamp: the row numbers below this one count, so a result arises only once.
@@ -202,7 +190,7 @@ class SteM:
         TS(r) > TS(s) > LastMatchTS(r)"). A tuple with a component that is not built has the
         timestamp infinity.
         """
-        return self._marks.below(batch.timestamps)
+        return self.state.marks.below(batch.timestamps)
 
     def bounces_back(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """SteM BounceBack, for probing tuples: which of them come back.
@@ -222,10 +210,10 @@ class SteM:
 
     def has_all_matches(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """Return for which tuples the ends of transmission say that all matches are here."""
-        found = np.full(len(batch), self.complete)
-        if not self.complete:
+        found = np.full(len(batch), self.state.complete)
+        if not self.state.complete:
             for number in self._routes.lookups_for(batch.signature.spanned, self.relation):
-                found |= self.answers[number].complete(self.bindings(batch, number))
+                found |= self.state.answers[number].complete(self.bindings(batch, number))
         return found
 
     def bindings(self, batch: TupleBatch, lookup: int) -> list[pa.Array]:
@@ -239,13 +227,13 @@ class SteM:
         """Return which tuples may have a match among all rows: certain but for text keys."""
         if self.charge is not None:
             self.charge.asked(self, batch)
-        return self._access.may_match(batch, self._dead_flags())
+        return self._access.may_match(batch, self.state.dead)
 
     def _build(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         rows = required_rows(batch, self.relation)
         released = []
         if self._shared:
-            if not isinstance(rows, range) or rows.start != self._marks.rows:
+            if not isinstance(rows, range) or rows.start != self.state.marks.rows:
                 raise ValueError(f"rows of {self.name} are shared and must be built in their order")
             numbers = rows
         else:
@@ -254,22 +242,22 @@ class SteM:
             count = len(self.description.types)
             columns = [source.column(column, rows) for column in range(count)]
             numbers = self.rows.append(columns, len(rows))
-            released = self._released_by(came)
+            released = self.state.released_by(came)
         if not len(numbers):
             return released
         if self._passed_before is not None and batch.signature.done:
             first = self.rows.store.first
             places = range(numbers.start - first, numbers.stop - first)
             self._passed_before(self.relation, places, batch.signature.done)
-        self.builds += len(numbers)
+        self.state.totals.builds += len(numbers)
         tick = self._ticks.next()
-        self._marks.built(tick, numbers.stop)
+        self.state.marks.built(tick, numbers.stop)
         components = list(batch.rows)
         components[self.relation] = numbers
         signature = self._routes.after(batch.signature, self._module)
         built = TupleBatch(signature, tuple(components), tick)
         if self._nothing_to_probe is not None and self._nothing_to_probe(built):
-            self.pruned += len(built)
+            self.state.totals.pruned += len(built)
             return released
         return [built, *released]
 
@@ -278,29 +266,25 @@ class SteM:
 
         Only another access method can have brought it. Returns the rows whose key is new.
         """
-        if self._distinct is None:
+        keys = self.state.keys
+        if keys is None:
             return rows
-        fresh = self._distinct.add([source.column(column, rows) for column in self.description.key])
-        self.duplicates += len(rows) - len(fresh)
+        fresh = keys.add([source.column(column, rows) for column in self.description.key])
+        self.state.totals.duplicates += len(rows) - len(fresh)
         return pick(rows, fresh)
-
-    def _released_by(self, rows: Rows) -> list[TupleBatch]:
-        """Return the tuples that waited for a transmission which ends now that rows are built."""
-        ended = self._transmissions.built(rows)
-        return [batch for number in ended for batch in self._waiting.pop(number, ())]
 
     def _probe(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         signature = batch.signature
         store = self.rows.store
         high = self.older_than(batch) - store.first
         low = np.array([0]) if batch.last_match is None else _places(batch.last_match, store.first)
-        matches, probed = self._access.matches(batch, low, high, self._dead_flags())
+        matches, probed = self._access.matches(batch, low, high, self.state.dead)
         results: list[TupleBatch] = []
         rest: TupleBatch | None = None
         if probed < len(batch):
             batch, rest = batch.cut(probed)
-        self.probes += len(batch)
-        self.matches += len(matches.places)
+        self.state.totals.probes += len(batch)
+        self.state.totals.matches += len(matches.places)
         if len(matches.places):
             joined = [
                 None if rows is None else spread(rows, matches.positions) for rows in batch.rows
@@ -325,13 +309,13 @@ class SteM:
 
         They are kept where there is nothing else for them: no lookup, or none that was chosen.
         """
-        self.bounced += len(batch)
+        self.state.totals.bounced += len(batch)
         before = batch.signature
         signature = before._replace(probed=1 << self.relation)
-        prior = TupleBatch(signature, batch.rows, batch.timestamps, self._marks.rows)
+        prior = TupleBatch(signature, batch.rows, batch.timestamps, self.state.marks.rows)
         if not before.probed and self._routes.lookups_for(before.spanned, self.relation):
             return [prior]
-        self.parked.append(prior)
+        self.state.parked.append(prior)
         return []
 
     def release_when_complete(self, batch: TupleBatch, lookup: int) -> list[TupleBatch]:
@@ -343,23 +327,10 @@ class SteM:
         positions = np.flatnonzero(~complete)
         if len(positions):
             waiting = batch.at(positions, batch.signature)
-            numbers = self.answers[lookup].transmission(self.bindings(waiting, lookup))
+            numbers = self.state.answers[lookup].transmission(self.bindings(waiting, lookup))
             for number in np.unique(numbers).tolist():
-                part = waiting.keep(numbers == number, batch.signature)
-                self._waiting.setdefault(number, []).append(part)
+                self.state.wait(waiting.keep(numbers == number, batch.signature), number)
         return [batch.keep(complete, batch.signature)] if complete.any() else []
-
-    def waiting(self) -> list[TupleBatch]:
-        """Return the prior probers that are kept here."""
-        return [*self.parked, *(batch for kept in self._waiting.values() for batch in kept)]
-
-    def unpark(self) -> list[TupleBatch]:
-        """Return the prior probers that waited for the end of the scan, to be routed again."""
-        parked, self.parked = self.parked, []
-        return parked
-
-    def _dead_flags(self) -> npt.NDArray[np.bool_] | None:
-        return None if self._dead is None else self._dead.values
 
 
 def _places(marks: Marks, first: int) -> npt.NDArray[np.int64]:

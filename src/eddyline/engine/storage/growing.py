@@ -51,6 +51,10 @@ class GrowingArray:
         self._pieces: list[npt.NDArray[Any]] = []
         self._size = 0
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Leave out the unused room."""
+        return _restored, (self._dtype, self._width, self.values)
+
     def __len__(self) -> int:
         """Return the number of elements."""
         return self._size
@@ -118,6 +122,14 @@ class GrowingArray:
         for piece in self._pieces:
             buffer[at : at + len(piece)] = piece
             at += len(piece)
+
+
+def _restored(
+    dtype: np.dtype[Any], width: tuple[int, ...], values: npt.NDArray[Any]
+) -> GrowingArray:
+    array = GrowingArray(dtype, width)
+    array.adopt(values)
+    return array
 
 
 class _Unlocked:

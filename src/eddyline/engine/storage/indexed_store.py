@@ -30,6 +30,11 @@ class IndexedStore(RowStore):
         self._hash_indexes: dict[tuple[int, ...], HashIndex] = {}
         self._ordered_indexes: dict[int, OrderedIndex] = {}
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what can be derived again."""
+        derived = ("_keys", "_orders", "_hash_indexes", "_ordered_indexes")
+        return self.__dict__ | {name: {} for name in derived}
+
     @property
     def nbytes(self) -> int:
         """Bytes held by columns, keys and indexes."""

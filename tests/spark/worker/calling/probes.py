@@ -7,6 +7,7 @@ one, which PySpark pickles whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -191,6 +192,7 @@ def command(function: Callable[..., Any], returned: DataType) -> bytes:
     return dumps((function, returned))
 
 
+@cache
 def parsed(text: str) -> DataType:
     """Return the type of which a text is the SQL name."""
     return StringType() if text == "string" else _parse_datatype_string(text)

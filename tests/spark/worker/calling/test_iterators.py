@@ -9,10 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
 
+import eddyline
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.vector import Vector
+from eddyline.spark.adapt import adapt, explain
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings
+from eddyline.spark.decline import DeclineReason
 from eddyline.spark.worker.calling import ReadAheadError, WorkerFunction, make_function
 from tests.spark.worker.calling.probes import Pinned, user_function
 from tests.spark.worker.calling.spark_worker import spark_result
@@ -356,3 +361,33 @@ def test_a_failed_end_is_not_tried_again() -> None:
     with pytest.raises(pa.ArrowNotImplementedError):
         function.close()
     function.close()
+
+
+def test_a_marked_function_runs_in_an_eddy_and_an_unmarked_one_in_spark(
+    spark: SparkSession,
+) -> None:
+    def no_third(chunks: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        known: dict[int, bool] = {}
+        for chunk in chunks:
+            yield pa.array([known.setdefault(n % 100, n % 100 % 3 > 0) for n in chunk.to_pylist()])
+
+    def even(chunks: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for chunk in chunks:
+            yield pc.equal(pc.bit_wise_and(chunk, 1), 0)
+
+    numbers = spark.range(0, 1000, 1, 2)
+    by_hints: Any = arrow_udf  # its own types ask for a kind, which PySpark then warns of
+    is_even = by_hints(even, "boolean")
+    by_memory = by_hints(no_third, "boolean")
+    unmarked = numbers.filter(by_memory("id") & is_even("id"))
+    assert adapt(unmarked) is unmarked
+    (left,) = [e for e in explain(unmarked).left if e.reason is DeclineReason.STATEFUL_ITERATOR]
+    assert left.text == "no_third(id)"
+    assert "`known` exists before its loop" in left.why
+    assert "mark it with eddyline.stateless" in left.why
+
+    by_mark = by_hints(eddyline.stateless(no_third), "boolean")
+    fast = adapt(numbers.filter(by_mark("id") & is_even("id")))
+    (block,) = explain(fast).blocks
+    assert set(block.predicates) == {"no_third(id)", "even(id)"}
+    assert sorted(fast.collect()) == sorted(unmarked.collect())

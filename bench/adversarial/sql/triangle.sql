@@ -1,0 +1,5 @@
+-- Returns the triangles.
+SELECT knows.a, likes.b, trusts.c
+FROM knows
+JOIN likes ON knows.b = likes.b
+JOIN trusts ON likes.c = trusts.c AND trusts.a = knows.a

@@ -1,0 +1,49 @@
+"""What a join eddy holds between two arrivals, apart from how it routes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.modules.join_selection import SelectionState
+from eddyline.engine.modules.stem_state import SteMState
+from eddyline.engine.storage.indexed_store import IndexedStore
+from eddyline.query.join_graph import JoinGraph
+
+
+@dataclass(frozen=True, slots=True)
+class JoinState:
+    """The rows, the SteMs over them and what predicates have said of them, by number.
+
+    Rows that several relations share are passing and built at once.
+
+    Plain data: it can be copied and pickled, in one piece, since relations of a self-join
+    share their rows and everything points into these. Errors held of rows are part of it, so
+    that a pickle needs exceptions that can be pickled. What the eddy has learned of costs is
+    not: see :class:`~eddyline.engine.eddy.Learned`.
+    """
+
+    built: tuple[IndexedStore, ...]
+    passing: tuple[IndexedStore, ...]
+    ticks: Ticks
+    stems: tuple[SteMState, ...]
+    selections: tuple[SelectionState, ...]
+    read: list[int]
+    """Rows of each relation that came by scan."""
+
+    @classmethod
+    def of(cls, graph: JoinGraph) -> JoinState:
+        """Start with nothing read."""
+        query = graph.query
+        numbers = range(len(query.relations))
+        own = [IndexedStore() for _ in numbers]
+        built = tuple(own[query.store_of(r)] for r in numbers)
+        passing = tuple(built[r] if query.shares_rows(r) else IndexedStore() for r in numbers)
+        return cls(
+            built,
+            passing,
+            Ticks(),
+            tuple(SteMState(query, r, built[r]) for r in numbers),
+            tuple(SelectionState.of(mask, built, passing) for mask in graph.masks),
+            [0] * len(numbers),
+        )

@@ -1,0 +1,99 @@
+"""Which of the errors that tuples hold count: at the end of their way, when all else accepts them.
+
+Errors are deferred. A predicate that fails for a tuple lets it pass, and the error counts only
+if every other predicate accepts the tuple. Where a function sees whole vectors, any one row of a
+vector may be the cause of its failure; the tuples that are wanted after all are then tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.evaluation.collective_failure import CollectiveFailure
+
+Held: TypeAlias = "Exception | Literal[False]"
+"""What is held of a tuple that has passed a predicate which failed for it: the error; or
+False where the failure was only a vector's and the predicate, asked again, rejects the tuple."""
+
+Verdict: TypeAlias = "bool | Exception"
+"""What a predicate says of a tuple when it is asked again."""
+
+AskAgain: TypeAlias = Callable[[int, Sequence[int]], Sequence[Verdict]]
+"""Takes a predicate and positions of tuples; returns what it says of each of them now."""
+
+
+def settle(held: Mapping[int, Mapping[int, Held]], ask_again: AskAgain) -> set[int]:
+    """Return the positions of the tuples that are rejected after all.
+
+    ``held`` is what is held of tuples, by position and predicate. Raises the error of the
+    first predicate of the first tuple that no predicate rejects, as the user's function raised
+    it; how many calls that takes depends on the tuples up to this one only, if their errors
+    do not go away when they are tried together.
+
+    >>> settle({3: {0: ValueError("odd"), 1: False}}, lambda _, positions: [])
+    {3}
+    """
+    now = {position: dict(of_tuple) for position, of_tuple in held.items()}
+    _ask_together(now, ask_again)
+    rejected = set()
+    for position in sorted(now):
+        of_tuple = now[position]
+        for predicate in sorted(of_tuple):
+            if isinstance(of_tuple[predicate], CollectiveFailure):
+                _note(now, predicate, [position], ask_again(predicate, [position]))
+        found = [of_tuple[predicate] for predicate in sorted(of_tuple)]
+        if False in found:
+            rejected.add(position)
+        elif found:
+            raise cause(found[0])
+    return rejected
+
+
+def verdicts(true: npt.NDArray[np.bool_], errors: Mapping[int, Exception]) -> list[Verdict]:
+    """Return what :func:`~eddyline.evaluation.decide.decide` found, tuple by tuple.
+
+    A tuple that fails alone is the cause itself.
+    """
+    found: list[Verdict] = list(map(bool, true))
+    for position, error in errors.items():
+        found[position] = cause(error) if len(found) == 1 else error
+    return found
+
+
+def cause(error: Held) -> Exception:
+    """Return an error as the user's function raised it."""
+    if isinstance(error, CollectiveFailure):
+        return error.error
+    if isinstance(error, Exception):
+        return error
+    raise TypeError("a tuple that is rejected has no error")
+
+
+def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain) -> None:
+    """Try all doubtful tuples of a predicate at once, which mostly clears them."""
+    doubtful: dict[int, list[int]] = {}
+    for position, of_tuple in now.items():
+        for predicate, found in of_tuple.items():
+            if isinstance(found, CollectiveFailure):
+                doubtful.setdefault(predicate, []).append(position)
+    for predicate in sorted(doubtful):
+        asked = [at for at in sorted(doubtful[predicate]) if False not in now[at].values()]
+        if asked:
+            _note(now, predicate, asked, ask_again(predicate, asked))
+
+
+def _note(
+    now: dict[int, dict[int, Held]],
+    predicate: int,
+    positions: Sequence[int],
+    verdicts: Sequence[Verdict],
+) -> None:
+    for position, verdict in zip(positions, verdicts, strict=True):
+        if verdict is True:
+            del now[position][predicate]
+        else:
+            now[position][predicate] = verdict

@@ -1,0 +1,148 @@
+"""The pictures of the HTML report: what each chart is drawn of, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from eddyline.reports import html_wording as wording
+from eddyline.reports.bars import Bar, Part, bar_chart
+from eddyline.reports.block_report import BlockReport
+from eddyline.reports.columns import column_chart
+from eddyline.reports.records import OTHER_ORDERS, Change, JoinRecord, Order, TaskRecord
+from eddyline.reports.svg import Band, Mark, share_chart
+from eddyline.reports.timeline import Timeline
+from eddyline.reports.wording import compact, percent, ratio, shortened
+
+_WIDTH = 900.0  # pixels of a picture
+_ORDERS_HEIGHT = 340.0
+_TEXT_MOST = 40  # letters of a text beside a bar
+_FEW_TASKS = 2  # whose rows need no picture
+
+
+def orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change]) -> Markup:
+    """Draw how the orders shared the rows over the run, with a mark at each change."""
+    total = sum(line.rows)
+    bands = [
+        Band(
+            name=f"{wording.order(order, block.labels)} ({percent(rows, total)})",
+            shares=shares,
+            rest=order == OTHER_ORDERS,
+            hint=_order_in_words(block, order),
+        )
+        for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True)
+    ]
+    factor, unit = _clock(line.seconds)
+    marks = [
+        Mark(line.busy.at(change.when) * factor, str(place), wording.change(change))
+        for place, change in enumerate(changes, start=1)
+    ]
+    picture = share_chart(
+        bands,
+        [edge * factor for edge in line.edges],
+        f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run",
+        f"{unit} at work",
+        "share of the rows",
+        description="Shares of the rows by order: " + ", ".join(band.name for band in bands),
+        marks=marks,
+        width=_WIDTH,
+        height=_ORDERS_HEIGHT,
+    )
+    return _as_it_is(picture)
+
+
+def calls_picture(block: BlockReport) -> Markup:
+    """Draw how many rows each predicate was evaluated on, and how many it was spared."""
+    bars = []
+    for row in block.numbered():
+        seen = row.record.rows_in
+        spared = row.within - seen
+        bars.append(
+            Bar(
+                label=f"{row.number}: {shortened(row.text, _TEXT_MOST)}",
+                values=(seen, spared),
+                note=f"{percent(spared, row.within)} spared" if seen else "never reached",
+                hint=f"{row.number}: {row.text}",
+            )
+        )
+    picture = bar_chart(
+        bars,
+        [Part("evaluated"), Part("spared", rest=True)],
+        "Rows that each predicate was evaluated on",
+        "rows",
+        width=_WIDTH,
+    )
+    return _as_it_is(picture)
+
+
+def join_pictures(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Iterator[Markup]:
+    """Draw what only join blocks have: their steps, and how even their tasks were."""
+    yield _steps_picture(block, record, join)
+    if len(join.cells) > _FEW_TASKS:
+        yield _skew_picture(join)
+
+
+def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Markup:
+    """Draw how many tuples came to each step of a join block, and how many went on."""
+    labels = block.labels
+    steps = [(each.rows_in, each.passed + each.errors_held) for each in record.predicates]
+    steps += [(stem.probes, stem.matches) for stem in join.stems]
+    bars = []
+    for position, (came, went) in enumerate(steps):
+        words = block.text_of(position)
+        label = words if labels[position] in words.split() else f"{labels[position]}: {words}"
+        bars.append(
+            Bar(
+                label=shortened(label, _TEXT_MOST),
+                values=(came, went),
+                note=f"{ratio(went / came)} for one" if came else "none came",
+                hint=f"{label}: {compact(came)} in, {compact(went)} out",
+            )
+        )
+    picture = bar_chart(
+        bars,
+        [Part("tuples that came"), Part("that went on, or matches")],
+        "Tuples at each step",
+        "tuples",
+        stacked=False,
+        width=_WIDTH,
+    )
+    return _as_it_is(picture)
+
+
+def _skew_picture(join: JoinRecord) -> Markup:
+    """Draw how many rows came to each task."""
+    picture = column_chart(
+        join.cells,
+        "Rows of each task",
+        "tasks, the largest first",
+        "rows",
+        description=f"The largest task had {ratio(join.skew)} times the rows of the median one.",
+        width=_WIDTH,
+    )
+    return _as_it_is(picture)
+
+
+def _as_it_is(picture: str) -> Markup:
+    """Mark a chart as HTML: those who draw it have escaped every text in it."""
+    return Markup(picture)  # noqa: S704
+
+
+def _order_in_words(block: BlockReport, order: Order) -> str:
+    if order == OTHER_ORDERS:
+        return "all orders that were taken more rarely"
+    labels = block.labels
+    return "; then ".join(
+        f"{labels[position]}: {shortened(block.text_of(position), _TEXT_MOST)}"
+        for position in order
+    )
+
+
+def _clock(seconds: float) -> tuple[float, str]:
+    """Return the unit that a run of this length is best shown in, as a factor and a name."""
+    units = ((7200, 1 / 3600, "hours"), (120, 1 / 60, "minutes"), (1, 1.0, "seconds"))
+    for least, factor, name in units:
+        if seconds >= least:
+            return factor, name
+    return 1000.0, "milliseconds"

@@ -1,0 +1,139 @@
+"""The tables of the HTML report, by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from eddyline.reports import html_wording as wording
+from eddyline.reports.block_report import BlockReport, NumberedPredicate
+from eddyline.reports.html_wording import time
+from eddyline.reports.records import Change, FunctionRecord, JoinRecord
+from eddyline.reports.timeline import Timeline
+from eddyline.reports.wording import NOTHING, count, one_line, percent, ratio, size
+
+Kind: TypeAlias = Literal[
+    "figures",  # at the right
+    "words",  # at the left
+    "code",  # likewise, cut where it is long and whole on hovering
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name, its cells from top to bottom, and how they look."""
+
+    name: str
+    cells: Sequence[str]
+    kind: Kind = "figures"
+
+
+Columns: TypeAlias = tuple[Column, ...]
+"""A table, by columns of one length."""
+
+
+def left_columns(left: Sequence[tuple[str, str]]) -> Columns:
+    """Return what was left to Spark, and why."""
+    return (
+        Column("What", [what for what, _ in left], "code"),
+        Column("Why", [one_line(why) for _, why in left], "words"),
+    )
+
+
+def input_columns(block: BlockReport, join: JoinRecord) -> Columns:
+    """Return the inputs of a join and what their SteMs did; rare events where there are any."""
+    stems = join.stems
+    labels = block.labels[-len(stems) :]
+    lettered = labels != join.names
+    copied = join.came != join.read
+    killed = any(stem.killed for stem in stems)
+    bounced = any(stem.bounced for stem in stems)
+    return (
+        *([Column("", labels)] * lettered),
+        Column("Input", [stem.relation for stem in stems], "code"),
+        Column("Rows read", [count(rows) for rows in join.read]),
+        *([Column("Came", [count(rows) for rows in join.came])] * copied),
+        Column("In SteM", [count(stem.rows) for stem in stems]),
+        Column("Size", [size(stem.bytes) for stem in stems]),
+        Column("Built", [count(stem.builds) for stem in stems]),
+        Column("Probes", [count(stem.probes) for stem in stems]),
+        Column("Matches", [count(stem.matches) for stem in stems]),
+        Column("a probe", [ratio(stem.fanout) for stem in stems]),
+        *([Column("Killed", [count(stem.killed) for stem in stems])] * killed),
+        *([Column("Bounced", [count(stem.bounced) for stem in stems])] * bounced),
+        Column("Time", [time(stem.seconds) for stem in stems]),
+    )
+
+
+def predicate_columns(rows: Sequence[NumberedPredicate], *, joins: bool) -> Columns:
+    """Return what came to each predicate of a block, and what became of it."""
+    records = [row.record for row in rows]
+    seen = [count(each.rows_in) if each.rows_in else "never reached" for each in records]
+    costs = [each.seconds_per_row for each in records]
+    # In a join block a row may come more than once, and what is not TRUE is one thing.
+    alone = not joins
+    return (
+        Column("#", [row.number for row in rows]),
+        Column("Predicate", [row.text for row in rows], "code"),
+        Column("Tuples seen" if joins else "Rows seen", seen),
+        *([Column("of all", [percent(row.record.rows_in, row.within) for row in rows])] * alone),
+        Column("TRUE", [percent(each.passed, each.rows_in) for each in records]),
+        *([Column("FALSE", [percent(each.rejected, each.rows_in) for each in records])] * alone),
+        *([Column("NULL", [percent(each.null, each.rows_in) for each in records])] * alone),
+        Column("Errors", [_errors(row, joins=joins) for row in rows]),
+        Column(
+            "A tuple" if joins else "A row",
+            [NOTHING if cost is None else time(cost) for cost in costs],
+        ),
+        Column("Time", [time(each.seconds) for each in records]),
+    )
+
+
+def _errors(row: NumberedPredicate, *, joins: bool) -> str:
+    held, dropped = row.record.errors_held, row.record.errors_dropped
+    told = held and not row.nested and not joins
+    return f"{count(held)} ({count(dropped)} dropped)" if told else count(held)
+
+
+def order_columns(labels: Sequence[str], line: Timeline) -> Columns:
+    """Return the shares of the orders over the run."""
+    total = sum(line.rows)
+    bins = zip(line.edges[1:], zip(*line.shares, strict=True), strict=True)
+    return (
+        Column("Order", [wording.order(order, labels) for order in line.orders], "words"),
+        Column("Rows", [count(rows) for rows in line.rows]),
+        Column("Share", [percent(rows, total) for rows in line.rows]),
+        *(
+            Column(f"to {time(edge)}", [f"{share:.0%}" if share else "" for share in shares])
+            for edge, shares in bins
+        ),
+    )
+
+
+def change_columns(changes: Sequence[Change], line: Timeline) -> Columns:
+    """Return the changes by the marks that they have in the picture of the orders."""
+    return (
+        Column("Mark", [str(place) for place, _ in enumerate(changes, start=1)]),
+        Column("After", [time(line.busy.at(each.when)) for each in changes]),
+        Column("Predicate", [str(each.predicate + 1) for each in changes]),
+        Column("Of its", [str(each.quantity) for each in changes]),
+        Column("From", [wording.quantity(each.quantity, each.old) for each in changes]),
+        Column("To", [wording.quantity(each.quantity, each.new) for each in changes]),
+    )
+
+
+def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
+    """Return the calls of the user's functions that were made, and those that were avoided."""
+    shares = [percent(each.avoided, each.calls_possible) for each in functions]
+    return (
+        Column("Function", [each.name for each in functions], "code"),
+        Column("Calls made", [count(each.calls) for each in functions]),
+        Column("Calls avoided", [count(each.avoided) for each in functions]),
+        Column("avoided", shares),
+        Column("Time", [time(each.seconds) for each in functions]),
+        Column(
+            "Time spared",
+            [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
+        ),
+    )

@@ -1,0 +1,48 @@
+"""The mark by which users say that an iterator function carries nothing from batch to batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+
+_MARK: Final = "_eddyline_stateless"
+
+
+def stateless(function: FunctionT) -> FunctionT:
+    """Mark an iterator function as one that carries nothing from batch to batch; return it.
+
+    The mark promises that each batch's result is yielded before the next batch is asked
+    for and depends on nothing that an earlier one left, and that at a ``yield`` nothing is
+    held that other functions could notice, as a decimal context is.
+
+    Put it next to the function, below ``pandas_udf`` or ``arrow_udf``. Raises ``TypeError``
+    for what these return, since Spark may have pickled the function already, and for what
+    takes no attributes.
+
+    >>> @stateless
+    ... def positive(batches):
+    ...     return (batch > 0 for batch in batches)
+    >>> list(positive([1, -1]))
+    [True, False]
+    """
+    if isinstance(function, type) or hasattr(function, "evalType"):
+        raise TypeError(
+            f"eddyline.stateless marks a function, not {function!r}: put @eddyline.stateless "
+            "above its def, and below @pandas_udf or @arrow_udf"
+        )
+    try:
+        # The function itself, since `functools.wraps` copies attributes to what wraps it.
+        setattr(function, _MARK, function)
+    except AttributeError:
+        raise TypeError(
+            f"{function!r} takes no attributes: put @eddyline.stateless above a def"
+        ) from None
+    return function
+
+
+def is_marked_stateless(function: object) -> bool:
+    """Whether a function, or that of a method, was marked by :func:`stateless`."""
+    function = getattr(function, "__func__", function)
+    return getattr(function, "__dict__", {}).get(_MARK) is function
