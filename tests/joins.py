@@ -322,8 +322,8 @@ def parts_of(query: JoinQuery, early: Iterable[int] = (), state: JoinState | Non
         state = JoinState.of(graph)
     components = ComponentStores(
         query,
-        [Relation((), (), clock, store) for store in state.built],
-        [Relation((), (), clock, store) for store in state.passing],
+        [Relation((), (), clock, part) for part in state.built],
+        [Relation((), (), clock, part) for part in state.passing],
     )
     routes = JoinRoutes(graph, early)
     stems = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,18 @@ class CallTotals:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class RelationState:
+    """The rows of a relation, and what is remembered of calls on them.
+
+    Plain data: it can be copied and pickled.
+    """
+
+    store: IndexedStore = field(default_factory=IndexedStore)
+    memos: dict[Call, CallMemo] = field(default_factory=dict)
+    """Of calls that were made and may be asked for again."""
+
+
 class Relation:
     """Rows, and the results of calls on them.
 
@@ -52,22 +64,23 @@ class Relation:
         functions: Sequence[Function],
         uses: Iterable[Expression],
         clock: Clock,
-        store: IndexedStore | None = None,
+        state: RelationState | None = None,
     ) -> None:
         """Make a relation; ``uses`` are all expressions that it will be asked for.
 
-        ``store``: where its rows are; by default it has none yet.
+        ``state``: its rows and what is known of them; by default it has none yet.
         """
         self._functions = tuple(functions)
         self._clock = clock
-        self._store = IndexedStore() if store is None else store
+        state = RelationState() if state is None else state
+        self._store = state.store
+        self._memos = state.memos
         occurrences: Counter[Call] = Counter()
         for expression in uses:
             occurrences.update(node for node in expression.walk() if isinstance(node, Call))
         self.calls = tuple(occurrences)
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
-        self._memos: dict[Call, CallMemo] = {}  # of calls that were made
         self._totals = {call: CallTotals() for call in self.calls}
 
     @property

@@ -31,8 +31,7 @@ def settle(held: Mapping[int, Mapping[int, Held]], ask_again: AskAgain) -> set[i
 
     ``held`` is what is held of tuples, by position and predicate. Raises the error of the
     first predicate of the first tuple that no predicate rejects, as the user's function raised
-    it; how many calls that takes depends on the tuples up to this one only, if their errors
-    do not go away when they are tried together.
+    it. Of a tuple that one predicate rejects no other is asked any more.
 
     >>> settle({3: {0: ValueError("odd"), 1: False}}, lambda _, positions: [])
     {3}
@@ -43,13 +42,14 @@ def settle(held: Mapping[int, Mapping[int, Held]], ask_again: AskAgain) -> set[i
     for position in sorted(now):
         of_tuple = now[position]
         for predicate in sorted(of_tuple):
+            if _is_rejected(of_tuple):
+                break
             if isinstance(of_tuple[predicate], CollectiveFailure):
                 _note(now, predicate, [position], ask_again(predicate, [position]))
-        found = [of_tuple[predicate] for predicate in sorted(of_tuple)]
-        if False in found:
+        if _is_rejected(of_tuple):
             rejected.add(position)
-        elif found:
-            raise cause(found[0])
+        elif of_tuple:
+            raise cause(of_tuple[min(of_tuple)])
     return rejected
 
 
@@ -81,9 +81,14 @@ def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain) -> None:
             if isinstance(found, CollectiveFailure):
                 doubtful.setdefault(predicate, []).append(position)
     for predicate in sorted(doubtful):
-        asked = [at for at in sorted(doubtful[predicate]) if False not in now[at].values()]
+        asked = [at for at in sorted(doubtful[predicate]) if not _is_rejected(now[at])]
         if asked:
             _note(now, predicate, asked, ask_again(predicate, asked))
+
+
+def _is_rejected(of_tuple: Mapping[int, Held]) -> bool:
+    # By identity: what a user's exception compares equal to is the user's affair.
+    return any(found is False for found in of_tuple.values())
 
 
 def _note(

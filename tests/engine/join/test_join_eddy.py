@@ -991,3 +991,35 @@ def test_a_relation_alone_is_a_filter() -> None:
     rows = [(1, "a"), (2, None), (2, "b"), (3, "a"), (None, "a"), (1, "a")]
     found = joined(query, [rows], [UserFunction(lambda text: text == "b")], batch=2)
     assert found == {(1, "a"): 2}
+
+
+def test_an_eddy_that_goes_on_calls_no_function_again() -> None:
+    """A row's results are part of the state, though another eddy joins the row again."""
+    query = query_of(
+        [relation("R", 1), relation("S", 1)],
+        predicates=lambda query: [
+            Comparison(LESS, Call(0, (query.column(R, 0),), INT), query.column(S, 0))
+        ],
+    )
+    function = UserFunction(lambda value: value, INT)
+    rows = joined(query, [[(1,)], [(n,) for n in range(6)]], [function], batch=1, moves=1)
+    assert rows == Counter((1, n) for n in range(2, 6))
+    assert function.calls == Counter({(1,): 1})
+
+
+def test_a_state_of_another_query_is_refused() -> None:
+    two = make_eddy(query_of([relation("R"), relation("S")], equal((R, 0), (S, 0))))
+    predicate = make_eddy(query_of([relation("R"), relation("S")], equal((R, 0), (S, 1))))
+    assert make_eddy(two.query, state=two.state).state is two.state
+    assert (
+        make_eddy(predicate.query, state=two.state).state is two.state
+    )  # nothing tells them apart
+    others = [
+        query_of([relation("R"), relation("S"), relation("T")], equal((R, 0), (S, 0))),
+        query_of([relation("R"), looked_up("S", (0,))], equal((R, 0), (S, 0))),
+        query_of([relation("R"), relation("S")], ((R, 0), LESS, (S, 0)), ((R, 1), LESS, (S, 1))),
+    ]
+    for query in others:
+        lookups = sources_of(query, [[]] * len(query.relations))
+        with pytest.raises(ValueError, match="another query"):
+            make_eddy(query, state=two.state, lookups=lookups)

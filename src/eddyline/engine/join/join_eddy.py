@@ -94,7 +94,8 @@ class JoinEddy:
         ``lookups`` are what the lookups of the query ask, by number of relation and of the
         lookup among the relation's; ValueError where one is missing or too many.
         ``learned`` is what another eddy over the same query knew at its end. With ``state``
-        it goes on where another eddy over the same query has stopped, whose state it was.
+        it goes on where another eddy over the same query has stopped, whose state it was;
+        ValueError where it cannot be.
         """
         self.query = query
         self.graph = JoinGraph(query)
@@ -111,10 +112,12 @@ class JoinEddy:
         uses = (*self.graph.predicates, *query.outputs, *query.outputs, *by_tuple)
         self._shared = {r for r in self._numbers if query.shares_rows(r)}
         self._state = JoinState.of(self.graph) if state is None else state
-        built = [Relation(functions, uses, clock, store) for store in self._state.built]
+        if not self._state.fits(self.graph):
+            raise ValueError("the state is that of another query")
+        built = [Relation(functions, uses, clock, part) for part in self._state.built]
         passing = [
-            built[r] if r in self._shared else Relation(functions, uses, clock, store)
-            for r, store in enumerate(self._state.passing)
+            built[r] if r in self._shared else Relation(functions, uses, clock, part)
+            for r, part in enumerate(self._state.passing)
         ]
         self._components = ComponentStores(query, built, passing)
         self.routes = JoinRoutes(
