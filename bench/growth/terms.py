@@ -64,7 +64,7 @@ def beyond(connective: str, terms: int, policy: str) -> Beyond:
     clock.close()
     statistics = eddy.statistics()
     # The eddy of an OR is inside the only module of the outer one.
-    inner = (getattr(module, "eddy", None) for module in eddy.eddy.modules)
+    inner = (getattr(module, "eddy", None) for module in eddy.eddy.modules.values())
     visits = statistics.eddy.decisions + sum(e.statistics().decisions for e in inner if e)
     return Beyond(seconds - sum(call.seconds for call in statistics.calls), visits)
 

@@ -63,7 +63,7 @@ def routing(
     routes: Routes | None = None,
     refill: int = 1,
 ) -> Routing[list[int]]:
-    models = tuple(CostModel(TypicalVisit(0.0)) for _ in range(modules))
+    models = {number: CostModel(TypicalVisit(0.0)) for number in range(modules)}
     return Routing(
         routes or Routes(modules),
         policy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +27,9 @@ the very first quanta too small.
 
 @dataclass(frozen=True, slots=True)
 class LearnedCosts:
-    """What an eddy has measured: a cost model for each module, and its own cost a visit."""
+    """What an eddy has measured: a cost model for each module, by number, and its cost a visit."""
 
-    models: tuple[CostModel, ...]
+    models: Mapping[int, CostModel]
     routing_cost: float
 
 
@@ -53,6 +53,8 @@ class Eddy:
     The eddy does not change answers: what it does with a batch is what
     :class:`~eddyline.engine.routing.Routing` says, and it emits a batch when there is no
     module left to be visited.
+
+    A module's number is its name; modules may come and go between runs.
     """
 
     def __init__(
@@ -69,30 +71,30 @@ class Eddy:
         learned: LearnedCosts | None = None,
         instrument: Instrument | None = None,
     ) -> None:
-        """Make an eddy over ``modules``; module numbers are positions in that sequence.
+        """Make an eddy over ``modules``, which are numbered as they come.
 
         ``visit_costs`` are guesses of each module's fixed cost a visit, where modules of one
         kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
         replaces both by what another eddy over the same modules has measured.
-        ValueError if modules that answer later do not all use one agenda.
+        ValueError if modules that answer later do not all use one agenda, or what was learned
+        is of modules with other numbers.
         """
-        self.modules = tuple(modules)
+        self.modules = dict(enumerate(modules))
+        """By number."""
         self._clock = clock
+        self._typical: dict[float, TypicalVisit] = {}  # by the guess
         guesses = visit_costs or [0.0] * len(self.modules)
-        typical = {guess: TypicalVisit(guess) for guess in guesses}
         self._costs = VisitCosts(
-            learned.models
+            dict(learned.models)
             if learned is not None
-            else tuple(CostModel(typical[guess]) for guess in guesses),
+            else {number: self._guessed(guess) for number, guess in enumerate(guesses)},
             routing_cost if learned is None else learned.routing_cost,
         )
-        self._inline = [m if isinstance(m, Module) else None for m in self.modules]
-        later = {
-            number: module
-            for number, module in enumerate(self.modules)
-            if isinstance(module, ConcurrentModule)
-        }
+        if self._costs.models.keys() != self.modules.keys():
+            raise ValueError(f"costs are those of modules {list(self._costs.models)}")
+        self._inline = {n: m for n, m in self.modules.items() if isinstance(m, Module)}
+        later = {n: m for n, m in self.modules.items() if isinstance(m, ConcurrentModule)}
         self._later = later
         agendas = list({id(module.agenda): module.agenda for module in later.values()}.values())
         if len(agendas) > 1:
@@ -100,8 +102,9 @@ class Eddy:
         self._agenda = agendas[0] if agendas else None
         for number, module in later.items():
             module.attend(number)
+        self._routes = routes or Routes(len(self.modules))
         self._routing: Routing[list[TupleBatch]] = Routing(
-            routes or Routes(len(self.modules)),
+            self._routes,
             policy,
             generator,
             list,
@@ -110,6 +113,40 @@ class Eddy:
             queues={number: module.queue for number, module in later.items()},
             instrument=instrument,
         )
+
+    def add(self, make: Callable[[int], Module | ConcurrentModule], visit_cost: float = 0.0) -> int:
+        """Take one more module, made of the number that it gets; return the number.
+
+        Tuples of the runs to come visit it; what is known of the other modules stays.
+        ``visit_cost`` is a guess of its fixed cost a visit, in the clock's unit.
+        RuntimeError within a run; ValueError where the routes are those of a join query, or
+        the module answers later through another agenda than others.
+        """
+        number = self._routes.given
+        module = make(number)
+        if isinstance(module, Module):
+            self._routing.add(self._guessed(visit_cost))
+            self._inline[number] = module
+        else:
+            if self._agenda not in {None, module.agenda}:
+                raise ValueError("modules that answer later say so in one agenda, not several")
+            self._routing.add(self._guessed(visit_cost), module.queue)
+            self._agenda = module.agenda
+            self._later[number] = module
+            module.attend(number)
+        self.modules[number] = module
+        return number
+
+    def remove(self, number: int) -> None:
+        """Let a module go; its number is not given again.
+
+        RuntimeError within a run; ValueError where there is none of that number, or the routes
+        are those of a join query.
+        """
+        self._routing.remove(number)
+        del self.modules[number]
+        self._inline.pop(number, None)
+        self._later.pop(number, None)
 
     @property
     def policy(self) -> Policy:
@@ -135,7 +172,7 @@ class Eddy:
 
     def costs(self) -> LearnedCosts:
         """Return what is known of the costs; the models go on learning."""
-        return LearnedCosts(self._costs.models, self._costs.routing_cost)
+        return LearnedCosts(dict(self._costs.models), self._costs.routing_cost)
 
     @property
     def away(self) -> int:
@@ -158,13 +195,13 @@ class Eddy:
 
     def _serve(self, finished: list[TupleBatch]) -> None:
         """Route until nothing can go on before something comes back."""
-        clock, routing, inline = self._clock, self._routing, self._inline
+        clock, routing, inline = self._clock, self._routing, self._inline.get
         resolution = clock.resolution  # nothing is for nothing, whatever the clock says
         since = clock.now()
         while (departure := routing.depart()) is not None:
             lane, number, tuples, usual = departure
             taken = _take(lane, tuples)
-            module = inline[number]
+            module = inline(number)
             if module is None:
                 self._later[number].offer(taken)
                 continue
@@ -200,7 +237,13 @@ class Eddy:
                 )
         self._routing.retry()
 
+    def _guessed(self, visit_cost: float) -> CostModel:
+        """Return a model that begins with a guess, and shares it with others of the same."""
+        return CostModel(self._typical.setdefault(visit_cost, TypicalVisit(visit_cost)))
+
     def _put(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:
+        if not tuples:
+            return
         lane = self._routing.lane(batch.signature)
         if lane is None:
             finished.append(batch)

@@ -28,14 +28,18 @@ class Routes:
     is routed to a module that has handled it. Precedence: a module is a candidate
     only after those it depends on. Nothing is enumerated up front, so the number
     of possible signatures does not matter, only of those that occur.
+
+    A module's number is its name. Modules may come and go while no tuple is on its way; a
+    number is given once, so that nothing that was learned of one module is taken for another's.
     """
 
     joins = False
     """Whether some modules add components to tuples."""
 
     def __init__(self, modules: int, precedence: Mapping[int, int] | None = None) -> None:
-        """Give the number of modules and, per module, the mask of those that must come before."""
-        self._modules = modules
+        """Number so many modules; give, per module, the mask of those that must come before."""
+        self._numbers = tuple(range(modules))
+        self._here = (1 << modules) - 1  # the same as a mask
         self._precedence = dict(precedence or {})
         self._known: dict[Signature, tuple[int, ...]] = {}
         self._all = tuple(range(modules))
@@ -48,9 +52,27 @@ class Routes:
         return not self._precedence
 
     @property
-    def modules(self) -> int:
-        """The number of modules."""
-        return self._modules
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the modules that are here, ascending."""
+        return self._numbers
+
+    @property
+    def given(self) -> int:
+        """How many numbers were given so far; the next module gets this one."""
+        return len(self._all)
+
+    def add(self) -> int:
+        """Return the number of a module that comes now."""
+        number = self.given
+        self._all = (*self._all, number)
+        self._change((*self._numbers, number))
+        return number
+
+    def remove(self, module: int) -> None:
+        """Let a module go; ValueError where there is none of that number."""
+        if module not in self._numbers:
+            raise ValueError(f"there is no module {module}; there are {self._numbers}")
+        self._change(tuple(number for number in self._numbers if number != module))
 
     def after(self, signature: Signature, module: int) -> Signature:
         """Return the signature that tuples get from a module."""
@@ -84,7 +106,7 @@ class Routes:
                 known = tuple(
                     module
                     for module in known
-                    if self._precedence.get(module, 0) & ~signature.done == 0
+                    if self._precedence.get(module, 0) & self._here & ~signature.done == 0
                 )
             self._room -= len(known)
             if self._room < 0:
@@ -98,5 +120,12 @@ class Routes:
 
         Without a loop in Python: signatures of a thousand modules seldom come twice.
         """
-        left = format(((1 << self._modules) - 1) & ~done, "b")[::-1].encode()
+        left = format(self._here & ~done, "b")[::-1].encode()
         return tuple(compress(self._all, left.translate(_ZEROS_AND_ONES)))
+
+    def _change(self, numbers: tuple[int, ...]) -> None:
+        self._numbers = numbers
+        self._here = sum(1 << number for number in numbers)
+        self._known.clear()
+        self._room = KNOWN
+        self.version += 1

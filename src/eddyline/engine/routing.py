@@ -74,8 +74,8 @@ class VisitCosts:
 
     __slots__ = ("models", "routing_cost")
 
-    def __init__(self, models: tuple[CostModel, ...], routing_cost: float) -> None:
-        """Start with what is known."""
+    def __init__(self, models: dict[int, CostModel], routing_cost: float) -> None:
+        """Start with what is known, by number of the module."""
         self.models = models
         self.routing_cost = routing_cost
 
@@ -209,7 +209,7 @@ class Routing(Generic[Contents]):
         self._made = 0  # lanes so far
         self._waiting: dict[Lane[Contents], None] = {}  # those with tuples
         self._any_held = False
-        self._only_computes = [routes.only_computes(module) for module in range(routes.modules)]
+        self._only_computes = {number: routes.only_computes(number) for number in routes.numbers}
         self._generator = generator
         self.follow(policy)
 
@@ -218,6 +218,37 @@ class Routing(Generic[Contents]):
         overhead = () if self.costs is None else (self.costs.overhead,)
         policy.start(self._routes, self._generator, *overhead, queued=bool(self._room))
         self.policy = policy
+
+    def add(self, model: CostModel, queue: BoundedQueue | None = None) -> int:
+        """Let tuples visit one more module from now on; return its number.
+
+        ``model`` is that of its cost. RuntimeError where tuples are on their way.
+        """
+        self._require_quiet()
+        number = self._routes.add()
+        if self.costs is not None:
+            self.costs.models[number] = model
+        self._only_computes[number] = self._routes.only_computes(number)
+        if queue is not None:
+            self._queues[number] = queue
+            self._room[number] = queue.room
+        self._changed()
+        return number
+
+    def remove(self, module: int) -> None:
+        """Let tuples visit a module no more.
+
+        RuntimeError where tuples are on their way, ValueError where there is no such module.
+        """
+        self._require_quiet()
+        self._routes.remove(module)
+        del self._only_computes[module]
+        if self.costs is not None:
+            del self.costs.models[module]
+        if self._queues.pop(module, None) is not None:
+            del self._room[module]
+            self._full &= ~(1 << module)
+        self._changed()
 
     @property
     def waiting(self) -> int:
@@ -340,6 +371,15 @@ class Routing(Generic[Contents]):
         """Raise RuntimeError where tuples wait and no module has any: nothing would ever change."""
         if self._waiting and not self.away:
             raise RuntimeError(f"policy {self.policy.name} waits, but no module is busy")
+
+    def _require_quiet(self) -> None:
+        if self._waiting or self.away:
+            raise RuntimeError("modules come and go only while no tuple is on its way")
+
+    def _changed(self) -> None:
+        self._lanes.clear()  # whose tuples had been to other modules
+        self._version = self._routes.version
+        self.follow(self.policy)
 
     def _next_lane(self) -> tuple[Lane[Contents] | None, bool]:
         """Return the deepest lane with enough tuples for a visit, and that it has.

@@ -48,7 +48,7 @@ INDEXED = query_of(
 
 def test_modules_are_numbered_predicates_first_then_stems_then_lookups() -> None:
     routes = routes_of(INDEXED)
-    assert (routes.first_stem, routes.first_lookup, routes.modules) == (3, 6, 9)
+    assert (routes.first_stem, routes.first_lookup, routes.given) == (3, 6, 9)
     assert [routes.stem(r) for r in range(3)] == [3, 4, 5]
     assert [(r, lookup.bind) for r, lookup in routes.lookups] == [(B, (0,)), (B, (1,)), (C, (0,))]
 
@@ -133,7 +133,7 @@ def test_a_prior_prober_goes_to_no_other_stem() -> None:
     routes = routes_of(INDEXED)
     selections = (0,)
     prior = Signature(1 << A, 1 << A, 0, probed=1 << B)
-    by_zero, by_one, of_c = range(routes.first_lookup, routes.modules)
+    by_zero, by_one, of_c = range(routes.first_lookup, routes.given)
     # B has no scan: nothing but one of its lookups can complete the probe.
     assert routes.candidates(prior) == (*selections, by_zero, by_one)
     # C has one: to go back to its SteM is to leave the rest to it.

@@ -36,9 +36,9 @@ def winners(policy: LotteryPolicy, draws: int, modules: int = 2) -> list[float]:
 def test_a_ticket_for_each_tuple_given_and_back_for_each_returned() -> None:
     policy = started(LotteryPolicy())
     policy.sent(ENTERING, 0, 5)
-    assert policy.accounts() == (5.0, 0.0)
+    assert policy.accounts() == {0: 5.0, 1: 0.0}
     policy.returned(ENTERING, 0, 5, 2, 1.0)
-    assert policy.accounts() == (3.0, 0.0)
+    assert policy.accounts() == {0: 3.0, 1: 0.0}
 
 
 def test_the_chance_is_in_proportion_to_the_account() -> None:
@@ -76,15 +76,17 @@ def test_without_queues_the_measured_rate_stands_in_for_back_pressure() -> None:
 def test_escrow_replaces_the_bank_when_a_window_is_over() -> None:
     policy = started(WindowedLotteryPolicy(window=3))
     visit(policy, 0, 5, 1)
-    assert policy.accounts() == (4.0, 0.0), "in the first window there is nothing else to play with"
+    assert policy.accounts() == {0: 4.0, 1: 0.0}, (
+        "in the first window there is nothing else to play with"
+    )
     visit(policy, 1, 2, 0)
     policy.sent(ENTERING, 0, 1)  # the third decision: escrow becomes the bank
-    assert policy.accounts() == (5.0, 2.0)
+    assert policy.accounts() == {0: 5.0, 1: 2.0}
     visit(policy, 1, 9, 0)
     policy.sent(ENTERING, 1, 1)
-    assert policy.accounts() == (5.0, 2.0), "what is earned now does not count yet"
+    assert policy.accounts() == {0: 5.0, 1: 2.0}, "what is earned now does not count yet"
     policy.sent(ENTERING, 1, 1)
-    assert policy.accounts() == (0.0, 11.0), "and what was banked before is gone"
+    assert policy.accounts() == {0: 0.0, 1: 11.0}, "and what was banked before is gone"
 
 
 def test_a_window_forgets_rates_too() -> None:
@@ -101,3 +103,13 @@ def test_a_window_forgets_rates_too() -> None:
 def test_a_window_is_a_number_of_decisions(window: int) -> None:
     with pytest.raises(ValueError, match="from 1 on"):
         WindowedLotteryPolicy(window)
+
+
+def test_an_eddy_over_other_modules_starts_with_empty_accounts() -> None:
+    policy = started(WindowedLotteryPolicy(window=1))
+    visit(policy, 0, 5, 1)
+    assert policy.accounts() == {0: 5.0, 1: 0.0}
+    started(policy)
+    assert policy.accounts() == {0: 5.0, 1: 0.0}, "other routes, the same modules"
+    started(policy, modules=3)
+    assert policy.accounts() == {0: 0.0, 1: 0.0, 2: 0.0}

@@ -59,7 +59,7 @@ def run(terms: int, *, either: bool, passing: float = 0.999) -> tuple[int, int, 
     Counted.asked = 0
     kept = eddy.filter([pa.array(np.arange(ROWS))], ROWS).kept
     visits = eddy.statistics().eddy.decisions
-    for module in eddy.eddy.modules:
+    for module in eddy.eddy.modules.values():
         if isinstance(module, Nested):
             visits += module.eddy.statistics().decisions
     survives = decisive.any(axis=0) if either else ~decisive.any(axis=0)
@@ -183,7 +183,7 @@ def test_the_next_modules_are_those_first_in_the_order(
 ) -> None:
     knowledge = learned(visits)
     knowledge.pool()
-    order = PooledOrder(knowledge, 12)
+    order = PooledOrder(knowledge, range(12))
     order.sort()
     expected = list(order.remaining(done))
     ranks = knowledge.shared_by_module()
@@ -201,7 +201,7 @@ def test_the_next_modules_are_those_first_in_the_order(
 def test_noise_of_the_clock_changes_no_order() -> None:
     knowledge = Knowledge(Routes(50))
     knowledge.overhead = lambda _: 20e-6
-    order = PooledOrder(knowledge, 50)
+    order = PooledOrder(knowledge, range(50))
     noise = np.random.default_rng(0)
     for visit in range(10):
         for module in range(50):
@@ -218,7 +218,7 @@ def test_noise_of_the_clock_changes_no_order() -> None:
 def test_a_better_order_is_taken_once_it_would_have_paid() -> None:
     knowledge = Knowledge(Routes(20))
     knowledge.overhead = lambda _: 20e-6
-    order = PooledOrder(knowledge, 20)
+    order = PooledOrder(knowledge, range(20))
     for module in range(20):
         knowledge.learn(ENTERING, module, 1, 100, 99, 100e-6)
     knowledge.pool()

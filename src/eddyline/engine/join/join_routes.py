@@ -22,6 +22,7 @@ class JoinRoutes(Routes):
     the lookups. A tuple that spans only a SteM's relation builds into it, any other probes it.
     BoundedRepetition: each step sets a Done bit or adds a component, except that a prior
     prober goes back to one SteM, once at each end of transmission that it waits for.
+    The modules are those of the graph, which none joins and none leaves.
     """
 
     joins = True
@@ -46,6 +47,14 @@ class JoinRoutes(Routes):
     def free(self) -> bool:
         """Whether tuples may visit the modules in any order: not where probes open others."""
         return False
+
+    def add(self) -> int:
+        """Raise ValueError: a graph has the modules that it has."""
+        raise ValueError("no module can be added to those of a join query")
+
+    def remove(self, module: int) -> None:
+        """Raise ValueError: a graph has the modules that it has."""
+        raise ValueError(f"module {module} is one of a join query and cannot be removed")
 
     def stem(self, relation: int) -> int:
         """Return the module that is a relation's SteM."""

@@ -70,7 +70,7 @@ class Nested:
         """Whether a visit has a large fixed cost."""
         return any(
             module.calls_functions_in_vectors
-            for module in self._eddy.modules
+            for module in self._eddy.modules.values()
             if isinstance(module, Selection | Nested)
         )
 
@@ -81,7 +81,7 @@ class Nested:
             seconds,
             tuple(
                 module.statistics(self._eddy.seconds_in(place))
-                for place, module in enumerate(self._eddy.modules)
+                for place, module in self._eddy.modules.items()
                 if isinstance(module, Selection | Nested)
             ),
         )

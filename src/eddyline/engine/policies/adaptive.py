@@ -152,22 +152,37 @@ class AdaptivePolicy:
         self._learn_anew(Routes(0))
 
     def _learn_anew(self, routes: Routes) -> None:
+        """Start with nothing known of the modules of some routes."""
         self._knowledge = self.new_knowledge(routes)
         self._plan = Plan(self._knowledge, routes)
-        self._many = routes.free and routes.modules > MANY
         self._work = 0.0  # since the last plan
         self._first_budget = 0.0  # what first looks out of turn may cost, of many modules
         self._out_of_turn = -1  # the module of the last decision, if it was such a look
-        self._sent = [0] * routes.modules  # tuples, by module
+        self._sent: list[int] = []  # tuples, by module
         # Of those that came new together, so many have been to each module; and, as bits, the
         # modules that 1, 2, 4, … and more of them have been to.
         self._visitors: dict[int, int] = {}
         self._visited_by: list[int] = []
         # The first call may load a model or open a connection: what it costs is never
         # seen again. It is one tuple's, and its cost is not learned.
-        self._warm = [False] * routes.modules
-        self._only_computes = [routes.only_computes(module) for module in range(routes.modules)]
-        self._unlooked = (1 << routes.modules) - 1  # those to see more of at first, as bits
+        self._warm: list[bool] = []
+        self._only_computes: list[bool] = []
+        self._unlooked = 0  # the modules to see more of at first, as bits
+        self._numbers: tuple[int, ...] = ()
+        self._take_up(routes)
+
+    def _take_up(self, routes: Routes) -> None:
+        """Take note of modules that have come, and forget those that are gone."""
+        new = range(len(self._sent), routes.given)
+        self._sent.extend(0 for _ in new)
+        self._warm.extend(False for _ in new)
+        self._only_computes.extend(map(routes.only_computes, new))
+        here = sum(1 << module for module in routes.numbers)
+        self._unlooked = (self._unlooked | sum(1 << module for module in new)) & here
+        self._visitors.clear()
+        self._visited_by.clear()
+        self._many = routes.free and len(routes.numbers) > MANY
+        self._numbers = routes.numbers
 
     def start(
         self,
@@ -180,12 +195,15 @@ class AdaptivePolicy:
         """Take the routes; what was learned for another eddy over the same modules stays."""
         self._overhead = overhead
         self._doubted_at = self._decided
-        self.changes = []
-        if len(self._sent) != routes.modules:
-            self._learn_anew(routes)
-            self._knowledge.overhead = overhead
-            return
-        self._knowledge.routes = routes
+        if routes is self._knowledge.routes:
+            gone = set(self._numbers).difference(routes.numbers)
+            self._take_up(routes)
+            self._knowledge.take_up(gone)
+        else:
+            self.changes = []
+            if routes.numbers != self._numbers:
+                self._learn_anew(routes)
+            self._knowledge.routes = routes
         self._knowledge.overhead = overhead
         self._knowledge.forget_rare()
         self._plan = Plan(self._knowledge, routes)
@@ -243,7 +261,7 @@ class AdaptivePolicy:
                 known.doubt_budget -= extra
         self._look = None
         if self._out_of_turn == module:
-            seen = (~self._unlooked & ((1 << len(self._sent)) - 1)).bit_count()
+            seen = len(self._numbers) - self._unlooked.bit_count()
             own_visits = 0.5 * seen * self._overhead(module)  # as if it came to stand in the middle
             self._first_budget -= own_visits + tuples * self._spent / self._now
         self._out_of_turn = -1
@@ -297,7 +315,7 @@ class AdaptivePolicy:
 
     def _worth_a_plan(self, module: int) -> float:
         """Return the work that a plan must stand for: making it takes longer the more modules."""
-        return PLAN_OVERHEADS * len(self._sent) * self._overhead(module) if self._many else 0.0
+        return PLAN_OVERHEADS * len(self._numbers) * self._overhead(module) if self._many else 0.0
 
     def _to_look_at(
         self, signature: Signature, candidates: tuple[int, ...], tuples: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -133,10 +133,31 @@ class Knowledge:
         self.overhead: Callable[[int], float] = no_overhead  # of a visit to a module
         self.signatures: dict[Signature, SignatureKnowledge] = {}
         self._sums: dict[Hashable, Sum] = {}  # by operation
-        self._wholes = [Sum(module) for module in range(routes.modules)]
+        self._wholes: dict[int, Sum] = {}  # by module
         self._void = False  # something in the sums is no longer believed
         self._shared: dict[Hashable, Shared] = {}  # by operation
-        self._unseen = [Shared(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)] * routes.modules
+        self._unseen: dict[int, Shared] = {}  # by module
+        self._make_room()
+
+    def take_up(self, gone: Collection[int]) -> None:
+        """Go on with modules that have come to the routes, and without those that are gone."""
+        self._make_room()
+        if not gone:
+            return
+        self._void = True
+        for module in gone:
+            del self._wholes[module], self._unseen[module]
+        for known in self.signatures.values():
+            known.standing = 0.0
+            known.cells = {
+                number: cell for number, cell in known.cells.items() if number not in gone
+            }
+
+    def _make_room(self) -> None:
+        for module in self.routes.numbers:
+            if module not in self._wholes:
+                self._wholes[module] = Sum(module)
+                self._unseen[module] = Shared(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)
 
     def of(self, signature: Signature) -> SignatureKnowledge:
         """Return the record of a signature."""
@@ -197,9 +218,9 @@ class Knowledge:
         """Return the rank of a module by what all signatures together know."""
         return self.shared(signature, module).rank
 
-    def shared_by_module(self) -> list[Shared]:
+    def shared_by_module(self) -> dict[int, Shared]:
         """Return what all signatures together know of each module, where it does but one thing."""
-        return [self._shared.get(m, unseen) for m, unseen in enumerate(self._unseen)]
+        return {m: self._shared.get(m, unseen) for m, unseen in self._unseen.items()}
 
     def seen_cost(self, module: int) -> float:
         """Return the cost a tuple that was seen of a module; 0 where none was."""
@@ -211,11 +232,12 @@ class Knowledge:
         """Judge each operation by the records of all signatures."""
         self._add_up()
         typical = Bucket()
-        for total in self._wholes:
+        for total in self._wholes.values():
             typical.absorb(total.bucket)
-        self._unseen = [
-            self._weighed(total, typical)._replace(selectivity=0.5) for total in self._wholes
-        ]
+        self._unseen = {
+            module: self._weighed(total, typical)._replace(selectivity=0.5)
+            for module, total in self._wholes.items()
+        }
         self._shared = {
             operation: self._weighed(total, typical) for operation, total in self._sums.items()
         }
@@ -226,7 +248,7 @@ class Knowledge:
             return
         self._void = False
         self._sums = {}
-        self._wholes = [Sum(module) for module in range(len(self._wholes))]
+        self._wholes = {module: Sum(module) for module in self._wholes}
         for signature, known in self.signatures.items():
             for module, cell in known.cells.items():
                 operation = self.routes.operation(signature, module)

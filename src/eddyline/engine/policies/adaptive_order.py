@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from eddyline.engine.policies.adaptive_knowledge import Knowledge, Shared
@@ -26,12 +26,12 @@ class PooledOrder:
     sets of the first 1, 2, … modules, as bit masks, in O(log modules).
     """
 
-    def __init__(self, knowledge: Knowledge, modules: int) -> None:
-        """Order so many modules; :meth:`sort` before anything is asked."""
+    def __init__(self, knowledge: Knowledge, modules: Iterable[int]) -> None:
+        """Order modules; :meth:`sort` before anything is asked."""
         self._knowledge = knowledge
-        self._ranked = list(range(modules))
-        self._place = list(range(modules))  # of each module among them
-        self._hopeful = list(range(modules))  # by what they may be at the best
+        self._ranked = list(modules)
+        self._place = {module: place for place, module in enumerate(self._ranked)}
+        self._hopeful = list(self._ranked)  # by what they may be at the best
         self._first: list[int] = []  # the sets of the first 0, 1, 2, … of them
         self._hopeful_first: list[int] = []
         self._cost_from: list[float] = []  # expected, from each place to the end
@@ -115,7 +115,7 @@ class PooledOrder:
         return (module for module in self._ranked if not done >> module & 1)
 
 
-def _costs_from(order: list[int], shared: list[Shared]) -> list[float]:
+def _costs_from(order: list[int], shared: dict[int, Shared]) -> list[float]:
     """Return what is expected from each place of an order to its end, a tuple that comes there."""
     costs = [0.0]
     for module in reversed(order):

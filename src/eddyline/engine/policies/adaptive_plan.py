@@ -52,9 +52,9 @@ class Plan:
         """Plan by ``knowledge`` along ``routes``."""
         self._knowledge = knowledge
         self._routes = routes
-        self._few = routes.modules <= EXHAUSTIVE
+        self._few = len(routes.numbers) <= EXHAUSTIVE
         self._by_horizon = routes.free and not self._few
-        self._pooled = PooledOrder(knowledge, routes.modules)
+        self._pooled = PooledOrder(knowledge, routes.numbers)
         self._known = False  # what is pooled is that of this plan
         self._outlooks: dict[Signature, Outlook] = {}
         self._orders: dict[Signature, tuple[int, ...]] = {}

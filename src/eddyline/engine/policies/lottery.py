@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -29,7 +29,8 @@ class LotteryPolicy:
 
     def __init__(self) -> None:
         """Start with empty accounts."""
-        self._tickets: list[float] = []
+        self._routes = Routes(0)
+        self._tickets: dict[int, float] = {}
         self._rates: ConsumptionRates | None = None
 
     def start(
@@ -41,15 +42,20 @@ class LotteryPolicy:
         queued: bool = False,
     ) -> None:
         """Take the routes and the generator; accounts of an earlier eddy stay."""
-        self._routes = routes
         self._generator = generator
-        if len(self._tickets) != routes.modules:
-            self._tickets = [0.0] * routes.modules
-            self._rates = None if queued else ConsumptionRates(routes.modules)
+        if routes is not self._routes and routes.numbers != tuple(self._tickets):
+            self._forget(queued=queued)
+        self._routes = routes
+        self._tickets = {number: self._tickets.get(number, 0.0) for number in routes.numbers}
 
-    def accounts(self) -> tuple[float, ...]:
-        """Return the tickets that count in a lottery, by module."""
-        return tuple(self._tickets)
+    def _forget(self, *, queued: bool) -> None:
+        """Start anew, with empty accounts."""
+        self._tickets = {}
+        self._rates = None if queued else ConsumptionRates()
+
+    def accounts(self) -> Mapping[int, float]:
+        """Return the tickets that count in a lottery, by module; one that is missing has none."""
+        return self._tickets
 
     def rates(self) -> ConsumptionRates | None:
         """Return the rates that count in a lottery; None where back-pressure shows them."""
@@ -93,7 +99,7 @@ class LotteryPolicy:
 
     def _weights(self, modules: tuple[int, ...]) -> list[float]:
         accounts = self.accounts()
-        weights = [max(accounts[module], 1.0) for module in modules]
+        weights = [max(accounts.get(module, 0.0), 1.0) for module in modules]
         measured = self.rates()
         if measured is None:
             return weights

@@ -18,21 +18,20 @@ class ConsumptionRates:
     back-pressure, so the costs are instrumented instead.
     """
 
-    def __init__(self, modules: int) -> None:
+    def __init__(self) -> None:
         """Start with no module known."""
-        self._tuples = [0.0] * modules
-        self._cost = [0.0] * modules
+        self._tuples: dict[int, int] = {}
+        self._cost: dict[int, float] = {}
 
     def record(self, module: int, tuples: int, cost: float) -> None:
         """Add a visit."""
-        self._tuples[module] += tuples
-        self._cost[module] += cost
+        self._tuples[module] = self._tuples.get(module, 0) + tuples
+        self._cost[module] = self._cost.get(module, 0.0) + cost
 
     def of(self, module: int) -> float | None:
         """Return tuples per unit of cost; None where nothing is known."""
-        if not self._tuples[module]:
-            return None
-        return self._tuples[module] / max(self._cost[module], 1e-300)
+        tuples = self._tuples.get(module)
+        return tuples / max(self._cost[module], 1e-300) if tuples else None
 
     def among(self, modules: tuple[int, ...]) -> list[float]:
         """Return the rates of some modules; an unknown one counts as the fastest that is known."""
@@ -82,7 +81,7 @@ class NaivePolicy:
         self._routes = routes
         self._generator = generator
         if not queued and self._rates is None:
-            self._rates = ConsumptionRates(routes.modules)
+            self._rates = ConsumptionRates()
 
     def route(
         self,

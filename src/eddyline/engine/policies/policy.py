@@ -44,7 +44,9 @@ class Policy(Protocol):
         *,
         queued: bool = False,
     ) -> None:
-        """Get ready for an eddy; called before anything else.
+        """Get ready for an eddy; called before anything else, and where modules came or went.
+
+        What is known of other modules stays.
 
         ``overhead`` gives what a visit to a module costs now before its first
         tuple: the eddy's own work and the module's. ``queued`` says that modules

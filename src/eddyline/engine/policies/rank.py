@@ -37,6 +37,7 @@ class RankPolicy:
         self._next: dict[Signature, int] = {}  # the decisions in force
         self._left: dict[Signature, int] = {}
         self._routes = Routes(0)
+        self._numbers: tuple[int, ...] = ()
 
     def start(
         self,
@@ -46,8 +47,11 @@ class RankPolicy:
         *,
         queued: bool = False,  # noqa: ARG002 - waits for the best module, queue or no queue
     ) -> None:
-        """Take the routes."""
-        self._routes = routes
+        """Take the routes; statistics of an earlier eddy stay, and decisions that still stand."""
+        if routes.numbers != self._numbers:
+            self._next.clear()
+            self._left.clear()
+        self._routes, self._numbers = routes, routes.numbers
 
     def route(
         self,

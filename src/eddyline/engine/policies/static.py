@@ -23,6 +23,7 @@ class StaticPolicy:
         """Give module numbers from first to last; None for the order as written."""
         self._order = None if order is None else tuple(order)
         self._place: dict[int, int] = {}
+        self._routes = Routes(0)
 
     def start(
         self,
@@ -32,13 +33,20 @@ class StaticPolicy:
         *,
         queued: bool = False,  # noqa: ARG002 - waits for the best module, queue or no queue
     ) -> None:
-        """Complete the order."""
+        """Complete the order; modules that come later come last.
+
+        ValueError where it does not name each of an eddy's modules once.
+        """
+        if routes is not self._routes:
+            order = routes.numbers if self._order is None else self._order
+            if tuple(sorted(order)) != routes.numbers:
+                raise ValueError(f"order {order} does not name each of {routes.numbers} once")
+            self._place = dict.fromkeys(order, 0)
+        else:
+            self._place |= dict.fromkeys(routes.numbers, 0)
+        here = [module for module in self._place if module in routes.numbers]
+        self._place = {module: place for place, module in enumerate(here)}
         self._routes = routes
-        order = self._order or tuple(range(routes.modules))
-        if sorted(order) != list(range(routes.modules)):
-            message = f"order {order} does not name each of {routes.modules} modules once"
-            raise ValueError(message)
-        self._place = {module: place for place, module in enumerate(order)}
 
     def route(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.naive import ConsumptionRates
 from eddyline.engine.signature import Signature
@@ -38,12 +40,19 @@ class WindowedLotteryPolicy(LotteryPolicy):
             raise ValueError(message)
         self._window = window
         self._left = window
-        self._banked: tuple[float, ...] = ()
+        self._banked: Mapping[int, float] = {}
         self._banked_rates: ConsumptionRates | None = None
 
-    def accounts(self) -> tuple[float, ...]:
+    def _forget(self, *, queued: bool) -> None:
+        """Start anew, with empty accounts and a new window."""
+        super()._forget(queued=queued)
+        self._left = self._window
+        self._banked = {}
+        self._banked_rates = None
+
+    def accounts(self) -> Mapping[int, float]:
         """Return the banked tickets, by module; in the first window those in escrow."""
-        return self._banked or tuple(self._tickets)
+        return self._banked or self._tickets
 
     def rates(self) -> ConsumptionRates | None:
         """Return the rates of the window before this one; in the first window its own."""
@@ -54,9 +63,9 @@ class WindowedLotteryPolicy(LotteryPolicy):
         super().sent(signature, module, tuples)
         self._left -= 1
         if self._left <= 0:
-            self._banked = tuple(self._tickets)
-            self._tickets = [0.0] * len(self._tickets)
+            self._banked = self._tickets
+            self._tickets = dict.fromkeys(self._tickets, 0.0)
             self._left = self._window
             if self._rates is not None:
                 self._banked_rates = self._rates
-                self._rates = ConsumptionRates(len(self._tickets))
+                self._rates = ConsumptionRates()

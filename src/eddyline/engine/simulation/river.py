@@ -74,13 +74,13 @@ class River:
                 f"not {queue}, {buffer} and {quantum}"
             )
         self.queues: tuple[deque[tuple[int, Lane[deque[int]]]], ...] = tuple(
-            deque() for _ in range(routes.modules)
+            deque() for _ in range(routes.given)
         )
         self.finished: list[int] = []  # tuple numbers, in the order in which they left
         self.dropped: list[int] = []
         self.sent_tuples: list[int] = []  # every decision: which tuple …
         self.sent_to: list[int] = []  # … went to which module
-        self.longest_queue = [0] * routes.modules
+        self.longest_queue = [0] * routes.given
         self.most_inside = 0
         self._routes = routes
         self._buffer = buffer
@@ -93,7 +93,7 @@ class River:
             deque,
             quantum=FixedQuantum(quantum),
             costs=None,
-            queues=dict.fromkeys(range(routes.modules), BoundedQueue(queue)),
+            queues=dict.fromkeys(range(routes.given), BoundedQueue(queue)),
         )
         self._outside = self._routing.lane(ENTERING)
         if self._outside is None:
