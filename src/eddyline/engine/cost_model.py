@@ -14,10 +14,10 @@ class TypicalVisit:
     """What a visit by itself costs modules of one kind: the guess for one not measured yet.
 
     Most of it is the same for all, the eddy's own part, and depends on the machine: a guess of
-    15 microseconds where it is 100 made a hundred cheap predicates look ten times as expensive
-    as they are, on the eight tuples of a first look, and in need of visits of a hundred tuples.
-    They took 552 visits to 5,000 rows, now 415. Never less than the guess, to which modules go
-    back that have measured nonsense.
+    15 microseconds where it is 100 would make a hundred cheap predicates look ten times as
+    expensive as they are, on the eight tuples of a first look, and in need of visits of a hundred
+    tuples: 552 visits to 5,000 rows instead of 415. Never less than the guess, to which modules
+    go back that have measured nonsense.
     """
 
     __slots__ = ("_guess", "_mean", "_measured")
@@ -91,8 +91,8 @@ class CostModel:
             # Visits of nearly one size say nothing about the intercept. Going back
             # to the guess, slowly, changes the quantum, and that tells again. Were
             # the last value kept, one that is wrong would make itself stay: after a
-            # sudden change of cost 0 came out, hence visits of one tuple each, which cost
-            # 1.48 times the best order with 10 % exploration, now 1.07 (bench.ablations).
+            # sudden change of cost 0 would come out, hence visits of one tuple each, which
+            # cost 1.48 times the best order with 10 % exploration, not 1.07 (bench.ablations).
             typical = self._typical.seconds
             drifting = self.per_visit + (1.0 - MEMORY) * (typical - self.per_visit)
             self.per_visit = min(drifting, self._y / self._x)

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy, StalledError
 from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.signature import Signature
+from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
+from eddyline.engine.simulation.virtual_calls import VirtualCaller
 from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import (
     And,
@@ -1023,3 +1026,11 @@ def test_a_state_of_another_query_is_refused() -> None:
         lookups = sources_of(query, [[]] * len(query.relations))
         with pytest.raises(ValueError, match="another query"):
             make_eddy(query, state=two.state, lookups=lookups)
+
+
+def test_functions_that_answer_later_are_refused() -> None:
+    query = query_of([relation("R"), relation("S")], equal((R, 0), (S, 0)))
+    agenda = VirtualAgenda(VirtualClock())
+    caller = VirtualCaller(lambda _: True, agenda, lambda _: 1.0)
+    with pytest.raises(ValueError, match=r"functions \[1\] answer later"):
+        make_eddy(query, [UserFunction(bool), ConcurrentFunction(caller)])

@@ -12,7 +12,11 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
-from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
+from eddyline.engine.modules.concurrent_selection import (
+    ConcurrentFunction,
+    ConcurrentSelection,
+    answers_later,
+)
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
@@ -225,12 +229,8 @@ def _require_calls_by_themselves(
             within.append(expression)
     for expression in within:
         calls = {node.function for node in expression.walk() if isinstance(node, Call)}
-        if later := [number for number in calls if _answers_later(functions[number])]:
+        if later := [number for number in calls if answers_later(functions[number])]:
             raise ValueError(
                 f"functions {later} answer later, so a call of them can only be a "
                 f"conjunct by itself, not a part of {expression}"
             )
-
-
-def _answers_later(function: Function) -> bool:
-    return isinstance(function, ConcurrentFunction)

@@ -18,6 +18,7 @@ from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
+from eddyline.engine.modules.concurrent_selection import answers_later
 from eddyline.engine.modules.index_access import IndexAccess, LookupStatistics, Source
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
@@ -95,8 +96,11 @@ class JoinEddy:
         lookup among the relation's; ValueError where one is missing or too many.
         ``learned`` is what another eddy over the same query knew at its end. With ``state``
         it goes on where another eddy over the same query has stopped, whose state it was;
-        ValueError where it cannot be.
+        ValueError where it cannot be. ValueError as well for functions that answer later: in
+        a join they cannot.
         """
+        if later := [n for n, each in enumerate(functions) if answers_later(each)]:
+            raise ValueError(f"functions {later} answer later, which those of a join cannot")
         self.query = query
         self.graph = JoinGraph(query)
         self.reading = ReadingOrder()

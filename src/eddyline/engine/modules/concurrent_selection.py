@@ -17,7 +17,7 @@ from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics, S
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.evaluation import evaluate
-from eddyline.evaluation.vector import Vector
+from eddyline.evaluation.vector import Function, Vector
 from eddyline.query.expressions import Call
 
 
@@ -31,6 +31,11 @@ class ConcurrentFunction:
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         """Raise TypeError: whoever calls this would have to wait."""
         raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
+
+
+def answers_later(function: Function) -> bool:
+    """Tell whether calls of a function are made by somebody else."""
+    return isinstance(function, ConcurrentFunction)
 
 
 class ConcurrentSelection:
