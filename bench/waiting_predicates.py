@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from bench import report
 from bench.turns import Spread, in_turns
-from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
+from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.concurrency.threads import ThreadCaller
 from eddyline.engine.clock import Clock, VirtualClock
@@ -62,7 +62,8 @@ OTHERS: Final = (PolicyName.STATIC, PolicyName.LOTTERY)
 class Waiters(StrEnum):
     """Who waits for the answers."""
 
-    EVENT_LOOP = "an event loop"
+    OWN_LOOP = "an event loop in the eddy's thread"
+    EVENT_LOOP = "an event loop in another thread"
     THREADS = "threads"
 
 
@@ -144,6 +145,13 @@ class Outcomes:
         """Make the callers of all predicates, and end them afterwards."""
         agenda, now = SharedAgenda(), time.perf_counter
         predicates = range(len(self.passes))
+        if waiters is Waiters.OWN_LOOP:
+            with closing(LoopAgenda(exact_loop)) as own:
+                yield [
+                    EventLoopCaller(self.awaiting(n), own, now, own, width=WIDTH)
+                    for n in predicates
+                ]
+            return
         if waiters is Waiters.EVENT_LOOP:
             with closing(EventLoop(exact_loop)) as loop:
                 yield [

@@ -276,9 +276,12 @@ class Inbox:
     def tell(self, module: int) -> None:
         self.said.append(module)
 
-    def wait(self) -> Sequence[int]:
+    def poll(self) -> Sequence[int]:
         said, self.said = self.said, []
         return said
+
+    def wait(self) -> Sequence[int]:
+        return self.poll()
 
 
 class Later:

@@ -38,19 +38,82 @@ class EventLoop:
         )
         self._thread.start()
 
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call something in the loop's thread, soon."""
+        self.loop.call_soon_threadsafe(callback)
+
     def close(self) -> None:
         """End what is under way, and the thread."""
-        asyncio.run_coroutine_threadsafe(self._cancel(), self.loop).result()
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
 
-    @staticmethod
-    async def _cancel() -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+
+class LoopAgenda:
+    """An event loop in the eddy's own thread, which runs while the eddy waits, and is its agenda.
+
+    Nothing has to be handed from thread to thread. On the other hand nothing is called while the
+    eddy computes, but between two visits; and a thread in which an event loop runs already, as
+    that of a notebook, can run no other: there an :class:`EventLoop` is needed.
+
+    >>> agenda = LoopAgenda()
+    >>> handle = agenda.loop.call_later(0.001, agenda.tell, 3)
+    >>> agenda.poll(), agenda.wait()
+    ([], [3])
+    >>> agenda.close()
+    """
+
+    def __init__(
+        self, new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    ) -> None:
+        """Make the loop."""
+        self.loop = new_loop()
+        self._told: dict[int, None] = {}
+        self._thread = threading.get_ident()
+
+    def soon(self, callback: Callable[[], None]) -> None:
+        """Call something in the loop's thread, soon; from that thread: at once."""
+        callback()
+
+    def tell(self, module: int) -> None:
+        """Say that a module has answers; from any thread."""
+        if threading.get_ident() != self._thread:
+            self.loop.call_soon_threadsafe(self.tell, module)
+            return
+        self._told[module] = None
+        if self.loop.is_running():
+            self.loop.stop()
+
+    def poll(self) -> Sequence[int]:
+        """Let the loop do what can be done at once; return the modules that have answers."""
+        # What has come is read in one round, and those who waited for it go on in the next.
+        for _ in range(2):
+            self.loop.call_soon(self.loop.stop)
+            self._run()
+        return self._taken()
+
+    def wait(self) -> Sequence[int]:
+        """Let the loop run until a module has answers, and return all that have them then."""
+        while not self._told:
+            self._run()
+        return self._taken()
+
+    def close(self) -> None:
+        """End what is under way, and the loop."""
+        ending = self.loop.create_task(_cancel_others())
+        ending.add_done_callback(lambda _: self.loop.stop())
+        while not ending.done():  # somebody may still tell something, which stops the loop
+            self._run()
+        self.loop.close()
+
+    def _run(self) -> None:
+        self._thread = threading.get_ident()
+        self.loop.run_forever()
+
+    def _taken(self) -> Sequence[int]:
+        told, self._told = self._told, {}
+        return list(told)
 
 
 class EventLoopCaller:
@@ -61,7 +124,7 @@ class EventLoopCaller:
         function: Callable[..., Awaitable[object]],
         agenda: Agenda,
         now: Callable[[], float],
-        loop: EventLoop,
+        loop: EventLoop | LoopAgenda,
         *,
         width: int = 16,
     ) -> None:
@@ -73,7 +136,7 @@ class EventLoopCaller:
         self.agenda = agenda
         self._function = function
         self._now = now
-        self._loop = loop.loop
+        self._loop = loop
         self._waiting: deque[PlannedCall] = deque()
         self._working = 0  # changed by the loop's thread only
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,7 +151,7 @@ class EventLoopCaller:
         self._waiting.extend(calls)
         # Whoever works will find them; to wake the loop takes 50 microseconds.
         if self._working < self.width:
-            self._loop.call_soon_threadsafe(self._begin)
+            self._loop.soon(self._begin)
 
     def collect(self) -> list[CallDone]:
         """Return the calls that were done since the last time."""
@@ -97,7 +160,7 @@ class EventLoopCaller:
     def _begin(self) -> None:
         for _ in range(min(self.width - self._working, len(self._waiting))):
             self._working += 1
-            task = self._loop.create_task(self._work())
+            task = self._loop.loop.create_task(self._work())
             self._tasks.add(task)  # the loop itself holds tasks only weakly
             task.add_done_callback(self._tasks.discard)
 
@@ -117,3 +180,10 @@ class EventLoopCaller:
         self._working -= 1
         if self._waiting:  # came between the last look and now, when it seemed that all work
             self._begin()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -33,12 +33,17 @@ class SharedAgenda:
         """Say that a module has answers; from any thread."""
         self._told.put(module)
 
-    def wait(self) -> Sequence[int]:
-        """Wait for the first that has, and return with it all that have said so by then."""
-        told = [self._told.get()]
-        time.sleep(GATHERING)
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have said so by now."""
+        told: dict[int, None] = {}
         try:
             while True:
-                told.append(self._told.get_nowait())
+                told[self._told.get_nowait()] = None
         except Empty:
-            return list(dict.fromkeys(told))
+            return list(told)
+
+    def wait(self) -> Sequence[int]:
+        """Wait for the first that has, and return with it all that have said so by then."""
+        first = self._told.get()
+        time.sleep(GATHERING)
+        return list(dict.fromkeys((first, *self.poll())))

@@ -13,6 +13,10 @@ class Agenda(Protocol):
         """Say that a module has answers; from any thread."""
         ...
 
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have said so by now, without waiting."""
+        ...
+
     def wait(self) -> Sequence[int]:
         """Return the modules that have said so, after some time at least one."""
         ...

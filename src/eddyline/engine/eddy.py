@@ -194,8 +194,13 @@ class Eddy:
         return finished
 
     def _serve(self, finished: list[TupleBatch]) -> None:
-        """Route until nothing can go on before something comes back."""
+        """Route until nothing can go on before something comes back.
+
+        Modules that answer later are looked after between visits to those that compute: else
+        they would be idle as long as there is anything to compute.
+        """
         clock, routing, inline = self._clock, self._routing, self._inline.get
+        agenda = self._agenda
         resolution = clock.resolution  # nothing is for nothing, whatever the clock says
         since = clock.now()
         while (departure := routing.depart()) is not None:
@@ -216,13 +221,19 @@ class Eddy:
             routing.settle(lane, number, usual, tuples, tuples_out, seconds)
             routing.routing_seconds += started - since
             since = ended
+            if routing.away and agenda is not None and (answered := agenda.poll()):
+                self._collect(answered, finished)
         routing.require_work()
 
     def _await(self, finished: list[TupleBatch]) -> None:
         """Wait until modules have answered, and take what they have."""
         if self._agenda is None:
             raise AssertionError("tuples are away, and no module answers later")
-        for number in self._agenda.wait():
+        self._collect(self._agenda.wait(), finished)
+
+    def _collect(self, answered: Sequence[int], finished: list[TupleBatch]) -> None:
+        """Take what modules have answered, and let tuples try again that waited."""
+        for number in answered:
             for answer in self._later[number].collect():
                 lane = self._routing.lane(answer.signature)
                 if lane is None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller
+from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.concurrency.threads import ThreadCaller
 from eddyline.engine.batch import TupleBatch
@@ -199,6 +199,32 @@ def test_waiting_predicates_overlap() -> None:
     assert alone <= clock.now() <= 1.05 * alone, "four in the time of one"
 
 
+class Computes(Inline):
+    """A predicate that takes virtual time, in which its eddy does nothing else."""
+
+    def __init__(self, verdicts: Sequence[bool | None], clock: VirtualClock, cost: float) -> None:
+        super().__init__(verdicts)
+        self._clock, self._cost = clock, cost
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self._clock.advance(self._cost * rows)
+        return super().__call__(columns, rows)
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize("computing", [0.05, 0.12, 0.3])
+def test_calls_go_on_while_the_eddy_computes(policy: str, computing: float) -> None:
+    """What waits has tuples all the time, beside a predicate that computes: the times overlap."""
+    clock = VirtualClock()
+    rows, width, seconds = 2_000, 16, 2.0
+    accepts = [True] * rows
+    waits = VirtualCaller(accepts.__getitem__, VirtualAgenda(clock), lambda _: seconds, width=width)
+    computes = Computes(accepts, clock, computing)
+    assert len(filtered([ConcurrentFunction(waits), computes], rows, clock, policy)) == rows
+    longest = rows * max(seconds / width, computing)
+    assert longest <= clock.now() <= 1.25 * longest
+
+
 def test_back_pressure_sends_tuples_elsewhere() -> None:
     def first_visits(policy: str) -> list[int]:
         clock = VirtualClock()
@@ -228,6 +254,9 @@ def test_back_pressure_sends_tuples_elsewhere() -> None:
 # -- threads and event loops -----------------------------------------------------------
 
 
+EVERY_KIND = pytest.mark.parametrize("kind", ["threads", "loop", "own loop"])
+
+
 @contextmanager
 def waiting_caller(kind: str, answer: Callable[[int], bool], width: int) -> Iterator[Caller]:
     """Calls that are answered only once ``width`` of them are under way."""
@@ -242,7 +271,7 @@ def waiting_caller(kind: str, answer: Callable[[int], bool], width: int) -> Iter
         with closing(ThreadCaller(together, agenda, time.perf_counter, width=width)) as caller:
             yield caller
         return
-    with closing(EventLoop()) as loop:
+    with closing(EventLoop() if kind == "loop" else LoopAgenda()) as loop:
         gathered: list[asyncio.Event] = []
         count = 0
 
@@ -257,17 +286,18 @@ def waiting_caller(kind: str, answer: Callable[[int], bool], width: int) -> Iter
             await asyncio.wait_for(mine.wait(), timeout=60)
             return answer(row)
 
-        yield EventLoopCaller(gather, agenda, time.perf_counter, loop, width=width)
+        told = loop if isinstance(loop, LoopAgenda) else agenda
+        yield EventLoopCaller(gather, told, time.perf_counter, loop, width=width)
 
 
-@pytest.mark.parametrize("kind", ["threads", "loop"])
+@EVERY_KIND
 def test_as_many_calls_as_allowed_are_under_way(kind: str) -> None:
     with waiting_caller(kind, lambda row: row % 3 == 0, 8) as caller:
         kept = filtered([ConcurrentFunction(caller)], 800, WallClock())
         assert kept == list(range(0, 800, 3))
 
 
-@pytest.mark.parametrize("kind", ["threads", "loop"])
+@EVERY_KIND
 def test_what_a_call_raises_is_held(kind: str) -> None:
     def fails(row: int) -> bool:
         if row == 3:
@@ -281,7 +311,7 @@ def test_what_a_call_raises_is_held(kind: str) -> None:
         filtered([ConcurrentFunction(caller)], 5, WallClock())
 
 
-@pytest.mark.parametrize("kind", ["threads", "loop"])
+@EVERY_KIND
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
 def test_a_call_that_wants_to_end_everything_ends_itself(
     kind: str, end: type[BaseException]
@@ -308,6 +338,62 @@ def test_what_is_no_verdict_is_an_error_of_its_row(value: object) -> None:
         filtered(
             [ConcurrentFunction(VirtualCaller(lambda _: value, agenda, lambda _: 1.0))], 2, clock
         )
+
+
+@EVERY_KIND
+def test_predicates_that_compute_and_that_wait_in_one_eddy(kind: str) -> None:
+    computes = Inline([row % 2 == 0 for row in range(800)])
+    with waiting_caller(kind, lambda row: row % 3 == 0, 1) as caller:
+        kept = filtered([computes, ConcurrentFunction(caller), computes], 800, WallClock())
+        assert kept == list(range(0, 800, 6))
+
+
+def test_threads_speak_to_an_eddy_with_a_loop_of_its_own() -> None:
+    async def waits(row: int) -> bool:
+        await asyncio.sleep(1e-4)
+        return row % 2 == 0
+
+    with (
+        closing(LoopAgenda()) as agenda,
+        closing(ThreadCaller(lambda row: row % 3 == 0, agenda, time.perf_counter)) as threads,
+    ):
+        loop = EventLoopCaller(waits, agenda, time.perf_counter, agenda)
+        functions = [ConcurrentFunction(threads), ConcurrentFunction(loop)]
+        assert filtered(functions, 300, WallClock()) == list(range(0, 300, 6))
+
+
+def test_what_is_under_way_ends_with_a_loop_of_the_eddys_own() -> None:
+    ended = []
+
+    async def waits(row: int) -> bool:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.append(row)
+        return True
+
+    agenda = LoopAgenda()
+    caller = EventLoopCaller(waits, agenda, time.perf_counter, agenda)
+    caller.attend(0)
+    caller.submit([PlannedCall((ENTERING, row), (row,)) for row in range(3)])
+    assert agenda.poll() == []
+    agenda.close()
+    assert sorted(ended) == [0, 1, 2]
+
+
+def test_what_happens_on_a_virtual_clock_happens_at_its_time() -> None:
+    """Also where the eddy has computed meanwhile and looks late."""
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    caller = VirtualCaller(lambda _: True, agenda, lambda _: 2.0, width=1)
+    caller.attend(7)
+    caller.submit([PlannedCall((ENTERING, row), (row,)) for row in range(5)])
+    assert agenda.poll() == []
+    clock.advance(5.0)
+    assert agenda.poll() == [7]
+    assert len(caller.collect()) == 2
+    assert agenda.wait() == [7]
+    assert (len(caller.collect()), clock.now()) == (1, 6.0)
 
 
 def test_a_width_is_a_number_of_calls() -> None:

@@ -11,6 +11,9 @@ from eddyline.engine.clock import VirtualClock
 class VirtualAgenda:
     """An agenda on a virtual clock, with what is to happen there; waiting moves the clock on.
 
+    An eddy that computes takes virtual time too, and looks late. What is planned happens at its
+    own time all the same, and what follows from it is planned from there: as beside the eddy.
+
     >>> clock = VirtualClock()
     >>> agenda = VirtualAgenda(clock)
     >>> agenda.plan(2.0, lambda: agenda.tell(1))
@@ -25,10 +28,12 @@ class VirtualAgenda:
         self._told: dict[int, None] = {}
         self._planned: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0  # of two events at one time the one that was planned first comes first
+        self._happening: float | None = None  # when it is, in an event
 
     def plan(self, delay: float, event: Callable[[], None]) -> None:
         """Let something happen in so much time from now."""
-        heappush(self._planned, (self._clock.now() + delay, self._count, event))
+        now = self._clock.now() if self._happening is None else self._happening
+        heappush(self._planned, (now + delay, self._count, event))
         self._count += 1
 
     def tell(self, module: int) -> None:
@@ -36,15 +41,20 @@ class VirtualAgenda:
         self._told[module] = None
 
     def wait(self) -> Sequence[int]:
-        """Go on to the first event after which a module has answers, and return these.
+        """Go on to the first time at which a module has answers, and return all that have.
 
         IndexError where nothing is planned: nobody would ever answer.
         """
-        while not self._told:
-            when, _, event = heappop(self._planned)
-            # An eddy may itself take virtual time, and be late.
-            self._clock.advance(max(0.0, when - self._clock.now()))
+        while not (told := self.poll()):
+            self._clock.advance(self._planned[0][0] - self._clock.now())
+        return told
+
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have answers by now."""
+        while self._planned and self._planned[0][0] <= self._clock.now():
+            self._happening, _, event = heappop(self._planned)
             event()
+        self._happening = None
         told = list(self._told)
         self._told.clear()
         return told
