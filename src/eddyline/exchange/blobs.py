@@ -13,6 +13,9 @@ import pyarrow as pa
 BLOB_ROWS: Final = 1 << 16
 """Rows of a blob at the most: what the reduce side takes in at a time."""
 
+DONE_BITS: Final = 63
+"""Predicates, from the first on, of which a blob can say that its rows have passed them."""
+
 
 class Blob(NamedTuple):
     """Rows of one input that travel together to one cell."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from eddyline.engine.policies.catalogue import PolicyName
+from eddyline.exchange.blobs import Blob, packed, unpacked
 from eddyline.query.expressions import Call, Expression, Or
 from eddyline.query.join_query import JoinQuery
 from eddyline.reports.merging import merge
@@ -266,3 +267,13 @@ def test_what_was_learned_of_one_input_is_not_taken_for_another(make: Make) -> N
     assert {done: sorted(rows) for done, rows in found.items()} == {0b11: [*range(0, ROWS, 6)]}
     assert early._task is not None
     assert len(early._task.eddy.learned().eddies[0][1].models) == 2
+
+
+def test_what_was_passed_of_many_predicates_can_travel(make: Make) -> None:
+    functions = [Closed(lambda n, k=k: n != k) for k in range(70)]
+    early = make(conjuncts(*range(70)), *functions)
+    (done,) = checked(early, batch(rows=100), copied=True)
+    assert done == (1 << 63) - 1
+    sent = Blob(0, INPUT, done, 0, pa.py_buffer(b""))
+    assert next(unpacked(packed(sent))).done == done
+    assert [function.calls.total() > 0 for function in functions] == [True] * 63 + [False] * 7

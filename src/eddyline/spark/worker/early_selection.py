@@ -4,7 +4,8 @@ A function that is asked on the map side is asked once for each row of its input
 asked only for rows that joins and other predicates have left, but a row that was copied to several
 cells may be asked about in each of them. So:
 
-* rows that are copied are checked here, by all predicates over their input;
+* rows that are copied are checked here, by all predicates over their input, of a block's first
+  63: what they have passed travels with them as a mask;
 * rows that go to one cell are checked here by a predicate that costs less than what it saves by
   not sending the rows that it drops. That is learned on the first rows of each task.
 """
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.exchange.blobs import DONE_BITS
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
@@ -52,7 +54,8 @@ class EarlySelection:
         self._block = block
         self._number = relation
         self._options = options
-        self._predicates = predicates_with_calls(block.graph, relation)
+        with_calls = predicates_with_calls(block.graph, relation)
+        self._predicates = tuple(number for number in with_calls if number < DONE_BITS)
         self._task: _MapSideTask | None = None
 
     def check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
