@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,28 @@ import pyarrow as pa
 BLOB_ROWS: Final = 1 << 16
 """Rows of a blob at the most: what the reduce side takes in at a time."""
 
-SCHEMA: Final = pa.schema([
-    ("cell", pa.int32()),
-    ("relation", pa.int32()),
-    ("done", pa.int64()),  # predicates that the rows have passed already, as a mask
-    ("heavy", pa.int64()),  # the set of heavy keys by which the rows were dealt out
-    ("rows", pa.int64()),
-    ("batch", pa.binary()),
-])  # fmt: skip
+DONE_BITS: Final = 63
+"""Predicates, from the first on, of which a blob can say that its rows have passed them."""
+
+
+class Blob(NamedTuple):
+    """Rows of one input that travel together to one cell."""
+
+    cell: int
+    relation: int
+    done: int  # predicates that the rows have passed already, as a mask
+    heavy: int  # the set of heavy keys by which the rows were dealt out
+    batch: pa.Buffer
+
+
+SCHEMA: Final = pa.schema(
+    zip(
+        Blob._fields,
+        [pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary()],
+        strict=True,
+    )
+)
+"""What the JVM sees of blobs, one a row."""
 
 
 @dataclass
@@ -68,18 +82,30 @@ class Sorter:
             if self._rows[cell]:
                 yield self._blob(cell)
             elif self.heavy and not self._sent[cell]:
-                yield self._packed(cell, 0, as_binary(pa.py_buffer(b"")))
+                yield self._packed(cell, pa.py_buffer(b""))
 
     def _blob(self, cell: int) -> pa.RecordBatch:
-        batches, rows = self._held[cell], self._rows[cell]
+        batches = self._held[cell]
         self._held[cell], self._rows[cell] = [], 0
         self._sent[cell] = True
-        return self._packed(cell, rows, as_binary(encoded(batches)))
+        return self._packed(cell, encoded(batches))
 
-    def _packed(self, cell: int, rows: int, batch: pa.Array) -> pa.RecordBatch:
-        columns = [[cell], [self.relation], [self.done], [self.heavy], [rows]]
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=False)]
-        return pa.record_batch([*arrays, batch], schema=SCHEMA)
+    def _packed(self, cell: int, batch: pa.Buffer) -> pa.RecordBatch:
+        return packed(Blob(cell, self.relation, self.done, self.heavy, batch))
+
+
+def packed(blob: Blob) -> pa.RecordBatch:
+    """Return a blob as a record batch of one row of :data:`SCHEMA`."""
+    *numbers, batch = blob
+    columns = [pa.array([n], field.type) for n, field in zip(numbers, SCHEMA, strict=False)]
+    return pa.record_batch([*columns, as_binary(batch)], schema=SCHEMA)
+
+
+def unpacked(batch: pa.RecordBatch) -> Iterator[Blob]:
+    """Yield the blobs of a record batch of :data:`SCHEMA`."""
+    *numbers, batches = batch.columns
+    buffers = (value.as_buffer() for value in batches)
+    return map(Blob._make, zip(*(column.to_pylist() for column in numbers), buffers, strict=True))
 
 
 def as_binary(data: pa.Buffer) -> pa.Array:

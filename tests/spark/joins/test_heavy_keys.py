@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from eddyline.exchange.blobs import SCHEMA, Sorter, decoded, encoded
+from eddyline.exchange.blobs import Blob, Sorter, decoded, encoded, packed, unpacked
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
 from eddyline.spark.blocks.filter_block import SessionSettings
@@ -140,9 +140,10 @@ def test_where_there_are_heavy_keys_every_cell_hears_of_it() -> None:
     batch = pa.record_batch([pa.array([1])], names=["c0"])
     for heavy, cells in ((7, [0, 1, 2]), (0, [1])):
         sorter = Sorter(0, 3, 0, heavy)
-        blobs = [*sorter.add(batch, np.array([[1]])), *sorter.rest()]
-        assert sorted(blob["cell"][0].as_py() for blob in blobs) == cells
-        rows = [list(decoded(blob["batch"][0].as_buffer())) for blob in blobs]
+        sent = [*sorter.add(batch, np.array([[1]])), *sorter.rest()]
+        blobs = [blob for each in sent for blob in unpacked(each)]
+        assert sorted(blob.cell for blob in blobs) == cells
+        rows = [list(decoded(blob.batch)) for blob in blobs]
         assert sum(len(each) for each in rows) == 1
 
 
@@ -215,22 +216,15 @@ def test_cells_that_were_dealt_out_by_two_samples_are_an_error(spark: SparkSessi
     """Rows would be missed without one."""
     query = two_of_integers([1], [1]).graph.query
     block = JoinBlock("", query, (), SessionSettings(time_zone="UTC"), (1, 1), (), (("x",),) * 2)
-    blobs = [
-        pa.record_batch(
-            [pa.array([value], field.type) for value, field in zip(row, SCHEMA, strict=True)],
-            schema=SCHEMA,
-        )
-        for row in ((0, 0, 0, 1, 0, empty_blob()), (0, 1, 0, 2, 0, empty_blob()))
-    ]
+    blobs = [packed(Blob(0, number, 0, number + 1, empty_blob())) for number in (0, 1)]
     side = ReduceSide(block, RoutingOptions(), registry_of(spark.sparkContext).records)
     with pytest.raises(SampledTwiceError, match="reuseSubquery"):
         list(side(iter(blobs)))
 
 
-def empty_blob() -> bytes:
-    """Return a blob without rows."""
-    column = pa.record_batch([pa.array([], pa.int64())], names=["c0"])
-    return bytes(encoded([column]))
+def empty_blob() -> pa.Buffer:
+    """Return batches without rows."""
+    return encoded([pa.record_batch([pa.array([], pa.int64())], names=["c0"])])
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from eddyline.exchange.framing import FRAMES
 from eddyline.exchange.hypercube import Hypercube, plan_hypercube
@@ -36,24 +36,13 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.plan.chains import FUSED_NAME
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
-from eddyline.spark.rewriting.steps import map_in_arrow, pickled, with_value
+from eddyline.spark.rewriting.steps import BLOBS, map_in_arrow, pickled, with_value
 from eddyline.spark.worker.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.worker.map_side import MapSide
 from eddyline.spark.worker.matches import LeftBehind, MatchesSide, left_behind, matches_type
 from eddyline.spark.worker.reduce_side import ReduceSide
 from eddyline.spark.worker.sampling import HEAVY_KEYS
 from eddyline.spark.worker.task_records import Records
-
-_BLOBS: Final = StructType(
-    [
-        StructField("cell", IntegerType()),
-        StructField("relation", IntegerType()),
-        StructField("done", LongType()),
-        StructField("heavy", LongType()),
-        StructField("rows", LongType()),
-        StructField("batch", BinaryType()),
-    ]
-)
 
 _AS_ONE_RUN: Final = "concat(unhex(replace(uuid(), '-')), coalesce(frames, unhex('')))"
 MATCHES: Final = "matches"
@@ -285,7 +274,7 @@ def _blobs(
         plan = inputs[relation].plan
         if heavy is not None:
             plan = with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
-        plan = map_in_arrow(plan, pickled(side, _BLOBS), _BLOBS, environments)
+        plan = map_in_arrow(plan, pickled(side, BLOBS), BLOBS, environments)
         frames.append(catalyst.frame(workshop.spark, plan))
     return reduce(DataFrame.union, frames)
 

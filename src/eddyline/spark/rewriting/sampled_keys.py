@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from eddyline.exchange.framing import FRAMES
 from eddyline.exchange.hypercube import Dimension, Hypercube
@@ -20,7 +18,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.claiming.join_inputs import Input
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import PickledFunction
-from eddyline.spark.rewriting.steps import map_in_arrow, pickled
+from eddyline.spark.rewriting.steps import BLOBS, map_in_arrow, pickled
 from eddyline.spark.worker.sampling import (
     HEAVY_SCHEMA,
     UNSEEN,
@@ -28,14 +26,6 @@ from eddyline.spark.worker.sampling import (
     JudgingSide,
     SampleSide,
     sampled_rows,
-)
-
-_COUNTS: Final = StructType(
-    [
-        StructField("relation", IntegerType()),
-        StructField("done", LongType()),
-        StructField("batch", BinaryType()),
-    ]
 )
 
 
@@ -72,9 +62,7 @@ def sampled_heavy_keys(
         first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
         keys = catalyst.frame(spark, first).select(*(f"c{column}" for _, column in dimensions))
         side = SampleSide(relation, tuple(number for number, _ in dimensions))
-        plan = map_in_arrow(
-            catalyst.analyzed_plan(keys), pickled(side, _COUNTS), _COUNTS, environments
-        )
+        plan = map_in_arrow(catalyst.analyzed_plan(keys), pickled(side, BLOBS), BLOBS, environments)
         counted.append(catalyst.frame(spark, plan))
     if not counted:
         return None

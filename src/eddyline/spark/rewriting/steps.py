@@ -8,8 +8,10 @@ from typing import Final
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
+from eddyline.exchange.blobs import SCHEMA
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import PickledFunction, Plan
 
@@ -18,6 +20,9 @@ MAP_ARROW: Final = 207
 
 STEP: Final = "rows for an eddy"
 """Name of the functions that only bring rows to where they meet."""
+
+BLOBS: Final = from_arrow_schema(SCHEMA)
+"""The Spark type of blobs, one a row."""
 
 _FIRST_OF_PARTITION: Final = f"monotonically_increasing_id() & {(1 << 33) - 1}L = 0"
 

@@ -1,37 +1,35 @@
-"""Selections on the map side: predicates that are worth checking before rows travel.
+"""The map-side eddy: predicates that are worth asking before rows travel.
 
 A function that is asked on the map side is asked once for each row of its input. Asked later it is
 asked only for rows that joins and other predicates have left, but a row that was copied to several
 cells may be asked about in each of them. So:
 
-* rows that are copied are checked here, by all predicates over their input;
+* rows that are copied are checked here, by all predicates over their input, of a block's first
+  63: what they have passed travels with them as a mask;
 * rows that go to one cell are checked here by a predicate that costs less than what it saves by
   not sending the rows that it drops. That is learned on the first rows of each task.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
-import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.join.components import ColumnScope
-from eddyline.engine.relation import Relation
-from eddyline.evaluation.decide import decide
-from eddyline.query.expressions import Call
-from eddyline.query.terms import Term, terms_of
-from eddyline.reports.records import PredicateRecord, TaskRecord
+from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.exchange.blobs import DONE_BITS
+from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.action_settings import settings_of_action
-from eddyline.spark.worker.calling import WorkerFunction, make_function
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.block_task import BlockTask
 from eddyline.spark.worker.join_task import reading
-from eddyline.wall_clock import WorkClock
+from eddyline.spark.worker.task_records import predicate_record
 
 TRIAL = 64
-"""Rows of a task on which a predicate is tried."""
+"""Rows of a task on which each predicate is tried."""
 
 SAVED = 1e-6
 """Seconds that a row costs which is sent, shuffled, built and probed.
@@ -48,140 +46,110 @@ class Checked:
     done: int
 
 
-@dataclass(slots=True)
-class _Candidate:
-    """One predicate and what is known of it."""
-
-    number: int
-    term: Term
-    rows: int = 0
-    passed: int = 0
-    seconds: float = 0.0
-
-    def is_worth(self, saved: float) -> bool:
-        """Tell whether it costs less a row than it saves; yes as long as too little is known."""
-        if self.rows < TRIAL:
-            return True
-        return self.seconds < (self.rows - self.passed) * saved
-
-
 class EarlySelection:
     """The predicates over one input that call functions, checked as far as it pays."""
 
-    def __init__(self, block: JoinBlock, relation: int) -> None:
+    def __init__(self, block: JoinBlock, relation: int, options: RoutingOptions) -> None:
         """Take the predicates of input number ``relation``."""
-        graph = block.graph
         self._block = block
         self._number = relation
-        self._offset = block.query.offsets[relation]
-        self._candidates = [
-            _Candidate(number, terms_of(predicate))
-            for number, (predicate, mask) in enumerate(
-                zip(graph.predicates, graph.masks, strict=True)
-            )
-            if mask == 1 << relation and any(isinstance(node, Call) for node in predicate.walk())
-        ]
-        self._uses = graph.predicates
-        self._functions: list[WorkerFunction] = []
-        self._relation: Relation | None = None
-        self._clock: WorkClock | None = None
+        self._options = options
+        with_calls = predicates_with_calls(block.graph, relation)
+        self._predicates = tuple(number for number in with_calls if number < DONE_BITS)
+        self._task: _MapSideTask | None = None
 
     def check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
-        """Yield the rows that go on; the first ones apart, since they are a trial.
+        """Yield the rows that go on, in pieces, none of them empty.
 
-        Rows that are ``copied`` are checked by all predicates. Columns of the batch behind
-        those of the input are passed on.
+        Rows that are ``copied`` are checked by all predicates. Of others there are few at first,
+        then twice as many each time, until each predicate is tried: one that comes after another
+        gets the rows that this has left. Columns of the batch behind those of the input are
+        passed on.
         """
-        if not self._candidates:
-            yield Checked(batch, 0)
-            return
-        untried = min(candidate.rows for candidate in self._candidates) < TRIAL
-        if untried and not copied and batch.num_rows > TRIAL:
-            yield from self._check(batch.slice(0, TRIAL), copied=copied)
-            batch = batch.slice(TRIAL)
-        yield from self._check(batch, copied=copied)
+        start, rows = 0, TRIAL
+        while start < batch.num_rows:
+            chosen = self._chosen(copied=copied)
+            if copied or all(map(self._is_tried, chosen)):
+                rows = batch.num_rows
+            yield from self._check(batch.slice(start, rows), chosen)
+            start, rows = start + rows, 2 * rows
 
     def record(self, read: int) -> TaskRecord:
         """Return what was done here with ``read`` rows, for the report."""
         rows = [0] * len(self._block.query.relations)
         rows[self._number] = read
-        made = () if self._relation is None else self._relation.statistics()
-        record = reading(self._block, rows, made=made)
-        checked = {candidate.number: candidate for candidate in self._candidates}
-        seconds = sum(candidate.seconds for candidate in self._candidates)
+        if self._task is None:
+            return reading(self._block, rows)
+        done = self._task.eddy.statistics()
+        record = reading(self._block, rows, made=done.calls)
         return replace(
             record,
-            seconds=seconds,
-            work_seconds=seconds,
+            seconds=self._task.inside,
+            work_seconds=done.eddy.work_seconds,
+            routing_seconds=done.eddy.routing_seconds,
+            decisions=done.eddy.decisions,
             predicates=tuple(
-                _recorded(predicate.text, checked[number]) if number in checked else predicate
-                for number, predicate in enumerate(record.predicates)
+                predicate_record(done.predicates[number]) if number in done.predicates else other
+                for number, other in enumerate(record.predicates)
             ),
         )
 
-    def close(self) -> None:
-        """End the user's functions."""
-        if self._clock is not None:
-            self._clock.close()
-        with contextlib.ExitStack() as functions:
-            for function in self._functions:
-                functions.callback(function.close)
+    def end(self, error: BaseException | None) -> None:
+        """End the user's functions; leave what was learned for the next task."""
+        if self._task is not None:
+            self._task.finish(self._task.eddy.learned(), error)
 
-    def _check(self, batch: pa.RecordBatch, *, copied: bool) -> Iterator[Checked]:
-        chosen = [
-            candidate for candidate in self._candidates if copied or candidate.is_worth(SAVED)
-        ]
-        if not chosen:
+    def _chosen(self, *, copied: bool) -> tuple[int, ...]:
+        """Return the predicates that rows are checked by here, in the written order."""
+        if copied:
+            return self._predicates
+        if self._options.policy == PolicyName.STATIC:  # none is asked before one written before it
+            return tuple(takewhile(self._is_worth, self._predicates))
+        return tuple(filter(self._is_worth, self._predicates))
+
+    def _is_tried(self, predicate: int) -> bool:
+        task = self._task
+        return task is not None and task.eddy.statistics_of(predicate).rows_in >= TRIAL
+
+    def _is_worth(self, predicate: int) -> bool:
+        """Tell whether it costs less a row than it saves; yes as long as too little is known."""
+        if self._task is None or not self._is_tried(predicate):
+            return True
+        done = self._task.eddy.statistics_of(predicate)
+        cost = self._task.eddy.cost(predicate)
+        return cost is None or cost * done.rows_in < (done.rejected + done.null) * SAVED
+
+    def _check(self, batch: pa.RecordBatch, predicates: tuple[int, ...]) -> Iterator[Checked]:
+        if not predicates:
             yield Checked(batch, 0)
             return
-        relation, clock = self._made()
+        if self._task is None:
+            self._task = _MapSideTask(self._block, self._number, self._options)
         own = len(self._block.query.relations[self._number].types)
-        numbers = relation.load(batch.columns[:own], batch.num_rows)
-        left = np.arange(numbers.start, numbers.stop)
-        failed = np.zeros(batch.num_rows, np.bool_)
-        done = 0
-        for candidate in sorted(chosen, key=_rank):
-            started = clock.now()
-            true, errors = decide(candidate.term, ColumnScope(relation, left, self._offset))
-            candidate.seconds += clock.now() - started
-            candidate.rows += len(left)
-            candidate.passed += int(np.count_nonzero(true))
-            done |= 1 << candidate.number
-            stays = true.copy()
-            for position in errors:
-                # Whether the error counts is for the reduce side to say, which asks again.
-                stays[position] = failed[left[position] - numbers.start] = True
-            left = left[stays]
-        places = left - numbers.start
-        sound = places[~failed[places]]
-        if len(sound):
-            yield Checked(batch.take(pa.array(sound)), done)
-        unsound = places[failed[places]]
-        if len(unsound):
-            yield Checked(batch.take(pa.array(unsound)), 0)
-
-    def _made(self) -> tuple[Relation, WorkClock]:
-        if self._relation is None or self._clock is None:
-            self._clock = WorkClock()
-            block = self._block
-            settings = settings_of_action(block.settings)
-            self._functions = [make_function(each, settings) for each in block.functions]
-            self._relation = Relation(self._functions, self._uses, self._clock)
-        return self._relation, self._clock
+        started = self._task.clock.now()
+        asked = self._task.eddy.ask(batch.columns[:own], batch.num_rows, predicates)
+        self._task.inside += self._task.clock.now() - started
+        if len(asked.passed):
+            done = sum(1 << predicate for predicate in predicates)
+            yield Checked(batch.take(pa.array(asked.passed)), done)
+        if len(asked.failed):
+            # Whether the error counts is for the reduce side to say, which asks again.
+            yield Checked(batch.take(pa.array(asked.failed)), 0)
 
 
-def _rank(candidate: _Candidate) -> float:
-    """Return (selectivity - 1) / cost: the lower the sooner; unknown ones first."""
-    if not candidate.seconds:
-        return -np.inf
-    return (candidate.passed - candidate.rows) / candidate.seconds
+class _MapSideTask(BlockTask):
+    """The eddy over the rows of one input in one task, and what it did."""
 
-
-def _recorded(text: str, candidate: _Candidate) -> PredicateRecord:
-    return PredicateRecord(
-        text=text,
-        rows_in=candidate.rows,
-        passed=candidate.passed,
-        rejected=candidate.rows - candidate.passed,
-        seconds=candidate.seconds,
-    )
+    def __init__(self, block: JoinBlock, relation: int, options: RoutingOptions) -> None:
+        """Make the eddy, which begins with what the last one of this process knew."""
+        identity = f"{block.identity}, input {relation}"
+        super().__init__(identity, block.functions, block.settings, options)
+        self.eddy = InputEddy(
+            block.graph,
+            relation,
+            self.functions,
+            lambda: make_policy(options.policy),
+            self.work_clock,
+            self.generator,
+            learned=self.known(),
+        )

@@ -47,7 +47,7 @@ class MapSide:
         # A different start for each partition, so that dealing is even over all of them.
         seen = context.partitionId() if context is not None else 0
         sorters: dict[int, Sorter] = {}  # by the predicates that rows have passed
-        early = EarlySelection(self.block, self.relation)
+        early = EarlySelection(self.block, self.relation, self.options)
         heavy = Heavy((), 0)
         read = 0
         try:
@@ -60,8 +60,6 @@ class MapSide:
                 read += joinable.num_rows
                 for rows, copied in self._by_copies(joinable, heavy):
                     for checked in early.check(rows, copied=copied):
-                        if not checked.batch.num_rows:
-                            continue
                         sorter = sorters.get(checked.done)
                         if sorter is None:
                             sorter = Sorter(
@@ -71,10 +69,14 @@ class MapSide:
                         yield from self._sorted(sorter, checked.batch, heavy)
             for sorter in sorters.values():
                 yield from sorter.rest()
+        except BaseException as error:
+            early.end(error)
+            raise
+        else:
+            early.end(None)
         finally:
             record = early.record(read)
             self.records.add({record_key(self.block.identity, self.options): record})
-            early.close()
 
     def _numbered(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         """Return rows with their numbers in the partition in place of the heavy keys.

@@ -11,7 +11,7 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.engine.modules.scan_access import ScanAccess
 from eddyline.errors import EddylineError
-from eddyline.exchange.blobs import decoded
+from eddyline.exchange.blobs import decoded, unpacked
 from eddyline.exchange.spill import Spill, SpillTotals, spill_folder
 from eddyline.reports.merging import merge
 from eddyline.reports.records import TaskRecord
@@ -55,16 +55,13 @@ class ReduceSide:
         dealt_by: set[int] = set()
         try:
             for batch in batches:
-                dealt_by.update(batch.column("heavy").to_pylist())
-                if len(dealt_by) > 1:
-                    raise SampledTwiceError
-                relations = batch.column("relation").to_pylist()
-                passed = batch.column("done").to_pylist()
-                blobs = batch.column("batch")
-                for relation, mask, blob in zip(relations, passed, blobs, strict=True):
-                    for rows in decoded(blob.as_buffer()):
-                        done.came[relation] += rows.num_rows
-                        spill.add(relation, rows, mask)
+                for blob in unpacked(batch):
+                    dealt_by.add(blob.heavy)
+                    if len(dealt_by) > 1:
+                        raise SampledTwiceError
+                    for rows in decoded(blob.batch):
+                        done.came[blob.relation] += rows.num_rows
+                        spill.add(blob.relation, rows, blob.done)
             for inputs in spill.parts():
                 yield from self._joined(inputs, done)
         finally:

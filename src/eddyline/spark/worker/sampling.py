@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from eddyline.exchange.blobs import as_binary, decoded, encoded
+from eddyline.exchange.blobs import Blob, as_binary, decoded, encoded, packed
 from eddyline.exchange.framing import frames
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys
 from eddyline.exchange.hypercube import Hypercube, key_words
@@ -95,10 +95,7 @@ class SampleSide:
                     [np.full(len(words), dimension, np.int32), words, seen], schema=_COUNTS
                 )
             )
-        columns = [pa.array([self.relation], pa.int32()), pa.array([0], pa.int64())]
-        yield pa.record_batch(
-            [*columns, as_binary(encoded(parts))], names=["relation", "done", "batch"]
-        )
+        yield packed(Blob(0, self.relation, 0, 0, encoded(parts)))
 
 
 @dataclass(frozen=True)
