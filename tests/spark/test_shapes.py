@@ -51,7 +51,7 @@ def test_rewritten_plan(
     rewriting = rewrite_plan(plan, session_settings(spark), reference_fused.fuse)
     assert tuple(frozenset(block.texts) for block in rewriting.blocks) == shape.blocks
     if rewriting.blocks:
-        adapted = catalyst.dataframe(df, rewriting.plan)
+        adapted = catalyst.dataframe_like(df, rewriting.plan)
         assert adapted.schema == df.schema
         assert rows(adapted) == plain(shape)
     else:

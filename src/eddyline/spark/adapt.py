@@ -91,7 +91,7 @@ def adapt(
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
     if not rewriting.changed:
         return df
-    adapted = catalyst.dataframe(classic, rewriting.plan)
+    adapted = catalyst.dataframe_like(classic, rewriting.plan)
     _left[adapted] = rewriting.left
     return adapted
 

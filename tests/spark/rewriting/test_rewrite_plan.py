@@ -69,7 +69,7 @@ def adapted(df: DataFrame) -> DataFrame:
     rewriting = rewriting_of(df)
     assert rewriting.blocks
     assert catalyst.is_classic(df)
-    return catalyst.dataframe(df, rewriting.plan)
+    return catalyst.dataframe_like(df, rewriting.plan)
 
 
 def unchanged(df: DataFrame) -> DataFrame:
@@ -409,7 +409,7 @@ def test_a_wide_table_is_rewritten_with_few_calls_into_the_jvm(
 
         def rewrite() -> None:
             rewriting = rewrite_plan(plan, settings, reference_fused.fuse)
-            catalyst.dataframe(df, rewriting.plan)
+            catalyst.dataframe_like(df, rewriting.plan)
             blocks.extend(rewriting.blocks)
 
         asked = counted_calls(monkeypatch, rewrite)

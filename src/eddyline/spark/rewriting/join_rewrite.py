@@ -207,7 +207,7 @@ def _matched(
     # allows no function that is not deterministic in this place.
     always = F.monotonically_increasing_id() >= 0
     rows = (
-        catalyst.frame(workshop.spark, plan)
+        catalyst.dataframe_over(workshop.spark, plan)
         .select(*columns_kept, F.when(always, F.col(MATCHES)).alias(MATCHES))
         .select(*columns_kept, F.inline(MATCHES))
     )
@@ -262,7 +262,7 @@ def _blobs(
 ) -> DataFrame:
     """Return the rows of some inputs as blobs by cell; ``heavy`` are the heavy keys."""
     graph = block.graph
-    frames: list[DataFrame] = []
+    sent: list[DataFrame] = []
     for relation in numbers:
         places = (place for places in graph.classes for place in places)
         keys = sorted({place.column for place in places if place.relation == relation})
@@ -275,8 +275,8 @@ def _blobs(
         if heavy is not None:
             plan = with_value(workshop.spark, plan, HEAVY_KEYS, heavy)
         plan = map_in_arrow(plan, pickled(side, BLOBS), BLOBS, environments)
-        frames.append(catalyst.frame(workshop.spark, plan))
-    return reduce(DataFrame.union, frames)
+        sent.append(catalyst.dataframe_over(workshop.spark, plan))
+    return reduce(DataFrame.union, sent)
 
 
 def with_identities(claim: JoinClaim, joined: Plan) -> Plan:

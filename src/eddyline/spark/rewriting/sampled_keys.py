@@ -60,18 +60,20 @@ def sampled_heavy_keys(
         if not dimensions:
             continue
         first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
-        keys = catalyst.frame(spark, first).select(*(f"c{column}" for _, column in dimensions))
+        keys = catalyst.dataframe_over(spark, first).select(
+            *(f"c{column}" for _, column in dimensions)
+        )
         side = SampleSide(relation, tuple(number for number, _ in dimensions))
         plan = map_in_arrow(catalyst.analyzed_plan(keys), pickled(side, BLOBS), BLOBS, environments)
-        counted.append(catalyst.frame(spark, plan))
+        counted.append(catalyst.dataframe_over(spark, plan))
     if not counted:
         return None
-    frames = reduce(DataFrame.union, counted).agg(F.expr(FRAMES))
+    framed = reduce(DataFrame.union, counted).agg(F.expr(FRAMES))
     judging = JudgingSide(cube, tuple(rows), _asked_in_cells(block.query))
     judged = map_in_arrow(
-        catalyst.analyzed_plan(frames), pickled(judging, HEAVY_SCHEMA), HEAVY_SCHEMA, environments
+        catalyst.analyzed_plan(framed), pickled(judging, HEAVY_SCHEMA), HEAVY_SCHEMA, environments
     )
-    return catalyst.frame(spark, judged)
+    return catalyst.dataframe_over(spark, judged)
 
 
 def _is_known(dimension: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:

@@ -33,7 +33,7 @@ def with_value(spark: SparkSession, plan: Plan, name: str, value: DataFrame) -> 
     ``value`` is a DataFrame of one row and one column. It runs when the query runs, before it.
     """
     carried = F.when(F.expr(_FIRST_OF_PARTITION), value.scalar())
-    return catalyst.analyzed_plan(catalyst.frame(spark, plan).withColumn(name, carried))
+    return catalyst.analyzed_plan(catalyst.dataframe_over(spark, plan).withColumn(name, carried))
 
 
 def pickled(function: object, result: DataType) -> bytes:

@@ -7,8 +7,8 @@ here either reads a handle or makes a new one.
 
 from eddyline.spark.host.catalyst.dataframes import (
     analyzed_plan,
-    dataframe,
-    frame,
+    dataframe_like,
+    dataframe_over,
     is_classic,
     is_query,
     optimized_plan,
@@ -114,7 +114,8 @@ __all__ = [
     "condition",
     "conjunction",
     "data_type",
-    "dataframe",
+    "dataframe_like",
+    "dataframe_over",
     "default_time_zone",
     "disjunction",
     "escape_character",
@@ -126,7 +127,6 @@ __all__ = [
     "expression_json",
     "filtered",
     "first_rows",
-    "frame",
     "function_name",
     "has_join",
     "has_python_function",

@@ -55,7 +55,7 @@ def reads_the_clock(df: ClassicDataFrame) -> bool:
     return bool(df._jdf.queryExecution().analyzed().containsPattern(tree_pattern("CURRENT_LIKE")))
 
 
-def dataframe(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
+def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     """Return a DataFrame over ``plan`` which to its users is the original one.
 
     Its columns keep the names, qualifiers (``df.alias("a")``) and identities of
@@ -123,7 +123,7 @@ def _over_new_attributes(leaf: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     return projected(items, Plan(leaf.rewriteAttrs(renewal))).java
 
 
-def frame(spark: SparkSession, plan: Plan) -> ClassicDataFrame:
+def dataframe_over(spark: SparkSession, plan: Plan) -> ClassicDataFrame:
     """Return a DataFrame over a plan."""
     plan.java.setAnalyzed()
     datasets = java_class("org.apache.spark.sql.classic.Dataset")
