@@ -21,6 +21,10 @@ SETTINGS: Final = {
     "-XX:ReservedCodeCacheSize=256m -Dspark.testing=true",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Where it is told that it is tested, Spark also analyzes each query by an analyzer to come.
+    "spark.sql.analyzer.singlePassResolver.dualRunWithLegacy": "false",
+    # Of each page that a sort or a join of a few rows begins; 16 MB by default.
+    "spark.buffer.pageSize": "1m",
     # Four more calls into the JVM for each function of a column, a seventh of the time.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "tests.warm_daemon",
