@@ -32,8 +32,9 @@ $(READY): $(LOCKS)
 demo: $(READY)  ## run the demonstration on real flights
 	@$(BIN)/eddyline demo
 
-# Two processes with a Spark each; a file's tests stay together, as they share tables.
-WORKERS ?= --numprocesses 2 --dist loadfile
+# Two processes with a Spark each; a file's tests stay together, as they share tables, and the
+# files stay in the order that tests/conftest.py gives them.
+WORKERS ?= --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" narrows them

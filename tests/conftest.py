@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Final
 
 import pyspark
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import eddyline
+from tests import looked_up
 from tests.validated import SETTINGS
 
 # A machine that is busy with something else must not fail a property; and CI
@@ -20,7 +22,30 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "tests")
 
 
+LONGEST: Final = (
+    "tests/spark/test_shapes.py",
+    "tests/oracle/test_tpch.py",
+    "tests/oracle/test_random_joins.py",
+    "tests/spark/joins/test_random_queries.py",
+    "tests/oracle/test_adversarial.py",
+    "tests/spark/test_valid_plans.py",
+    "tests/spark/host/test_session.py",
+    "tests/spark/joins/test_failures.py",
+    "tests/spark/worker/calling/test_results.py",
+    "tests/spark/joins/test_keys_of_all_types.py",
+    "tests/reports/test_merging.py",
+)
+"""Files of half a minute and more, the longest first: begun last, they would keep one process
+busy when all others have nothing left to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    looked_up.remember()
     if pyspark.__version__.startswith("4.1."):
         # That PySpark leaves the socket of every collect() to the garbage collector.
         config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")

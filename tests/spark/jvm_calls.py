@@ -8,12 +8,14 @@ import pytest
 from py4j.clientserver import JavaClient
 from py4j.protocol import MEMORY_COMMAND_NAME
 
+from tests.looked_up import FORGETFUL
+
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> int:
     """Return how many commands are sent to the JVM while an action runs.
 
     Those that give back handles are left out: earlier tests may have left some, which go at
-    any time.
+    any time. What PySpark looks up is counted, as for a user, each time.
     """
     asked = 0
     send = JavaClient.send_command
@@ -25,5 +27,7 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
 
     with monkeypatch.context() as patch:
         patch.setattr(JavaClient, "send_command", counted)
+        for kind, look_up in FORGETFUL.items():
+            patch.setattr(kind, "__getattr__", look_up)
         action()
     return asked

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -223,8 +224,18 @@ _COLUMNS = (
 )
 
 
-def table(spark: SparkSession, rows: int = 48) -> DataFrame:
-    """Return a table with a column of each kind and NULLs in most of them."""
+@cache
+def table(spark: SparkSession) -> DataFrame:
+    """Return a table with a column of each kind and NULLs in most of them.
+
+    It is the same DataFrame each time: to make one takes as long as a small query. What caches
+    something of it begins with a new one, or else the others would read from the cache.
+    """
+    return new_table(spark)
+
+
+def new_table(spark: SparkSession, rows: int = 48) -> DataFrame:
+    """Return such a table that nobody else reads."""
     start = dt.datetime(2024, 3, 30, 20, 0, tzinfo=dt.UTC)
 
     def row(i: int) -> tuple[object, ...]:
@@ -246,6 +257,7 @@ def table(spark: SparkSession, rows: int = 48) -> DataFrame:
     return spark.createDataFrame([row(i) for i in range(rows)], _COLUMNS)
 
 
+@cache
 def other(spark: SparkSession) -> DataFrame:
     """Return a second, smaller table to join with."""
     return spark.createDataFrame(
@@ -726,7 +738,7 @@ def exists(spark: SparkSession) -> DataFrame:
 
 @shape({"good(p)", "short(text)"})
 def over_a_cache(spark: SparkSession) -> DataFrame:
-    cached = table(spark).withColumn("p", plus("n")).cache()
+    cached = new_table(spark).withColumn("p", plus("n")).cache()
     return cached.filter(good("p") & short("text"))
 
 

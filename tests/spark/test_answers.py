@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
@@ -39,7 +37,6 @@ from eddyline.query.expressions import (
 from eddyline.reports.records import TaskRecord
 from eddyline.spark.worker.task_records import REPORTED_BLOCKS, RecordsParam
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
-from tests.validated import SETTINGS
 
 ROWS = [
     (
@@ -253,40 +250,6 @@ def test_the_driver_keeps_the_records_of_the_latest_blocks_only() -> None:
 def test_an_empty_table(spark: SparkSession) -> None:
     empty = spark.createDataFrame([], "v long").repartition(2)
     assert eddyline.adapt(two_predicates(empty)).collect() == []
-
-
-def test_a_worker_that_dies_in_the_middle_changes_nothing(tmp_path: Path) -> None:
-    """In a session of its own: a local master retries no task unless it is told to."""
-    script = f"""
-import os, sys
-import eddyline
-from pyspark.sql import functions as F
-spark = eddyline.session("dies", master="local[2,4]", config={SETTINGS!r})
-spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-mark = {str(tmp_path / "died")!r}
-def dies_once(v):
-    if v == 77:
-        try:
-            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return True
-        os._exit(13)
-    return v % 3 == 0 or v == 77
-frame = spark.range(0, 2000, numPartitions=2).withColumn("v", F.col("id") % 1000)
-frame = frame.filter(F.udf(dies_once, "boolean")("v") & F.udf(lambda v: v % 2 == 1, "boolean")("v"))
-adapted = eddyline.adapt(frame)
-assert adapted is not frame
-rows = sorted(row.id for row in adapted.collect())
-assert os.path.exists(mark), "no worker died"
-expected = [i for i in range(2000) if (i % 1000 % 3 == 0 or i % 1000 == 77) and i % 1000 % 2 == 1]
-assert rows == expected, (len(rows), len(expected))
-print("same rows")
-"""
-    ran = subprocess.run(  # the mark must be seen by the workers, hence a script
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    assert "same rows" in ran.stdout
 
 
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:

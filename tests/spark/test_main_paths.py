@@ -18,7 +18,18 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.reporting import report
 from tests.compiled import compiled
 from tests.spark.joins.broadcasting import broadcasting
-from tests.spark.shapes import SHAPES, Shape, even, good, label, score, session, short, table
+from tests.spark.shapes import (
+    SHAPES,
+    Shape,
+    even,
+    good,
+    label,
+    new_table,
+    score,
+    session,
+    short,
+    table,
+)
 
 PATHS = (
     "four_kinds",  # plain with and without Arrow, pandas, Arrow
@@ -80,7 +91,7 @@ def block_texts(block: object) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("in_place", [True, False], ids=["in place", "shuffled"])
 def test_joins(spark: SparkSession, tmp_path: Path, *, in_place: bool) -> None:
-    table(spark, 200).write.parquet(str(tmp_path / "one"))
+    new_table(spark, 200).write.parquet(str(tmp_path / "one"))
     spark.range(90).selectExpr("id * 2 as key", "id % 7 as n2").write.parquet(str(tmp_path / "two"))
     one = spark.read.parquet(str(tmp_path / "one"))
     two = spark.read.parquet(str(tmp_path / "two"))

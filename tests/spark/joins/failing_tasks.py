@@ -1,4 +1,4 @@
-"""Joins in a session of its own whose tasks fail: a local master retries no task unless told to.
+"""Blocks in a session of its own whose tasks fail: a local master retries no task unless told to.
 
 ``python -m tests.spark.joins.failing_tasks FOLDER`` prints what became of each, as JSON.
 """
@@ -32,6 +32,9 @@ ROW = 1777
 
 FIRST_ROW = 503
 """The row at which what is over one input fails: early, while it is tried on the map side."""
+
+DEADLY = 77
+"""The value at which a filter's worker dies."""
 
 ROOM = 300_000
 """Bytes that workers may write to a file; what Numba keeps in its cache is less."""
@@ -148,6 +151,31 @@ def outcome(spark: SparkSession, failure: Failure, folder: Path) -> dict[str, An
     }
 
 
+def dying(spark: SparkSession, folder: Path) -> dict[str, Any]:
+    """Return what became of a filter in which a worker dies in the middle, between batches."""
+    mark = str(folder / "filter.failed")
+
+    def dies_once(number: int) -> bool:
+        if number == DEADLY:
+            fail_once(mark, "exit")
+        return number % 3 == 0 or number == DEADLY
+
+    frame = spark.range(0, LARGE, numPartitions=2).withColumn("v", F.col("id") % 1000)
+    odd = F.udf(lambda number: number % 2 == 1, "boolean")
+    adapted = eddyline.adapt(frame.filter(F.udf(dies_once, "boolean")("v") & odd("v")))
+    batch = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    spark.conf.set(batch, "100")
+    found = sorted(row.id for row in adapted.collect())
+    spark.conf.unset(batch)
+    kept = [n for n in range(1000) if (n % 3 == 0 or n == DEADLY) and n % 2 == 1]
+    return {
+        "adapted": adapted is not frame,
+        "died": Path(mark).exists(),
+        "found": found,
+        "wanted": [n + start for start in range(0, LARGE, 1000) for n in kept],
+    }
+
+
 def full_disk(spark: SparkSession, local: Path) -> dict[str, Any]:
     """Return what became of a join that has to spill where there is no room."""
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
@@ -173,7 +201,7 @@ def main() -> None:
     os.environ["PYTHONPATH"] = f"{folder}{os.pathsep}{path}".rstrip(os.pathsep)
     settings = SETTINGS | {"spark.local.dir": str(local)}
     spark = eddyline.session("failing", master="local[2,4]", config=settings)
-    outcomes = {"full disk": full_disk(spark, local)}
+    outcomes = {"full disk": full_disk(spark, local), "filter": dying(spark, folder)}
     for failure in FAILURES:
         outcomes[failure.name] = outcome(spark, failure, folder)
     print(json.dumps(outcomes))  # noqa: T201 - whoever started this reads it

@@ -1,4 +1,4 @@
-"""Tasks of join blocks that fail: Spark tries again, and nothing is missing or there twice."""
+"""Tasks of blocks that fail: Spark tries again, and nothing is missing or there twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What became of the joins; in a session of its own, all of them in one."""
+    """What became of the blocks; in a session of its own, all of them in one."""
     folder = tmp_path_factory.mktemp("failing")
     ran = subprocess.run(
         [sys.executable, "-m", "tests.spark.joins.failing_tasks", str(folder)],
@@ -48,6 +48,15 @@ def test_what_a_failed_task_did_is_not_counted_twice(
     outcome = outcomes[failure.name]
     assert outcome["read"] == [SMALL, LARGE]
     assert outcome["rows_out"] == outcome["wanted"]
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_filter_changes_nothing(
+    outcomes: dict[str, Any],
+) -> None:
+    outcome = outcomes["filter"]
+    assert outcome["adapted"]
+    assert outcome["died"]
+    assert outcome["found"] == outcome["wanted"]
 
 
 def test_a_full_disk_says_what_to_do_and_leaves_nothing(outcomes: dict[str, Any]) -> None:

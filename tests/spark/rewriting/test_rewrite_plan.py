@@ -26,6 +26,7 @@ from tests.spark.shapes import (
     even,
     good,
     label,
+    new_table,
     noise,
     other,
     plus,
@@ -315,7 +316,7 @@ def _adapted_twice(spark: SparkSession, adapt: Adapt) -> DataFrame:
 
 
 def _cached(spark: SparkSession, adapt: Adapt) -> DataFrame:
-    return adapt(table(spark).filter(good("id") & even("id"))).cache().filter(short("text"))
+    return adapt(new_table(spark).filter(good("id") & even("id"))).cache().filter(short("text"))
 
 
 def _view(spark: SparkSession, adapt: Adapt) -> DataFrame:

@@ -59,15 +59,19 @@ class Tree:
 
     @cached_property
     def handle(self) -> CatalystExpression:
-        """The expression in the JVM; only asked for where it is needed."""
-        path: list[int] = []
-        tree = self
-        while tree.parent is not None:
-            path.append(tree.position)
-            tree = tree.parent
-            if "handle" in tree.__dict__:  # known, so start from there
-                return catalyst.expression_at(tree.handle, path[::-1])
-        return catalyst.expression_at(self.root(), path[::-1])
+        """The expression in the JVM; only asked for where it is needed.
+
+        Those above it are remembered as well: in a nest of n levels a way from the outermost
+        one for each part would be n * n / 2 calls.
+        """
+        unknown = [self]
+        while unknown[-1].parent is not None and "handle" not in unknown[-1].parent.__dict__:
+            unknown.append(unknown[-1].parent)
+        for tree in reversed(unknown):
+            above = None if tree.parent is None else tree.parent.__dict__["handle"]
+            found = self.root() if above is None else catalyst.expression_at(above, [tree.position])
+            tree.__dict__["handle"] = found
+        return found
 
     @property
     def pickled(self) -> PickledFunction:
