@@ -28,7 +28,8 @@ SETTINGS: Final = {
     # What a sort or a join of a few rows begins with. Of 16 MB, the default, the heap is
     # soon full, and whatever runs then waits for the garbage collector.
     "spark.buffer.pageSize": "1m",
-    # Four more calls into the JVM for each function of a column, a seventh of the time.
+    # Else Spark notes where in the program each column was made: a seventh of the time of tests
+    # over many columns.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "tests.warm_daemon",
 }

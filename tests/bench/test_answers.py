@@ -1,4 +1,4 @@
-"""A benchmark believes rows in any order, floats that nearly agree, and nothing else."""
+"""Rows are the same in any order, with floats that nearly agree, and nothing else is."""
 
 from __future__ import annotations
 
@@ -18,25 +18,62 @@ TABLE = pa.table(
 )
 
 
-def test_the_same_rows_in_another_order_are_believed() -> None:
+def test_order_does_not_matter_nor_the_last_digits_of_floats() -> None:
     close = TABLE.set_column(0, "x", pa.array([0.3, None, float("nan"), 2.0]))
     require_same_rows(TABLE, close.take([3, 2, 1, 0]))
 
 
+def test_empty_tables_are_the_same() -> None:
+    require_same_rows(TABLE.slice(0, 0), TABLE.slice(0, 0), order_by=["word"])
+
+
+def decimals(text: str) -> pa.Table:
+    return pa.table({"d": [Decimal(text)]})
+
+
 @pytest.mark.parametrize(
-    "other",
+    ("one", "other"),
     [
-        TABLE.slice(1),
-        TABLE.take([0, 0, 2, 3]),
-        TABLE.set_column(0, "x", pa.array([0.3001, None, float("nan"), 2.0])),
-        TABLE.set_column(0, "x", pa.array([0.3, float("nan"), float("nan"), 2.0])),
-        TABLE.set_column(1, "word", pa.array(["b", "a", None, "b"])),
-        TABLE.rename_columns(["x", "w", "sum"]),
+        pytest.param(TABLE, TABLE.slice(1), id="a lost row"),
+        pytest.param(TABLE, TABLE.take([0, 0, 2, 3]), id="another row twice"),
+        pytest.param(
+            TABLE,
+            TABLE.set_column(0, "x", pa.array([0.3001, None, float("nan"), 2.0])),
+            id="another float",
+        ),
+        pytest.param(
+            TABLE,
+            TABLE.set_column(0, "x", pa.array([0.3, float("nan"), float("nan"), 2.0])),
+            id="NULL is not NaN",
+        ),
+        pytest.param(
+            TABLE,
+            TABLE.set_column(1, "word", pa.array(["b", "a", None, "b"])),
+            id="columns belong together",
+        ),
+        pytest.param(TABLE, TABLE.rename_columns(["x", "w", "sum"]), id="another name"),
+        pytest.param(
+            pa.table({"n": pa.array([1], pa.int64())}),
+            pa.table({"n": pa.array([1], pa.int32())}),
+            id="another type",
+        ),
+        pytest.param(
+            pa.table({"word": [""]}),
+            pa.table({"word": pa.array([None], pa.string())}),
+            id="NULL is no empty word",
+        ),
+        pytest.param(
+            pa.table({"n": [1, 1, 2]}), pa.table({"n": [1, 2, 2]}), id="a swapped duplicate"
+        ),
+        pytest.param(
+            decimals("1.0000000001"), decimals("1.0000000002"), id="decimals are compared exactly"
+        ),
     ],
 )
-def test_other_rows_are_not(other: pa.Table) -> None:
+def test_a_difference_is_found(one: pa.Table, other: pa.Table) -> None:
+    require_same_rows(one, one)
     with pytest.raises(AssertionError):
-        require_same_rows(TABLE, other)
+        require_same_rows(one, other)
 
 
 def test_the_order_of_the_sort_columns_matters() -> None:

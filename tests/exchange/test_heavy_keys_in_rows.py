@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from tests.answers import check_same_rows
+from bench.answers import require_same_rows
 from tests.spark.joins.broadcasting import broadcasting
 
 
@@ -34,4 +34,4 @@ def test_same_rows_as_plain_spark(spark: SparkSession, joins: str, memory: str |
         assert "one shuffle" in block.layout
         expected, found = frame.toArrow(), adapted.toArrow()
     assert len(expected) > 10_000
-    check_same_rows(expected, found)
+    require_same_rows(expected, found)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from bench.adversarial.benchmark import CASES, queries
 from bench.adversarial.case import Case
 from bench.against_plain import JOINS, adapted
-from tests.answers import check_same_rows
+from bench.answers import require_same_rows
 
 SIZE = 0.02
 """Of the benchmark's tables: each query has rows left, and takes Spark about half a second."""
@@ -25,4 +25,4 @@ def test_same_rows_as_plain_spark(spark: SparkSession, tmp_path: Path, case: typ
         frame = query.ask()
         changed = adapted(frame, joins)
         if changed is not frame:
-            check_same_rows(expected, changed.toArrow())
+            require_same_rows(expected, changed.toArrow())

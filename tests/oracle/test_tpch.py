@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.against_plain import JOINS, adapted
+from bench.answers import require_same_rows
 from bench.tpch.data import create_views, tables
 from bench.tpch.queries import QUERIES, TpchQuery
-from tests.answers import check_same_rows
 from tests.compiled import compiled
 
 SCALE = 0.1
@@ -48,4 +48,4 @@ def test_same_rows_as_plain_spark(
     frame = spark.sql(query.sql_at(SCALE))
     changed = adapted(frame, joins)
     if changed is not frame:  # the very DataFrame would only be plain Spark once more
-        check_same_rows(expected, changed.toArrow(), query.order_by)
+        require_same_rows(expected, changed.toArrow(), query.order_by)

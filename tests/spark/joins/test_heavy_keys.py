@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
+from bench.answers import require_same_rows
 from eddyline.exchange.blobs import Blob, Sorter, decoded, encoded, packed, unpacked
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
@@ -28,7 +29,6 @@ from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting import sampled_keys
 from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
 from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
-from tests.answers import check_same_rows
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
 
@@ -266,7 +266,7 @@ def test_same_rows_as_plain_spark(skewed: SparkSession) -> None:
     expected = skewed.sql(text).toArrow()
     calls.value = 0
     adapted = eddyline.adapt(skewed.sql(text), joins="always")
-    check_same_rows(expected, adapted.toArrow())
+    require_same_rows(expected, adapted.toArrow())
     assert len(expected) > 100_000
     # b's rows with heavy keys are copied; each is asked about once all the same.
     assert calls.value <= 600

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from tests.answers import check_same_rows
+from bench.answers import require_same_rows
 from tests.spark.joins.broadcasting import broadcasting
 from tests.spark.joins.spilled_files import spilled_files
 
@@ -44,7 +44,7 @@ def test_ten_times_the_memory(spark: SparkSession, local: Path) -> None:
     # By either factor every key has one row: the multiples of the inverse.
     inverses = [pow(factor, -1, ROWS) for factor in (7, 11)]
     a, b = (pa.array([k * inverse % ROWS for k in range(ROWS)]) for inverse in inverses)
-    check_same_rows(pa.table({"k": numbers, "a": a, "b": b}), found)
+    require_same_rows(pa.table({"k": numbers, "a": a, "b": b}), found)
     (block,) = eddyline.report(adapted).blocks
     assert block.record is not None
     join = block.record.join
