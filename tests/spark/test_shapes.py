@@ -62,13 +62,15 @@ def test_rewritten_plan(
 def test_in_eddies(shape: Shape, spark: SparkSession, plain: Callable[[Shape], list[str]]) -> None:
     df = shape.build(spark)
     fast = adapt(df, joins="never")
-    assert rows(fast) == plain(shape)
     assert (fast is df) == (not shape.blocks)
-    # Spark optimizes the new plan again: the blocks must come through it.
-    assert len(adapted_blocks(fast)) == len(shape.blocks)
+    if fast is not df:  # the very DataFrame would only be plain Spark once more
+        assert rows(fast) == plain(shape)
+        # Spark optimizes the new plan again: the blocks must come through it.
+        assert len(adapted_blocks(fast)) == len(shape.blocks)
     assert catalyst.is_classic(df)
     if catalyst.has_join(catalyst.optimized_plan(df)):
-        assert rows(adapt(df)) == plain(shape)
+        with_joins = adapt(df)
+        assert with_joins is df or rows(with_joins) == plain(shape)
 
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Paris", "Asia/Kathmandu"])
