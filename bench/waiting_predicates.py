@@ -143,26 +143,21 @@ class Outcomes:
     @contextmanager
     def callers(self, waiters: Waiters) -> Iterator[list[Caller]]:
         """Make the callers of all predicates, and end them afterwards."""
-        agenda, now = SharedAgenda(), time.perf_counter
-        predicates = range(len(self.passes))
-        if waiters is Waiters.OWN_LOOP:
-            with closing(LoopAgenda(exact_loop)) as own:
-                yield [
-                    EventLoopCaller(self.awaiting(n), own, now, own, width=WIDTH)
-                    for n in predicates
-                ]
+        now, predicates = time.perf_counter, range(len(self.passes))
+        if waiters is Waiters.THREADS:
+            shared = SharedAgenda()
+            callers = [ThreadCaller(self.sleeping(n), shared, now, width=WIDTH) for n in predicates]
+            yield list(callers)
+            for caller in callers:
+                caller.close()
             return
-        if waiters is Waiters.EVENT_LOOP:
-            with closing(EventLoop(exact_loop)) as loop:
-                yield [
-                    EventLoopCaller(self.awaiting(n), agenda, now, loop, width=WIDTH)
-                    for n in predicates
-                ]
-            return
-        callers = [ThreadCaller(self.sleeping(n), agenda, now, width=WIDTH) for n in predicates]
-        yield list(callers)
-        for caller in callers:
-            caller.close()
+        own = waiters is Waiters.OWN_LOOP
+        with closing(LoopAgenda(exact_loop) if own else EventLoop(exact_loop)) as loop:
+            agenda = loop if isinstance(loop, LoopAgenda) else SharedAgenda()
+            yield [
+                EventLoopCaller(self.awaiting(n), agenda, now, loop, width=WIDTH)
+                for n in predicates
+            ]
 
     def alone(self, waiters: Waiters) -> float:
         """Return the seconds that one predicate takes for all rows, called by a plain pool."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from eddyline.app.invocation import (
 )
 from eddyline.app.parser import POLICIES, parse
 from eddyline.engine.policies.catalogue import PolicyName
+from tests.fresh_process import printed_lines
 
 SQL = "SELECT * FROM t"
 
@@ -145,9 +144,6 @@ def test_help_and_version_import_neither_spark_nor_rich() -> None:
         "import sys, eddyline.app.cli as c\ntry: c.main(['--version'])\nexcept SystemExit: pass\n"
     )
     code += "print([name for name in ('pyspark', 'pyarrow', 'rich') if name in sys.modules])"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    version, modules = answer.stdout.splitlines()
+    version, modules = printed_lines(code)
     assert version.startswith("eddyline 0.")
     assert modules == "[]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -342,3 +343,68 @@ def test_modules_that_answer_later_come_and_go_too(name: PolicyName) -> None:
     assert run() == list(range(0, 40, 2))
     table.eddy.remove(later)
     assert run() == list(range(40))
+
+
+@EVERY_POLICY
+def test_a_module_that_is_refused_leaves_nothing_behind(name: PolicyName) -> None:
+    table = Table(make_policy(name), [3])
+
+    class Engaged(Later):
+        def attend(self, number: int) -> None:
+            raise RuntimeError(f"is module {number} of another eddy")
+
+    with pytest.raises(RuntimeError, match="another eddy"):
+        table.eddy.add(lambda number: Engaged(number, Inbox()))
+    assert list(table.eddy.modules) == [0]
+    assert table.add(2) == 1
+    table.check(range(60))
+
+
+@EVERY_POLICY
+def test_the_agenda_goes_with_the_last_module_that_used_it(name: PolicyName) -> None:
+    table = Table(make_policy(name), [3])
+    for _ in range(2):
+        inbox = Inbox()
+        made = functools.partial(Later, inbox=inbox)
+        first, second = table.eddy.add(made), table.eddy.add(made)
+        table.eddy.remove(first)
+        with pytest.raises(ValueError, match="one agenda"):
+            table.eddy.add(lambda number: Later(number, Inbox()))
+        table.eddy.remove(second)
+
+
+class Equal(Inbox):
+    """An agenda that says it is the same as any other."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Inbox)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_agendas_are_told_apart_by_identity() -> None:
+    table = Table(StaticPolicy(), [3])
+    inbox = Equal()
+    table.eddy.add(lambda number: Later(number, inbox))
+    table.eddy.add(lambda number: Later(number, inbox))
+    with pytest.raises(ValueError, match="one agenda"):
+        table.eddy.add(lambda number: Later(number, Equal()))
+
+
+@pytest.mark.parametrize("name", [PolicyName.LOTTERY, PolicyName.WINDOWED_LOTTERY])
+def test_rates_count_where_no_queue_shows_them(name: PolicyName) -> None:
+    """Also where the modules, or the queues, come and go."""
+    policy = make_policy(name)
+    assert isinstance(policy, LotteryPolicy)
+    table = Table(policy, [])
+    table.add(2)
+    table.add(3)
+    table.check(range(1_000))
+    rates = policy.rates()
+    assert rates is not None
+    assert rates.of(0) is not None
+    inbox = Inbox()
+    later = table.eddy.add(lambda number: Later(number, inbox))
+    assert policy.rates() is None
+    table.eddy.remove(later)
+    assert policy.rates() is not None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, field, replace
 from html import unescape
 from html.parser import HTMLParser
@@ -16,6 +14,7 @@ import pytest
 
 from eddyline.reports.html import fragment, page
 from eddyline.reports.routing_report import RoutingReport
+from tests.fresh_process import printed_lines
 from tests.reports.samples import LONG_TEXT, SAMPLES, TEXTS, drifting, many_orders, not_run, nothing
 
 VOID = {"meta", "br"}
@@ -211,11 +210,4 @@ def test_only_pages_need_jinja2() -> None:
         "eddyline.reports.routing_report.RoutingReport(())._repr_html_()\n"
         "print('jinja2' in sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert run.stdout.split() == ["False", "True"]
+    assert printed_lines(code) == ["False", "True"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 from eddyline.reports.records import (
     OTHER_ORDERS,
     FunctionRecord,
@@ -12,6 +9,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     TaskRecord,
 )
+from tests.fresh_process import printed_lines
 
 
 def test_figures_of_no_rows_do_not_exist() -> None:
@@ -55,11 +53,4 @@ def test_a_worker_needs_neither_spark_nor_rich_to_record() -> None:
         "import sys, eddyline.reports.merging\n"
         "print([name for name in ('pyspark', 'rich', 'pyarrow') if name in sys.modules])"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
-    )
-    assert run.stdout.strip() == "[]"
+    assert printed_lines(code) == ["[]"]

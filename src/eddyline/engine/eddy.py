@@ -128,12 +128,12 @@ class Eddy:
             self._routing.add(self._guessed(visit_cost))
             self._inline[number] = module
         else:
-            if self._agenda not in {None, module.agenda}:
+            if self._agenda is not None and self._agenda is not module.agenda:
                 raise ValueError("modules that answer later say so in one agenda, not several")
+            module.attend(number)
             self._routing.add(self._guessed(visit_cost), module.queue)
             self._agenda = module.agenda
             self._later[number] = module
-            module.attend(number)
         self.modules[number] = module
         return number
 
@@ -147,6 +147,8 @@ class Eddy:
         del self.modules[number]
         self._inline.pop(number, None)
         self._later.pop(number, None)
+        if not self._later:
+            self._agenda = None
 
     @property
     def policy(self) -> Policy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -13,26 +12,25 @@ from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.join.join_state import JoinState
+from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
 from eddyline.engine.modules.concurrent_selection import answers_later
-from eddyline.engine.modules.index_access import IndexAccess, LookupStatistics, Source
+from eddyline.engine.modules.index_access import IndexAccess, Source
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
-from eddyline.engine.modules.selection import SelectionStatistics
-from eddyline.engine.modules.stem import SteM, SteMStatistics
+from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
-from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
 from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
+from eddyline.query.expressions import Call
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import Leaf, Term, expression_of, terms_of
@@ -48,19 +46,6 @@ LOOKUP_VISIT_COST = 1e-3
 """The same for a lookup, whose source may be far away."""
 
 NO_LOOKUPS: Mapping[tuple[int, int], Source] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class JoinStatistics:
-    """What a join eddy did so far; ``read`` are the rows of each relation, looked up or read."""
-
-    read: tuple[int, ...]
-    rows_out: int
-    stems: tuple[SteMStatistics, ...]
-    lookups: tuple[LookupStatistics, ...]
-    predicates: tuple[SelectionStatistics, ...]
-    calls: tuple[CallStatistics, ...]
-    eddy: EddyStatistics
 
 
 class StalledError(RuntimeError):
@@ -124,16 +109,7 @@ class JoinEddy:
             for r, part in enumerate(self._state.passing)
         ]
         self._components = ComponentStores(query, built, passing)
-        self.routes = JoinRoutes(
-            self.graph,
-            early=(
-                predicate
-                for predicate, (expression, mask) in enumerate(
-                    zip(self.graph.predicates, self.graph.masks, strict=True)
-                )
-                if self._is_early(expression, mask or 1)
-            ),
-        )
+        self.routes = JoinRoutes(self.graph, early_predicates(self.graph))
         self.stems = tuple(
             SteM(
                 r,
@@ -341,32 +317,15 @@ class JoinEddy:
                 f"lookups {sorted(places)} of the query need a source each; there are sources "
                 f"for {sorted(sources)}"
             )
-        for position, (r, number) in enumerate(places, self.routes.first_lookup):
-            source = sources[r, number]
-            yield IndexAccess(position, source, self.routes, self._components, self.stems[r])
+        for position, place in enumerate(places, self.routes.first_lookup):
+            source, stem = sources[place], self.stems[place[0]]
+            yield IndexAccess(position, source, self.routes, self._components, stem)
 
     def _text(self, predicate: int) -> str:
         return self.graph.texts[predicate] or f"predicate {predicate}"
 
     def _text_of_term(self, term: Term) -> str:
         return self.query.text_of(expression_of(term))
-
-    def _is_early(self, expression: Expression, mask: int) -> bool:
-        """Tell whether a predicate is checked before rows are built.
-
-        Cheap ones are: what they reject need not be stored. One that calls a function may
-        wait until its row is wanted; then it is asked once, and a row that it rejects is
-        killed in its SteM. One that may fail must wait: an error is held by the number of
-        its row, and a row gets another one when it is built. Rows that several relations
-        share are built as they come.
-        """
-        relation = mask.bit_length() - 1
-        return (
-            mask == 1 << relation
-            and relation not in self._shared
-            and self.query.relations[relation].only_scanned
-            and not any(map(_may_fail, expression.walk()))
-        )
 
     def _may_stream(self, relation: int) -> bool:
         """Tell whether rows need no SteM, as every row that they may meet is there already.
@@ -449,7 +408,3 @@ def _is_worth_routing(term: Term) -> bool:
     return not isinstance(term, Leaf) and any(
         isinstance(node, Call) for node in expression_of(term).walk()
     )
-
-
-def _may_fail(node: Expression) -> bool:
-    return isinstance(node, Call) or (isinstance(node, Arithmetic | Cast) and node.ansi)

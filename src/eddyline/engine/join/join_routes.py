@@ -7,12 +7,38 @@ Hellerstein, 2003, Table 2). What binds the SteM itself, SteM BounceBack and Tim
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
-from eddyline.query.expressions import Call
+from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
 from eddyline.query.join_graph import JoinGraph
+
+
+def early_predicates(graph: JoinGraph) -> Iterator[int]:
+    """Yield the predicates that are checked before rows are built.
+
+    Cheap ones over one relation are: what they reject need not be stored. One that calls a
+    function may wait until its row is wanted; then it is asked once, and a row that it
+    rejects is killed in its SteM. One that may fail must wait: an error is held by the number
+    of its row, and a row gets another one when it is built. Rows that several relations share
+    are built as they come.
+    """
+    query = graph.query
+    for predicate, (expression, mask) in enumerate(zip(graph.predicates, graph.masks, strict=True)):
+        spanned = mask or 1  # a predicate over nothing goes with the first relation
+        relation = spanned.bit_length() - 1
+        if (
+            spanned == 1 << relation
+            and not query.shares_rows(relation)
+            and query.relations[relation].only_scanned
+            and not any(map(_may_fail, expression.walk()))
+        ):
+            yield predicate
+
+
+def _may_fail(node: Expression) -> bool:
+    return isinstance(node, Call) or (isinstance(node, Arithmetic | Cast) and node.ansi)
 
 
 class JoinRoutes(Routes):

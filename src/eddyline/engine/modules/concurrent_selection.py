@@ -89,8 +89,8 @@ class ConcurrentSelection:
 
     def attend(self, number: int) -> None:
         """Become module number so and so of an eddy."""
-        self._number = number
         self._caller.attend(number)
+        self._number = number
 
     def statistics(self, seconds: float) -> SelectionStatistics:
         """Return what the predicate did so far; ``seconds`` is what its eddy was told."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eddyline.engine.policies.adaptive_company import Company
 from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnowledge
 from eddyline.engine.policies.adaptive_plan import Outlook, Plan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
@@ -76,12 +77,6 @@ PLAN_OVERHEADS = 2.0
 """A plan for many modules stands for the work of so many visits' overheads, for each of them.
 
 Making it takes time in proportion to them.
-"""
-
-COMPANY = 32
-"""Of many modules, tuples go first where others have been, so large a part of them at least.
-
-Where as many others are asked for, 300 cheap predicates on a noisy clock take twice the visits.
 """
 
 MOST_VISITS_A_PLAN = 64
@@ -159,10 +154,7 @@ class AdaptivePolicy:
         self._first_budget = 0.0  # what first looks out of turn may cost, of many modules
         self._out_of_turn = -1  # the module of the last decision, if it was such a look
         self._sent: list[int] = []  # tuples, by module
-        # Of those that came new together, so many have been to each module; and, as bits, the
-        # modules that 1, 2, 4, … and more of them have been to.
-        self._visitors: dict[int, int] = {}
-        self._visited_by: list[int] = []
+        self._company = Company()
         # The first call may load a model or open a connection: what it costs is never
         # seen again. It is one tuple's, and its cost is not learned.
         self._warm: list[bool] = []
@@ -179,8 +171,7 @@ class AdaptivePolicy:
         self._only_computes.extend(map(routes.only_computes, new))
         here = sum(1 << module for module in routes.numbers)
         self._unlooked = (self._unlooked | sum(1 << module for module in new)) & here
-        self._visitors.clear()
-        self._visited_by.clear()
+        self._company.new()
         self._many = routes.free and len(routes.numbers) > MANY
         self._numbers = routes.numbers
 
@@ -230,7 +221,7 @@ class AdaptivePolicy:
         known = self._knowledge.of(signature)
         if self._many and not known.cells:
             # By what is known under this signature, which is nothing, the order would be the same.
-            known.chosen = self._next_in_company(signature, tuples)
+            known.chosen = self._plan.next(self._company.ahead(signature, tuples))
         elif known.standing <= 0.0:
             outlook = self._plan.outlook(signature)
             self._look = self._doubtful(signature, known, outlook, tuples) or self._stale(
@@ -269,10 +260,9 @@ class AdaptivePolicy:
         self._now += tuples
         if not signature.done:
             self._plan.enter(tuples)
-            self._visitors.clear()
-            self._visited_by.clear()
+            self._company.new()
         if self._many:
-            self._count_visitors(module, tuples)
+            self._company.went(module, tuples)
         if len(self._knowledge.routes.candidates(signature)) > 1:
             self._decided += tuples
         cell = self._knowledge.cell(known, module)
@@ -329,7 +319,7 @@ class AdaptivePolicy:
         if not self._many:
             yield from (module for module in candidates if self._unlooked >> module & 1)
             return
-        following = self._next_in_company(signature, tuples)
+        following = self._plan.next(self._company.ahead(signature, tuples))
         if self._unlooked >> following & 1:
             yield following
         while self._first_budget > 0.0 and (left := self._unlooked & ~signature.done):
@@ -360,36 +350,13 @@ class AdaptivePolicy:
         Tuples that visit a module before its turn may not meet the others again before the end:
         then they pay for visits of their own to all modules that are left.
         """
-        usual = self._next_in_company(signature, tuples)
+        usual = self._plan.next(self._company.ahead(signature, tuples))
         best = outlook.best
         if usual not in outlook.choices or self._unlooked >> best & 1:
             return usual
         saved = tuples * (outlook.choices[usual][0] - outlook.choices[best][0])
         apart = candidates * self._overhead(best)
         return best if saved > apart else usual
-
-    def _next_in_company(self, signature: Signature, tuples: int) -> int:
-        """Return the next of the modules that others, not too few, have been to; else the next.
-
-        Tuples parted from the others, as by a look or a change of the order, come together
-        with them again when all have been to the same modules. By the common order alone a
-        thousand cheap predicates fell into dozens of small groups where the clock was noisy,
-        which never met again before the end: 37,000 visits instead of 4,000.
-        """
-        ahead = 0
-        wanted = (tuples // COMPANY).bit_length()
-        if wanted < len(self._visited_by):
-            ahead = self._visited_by[wanted] & ~signature.done
-        return self._plan.next(signature if not ahead else signature._replace(done=~ahead))
-
-    def _count_visitors(self, module: int, tuples: int) -> None:
-        """Count tuples, of those that came new together, which have been to a module."""
-        before = self._visitors.get(module, 0)
-        after = self._visitors[module] = before + tuples
-        while len(self._visited_by) <= after.bit_length():
-            self._visited_by.append(0)
-        for length in range(before.bit_length(), after.bit_length() + 1):
-            self._visited_by[length] |= 1 << module
 
     def _short(self, signature: Signature, module: int) -> int:
         """Return the tuples of the shortest decision that is worth its visit."""

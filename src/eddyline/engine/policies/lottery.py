@@ -44,14 +44,18 @@ class LotteryPolicy:
         """Take the routes and the generator; accounts of an earlier eddy stay."""
         self._generator = generator
         if routes is not self._routes and routes.numbers != tuple(self._tickets):
-            self._forget(queued=queued)
+            self._forget()
+        if queued:
+            self._rates = None
+        elif self._rates is None:
+            self._rates = ConsumptionRates()
         self._routes = routes
         self._tickets = {number: self._tickets.get(number, 0.0) for number in routes.numbers}
 
-    def _forget(self, *, queued: bool) -> None:
+    def _forget(self) -> None:
         """Start anew, with empty accounts."""
         self._tickets = {}
-        self._rates = None if queued else ConsumptionRates()
+        self._rates = None
 
     def accounts(self) -> Mapping[int, float]:
         """Return the tickets that count in a lottery, by module; one that is missing has none."""

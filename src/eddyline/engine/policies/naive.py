@@ -80,7 +80,9 @@ class NaivePolicy:
         """Take the routes and the generator."""
         self._routes = routes
         self._generator = generator
-        if not queued and self._rates is None:
+        if queued:
+            self._rates = None
+        elif self._rates is None:
             self._rates = ConsumptionRates()
 
     def route(

@@ -43,9 +43,9 @@ class WindowedLotteryPolicy(LotteryPolicy):
         self._banked: Mapping[int, float] = {}
         self._banked_rates: ConsumptionRates | None = None
 
-    def _forget(self, *, queued: bool) -> None:
+    def _forget(self) -> None:
         """Start anew, with empty accounts and a new window."""
-        super()._forget(queued=queued)
+        super()._forget()
         self._left = self._window
         self._banked = {}
         self._banked_rates = None
@@ -56,7 +56,7 @@ class WindowedLotteryPolicy(LotteryPolicy):
 
     def rates(self) -> ConsumptionRates | None:
         """Return the rates of the window before this one; in the first window its own."""
-        return self._banked_rates or self._rates
+        return self._rates and (self._banked_rates or self._rates)
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Credit the escrow account; start a new window when this one is over."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from eddyline.engine.join.join_eddy import JoinEddy, JoinStatistics
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.results import Joined
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.relation import CallStatistics

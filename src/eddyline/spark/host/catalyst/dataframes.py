@@ -10,9 +10,12 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
+    dataframe_of,
+    execution_of,
     in_python,
     instance_of,
     java_class,
+    java_session,
     scala_seq,
     static,
     tree_pattern,
@@ -33,7 +36,7 @@ def is_query(spark: SparkSession, sql: str) -> bool:
 
     Raises PySpark's ``ParseException`` for what is no SQL.
     """
-    parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    parsed = java_session(spark).sessionState().sqlParser().parsePlan(sql)
     return not any(instance_of(parsed, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
 
 
@@ -43,16 +46,16 @@ def optimized_plan(df: ClassicDataFrame) -> Plan:
     A streaming DataFrame has no such plan until it runs, so the optimizer is
     asked for one.
     """
-    execution = df._jdf.queryExecution()
+    execution = execution_of(df)
     if not df.isStreaming:
         return Plan(execution.optimizedPlan())
-    optimizer = df._jdf.sparkSession().sessionState().optimizer()
+    optimizer = java_session(df.sparkSession).sessionState().optimizer()
     return Plan(optimizer.execute(execution.analyzed()))
 
 
 def reads_the_clock(df: ClassicDataFrame) -> bool:
     """Whether the query asks for the current time or date; optimizing it fixes the answer."""
-    return bool(df._jdf.queryExecution().analyzed().containsPattern(tree_pattern("CURRENT_LIKE")))
+    return bool(execution_of(df).analyzed().containsPattern(tree_pattern("CURRENT_LIKE")))
 
 
 def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
@@ -61,7 +64,7 @@ def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     Its columns keep the names, qualifiers (``df.alias("a")``) and identities of
     the original, and a hint on top of the original stays on top.
     """
-    analyzed = original._jdf.queryExecution().analyzed()
+    analyzed = execution_of(original).analyzed()
     optimized = _with_renewable_leaves(plan.java)
     java = java_class(LOGICAL + "Project")(_as_analyzed(analyzed, optimized), optimized)
     if analyzed.nodeName() == "ResolvedHint":
@@ -69,9 +72,7 @@ def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     # The parts were analyzed already, and some nodes that the optimizer makes are
     # unknown to the analyzer.
     java.setAnalyzed()
-    session = original.sparkSession
-    datasets = java_class("org.apache.spark.sql.classic.Dataset")
-    return ClassicDataFrame(datasets.ofRows(session._jsparkSession, java), session)
+    return dataframe_of(original.sparkSession, java)
 
 
 def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -126,12 +127,11 @@ def _over_new_attributes(leaf: Any) -> Any:  # noqa: ANN401  # Py4J has no types
 def dataframe_over(spark: SparkSession, plan: Plan) -> ClassicDataFrame:
     """Return a DataFrame over a plan."""
     plan.java.setAnalyzed()
-    datasets = java_class("org.apache.spark.sql.classic.Dataset")
-    return ClassicDataFrame(datasets.ofRows(spark._jsparkSession, plan.java), spark)
+    return dataframe_of(spark, plan.java)
 
 
 def analyzed_plan(df: DataFrame) -> Plan:
     """Return the plan of a DataFrame before it is optimized; TypeError for one of Connect."""
     if not is_classic(df):
         raise TypeError("only a classic DataFrame has its plan at hand")
-    return Plan(df._jdf.queryExecution().analyzed())
+    return Plan(execution_of(df).analyzed())

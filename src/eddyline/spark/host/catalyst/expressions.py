@@ -6,11 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from py4j.java_gateway import JavaObject
-
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     in_python,
+    is_java,
     java_class,
     json_of,
     scala_seq,
@@ -122,7 +121,7 @@ _READERS: Final[dict[str, Callable[[str], object]]] = {
 
 
 def _plain(value: object) -> object:
-    return str(value.toString()) if isinstance(value, JavaObject) else value
+    return str(value.toString()) if is_java(value) else value
 
 
 def data_type(expression: CatalystExpression) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaObject
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
 
@@ -52,6 +54,27 @@ def _pattern_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no
 def jvm() -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the JVM that this process talks to."""
     return SparkContext._jvm  # Spark has no public way to its JVM
+
+
+def java_session(spark: SparkSession) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a session's own self in the JVM."""
+    return spark._jsparkSession
+
+
+def execution_of(df: ClassicDataFrame) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the plans of a DataFrame in the JVM, parsed to physical."""
+    return df._jdf.queryExecution()
+
+
+def dataframe_of(spark: SparkSession, plan: Any) -> ClassicDataFrame:  # noqa: ANN401  # Py4J has no types
+    """Return a DataFrame over a plan, analyzed unless it says that it is."""
+    rows = static("org.apache.spark.sql.classic.Dataset", "ofRows")
+    return ClassicDataFrame(rows(java_session(spark), plan), spark)
+
+
+def is_java(value: object) -> TypeGuard[JavaObject]:
+    """Whether this lives in the JVM; Py4J brings numbers and strings over."""
+    return isinstance(value, JavaObject)
 
 
 def java_array(kind: str, elements: Sequence[object]) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -188,4 +211,4 @@ def texts_of(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
 def instance_of(java: object, name: str) -> bool:
     """Whether something from the JVM is an instance of a class."""
     is_instance = static("py4j.reflection.TypeUtil", "isInstanceOf")
-    return isinstance(java, JavaObject) and bool(is_instance(name, java))
+    return is_java(java) and bool(is_instance(name, java))
