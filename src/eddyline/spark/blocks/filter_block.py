@@ -47,11 +47,11 @@ class UserFunction:
 class SessionSettings:
     """Session settings that change what a user function sees or returns.
 
-    ``default_time_zone`` is what the time zone is where none is set.
+    ``defaults`` are what Spark takes for keys that are not set.
     """
 
     time_zone: str
-    default_time_zone: str = "UTC"
+    defaults: tuple[tuple[str, str], ...] = ()
     binary_as_bytes: bool = True
     legacy_pandas_conversion: bool = False
     assign_columns_by_name: bool = True

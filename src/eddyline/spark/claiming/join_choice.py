@@ -77,6 +77,5 @@ def driving_input(spark: SparkSession, block: JoinBlock) -> int | None:
 
 def _possible_drivers(spark: SparkSession, sizes: Sequence[int]) -> list[int]:
     """Return the inputs that may stay in place while all others are broadcast."""
-    said = str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760"))
-    most = catalyst.bytes_of(said)
+    most = catalyst.bytes_of(str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold")))
     return [r for r in range(len(sizes)) if len(sizes) > 1 and sum(sizes) - sizes[r] <= most]

@@ -8,7 +8,7 @@ from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.routing_options import DEFAULT_MEMORY
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.session import local_cores
-from eddyline.spark.worker.action_settings import settings_from
+from eddyline.spark.worker.action_settings import KEYS, settings_from
 
 
 def session_settings(spark: SparkSession) -> SessionSettings:
@@ -18,7 +18,7 @@ def session_settings(spark: SparkSession) -> SessionSettings:
         value = spark.conf.get(key, None)
         return None if value is None else str(value)
 
-    return settings_from(value_of, catalyst.default_time_zone())
+    return settings_from(value_of, catalyst.default_settings(KEYS))
 
 
 def task_memory(spark: SparkSession, asked: int | str | None) -> int:

@@ -8,7 +8,7 @@ task's local properties, which is a public way to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark import TaskContext
@@ -21,31 +21,38 @@ _ACTION: Final = "spark.sql.execution.id"
 """Local property of the tasks of an action on a DataFrame; they have its settings, too."""
 
 
-def settings_from(value_of: Callable[[str], str | None], default_time_zone: str) -> SessionSettings:
-    """Return what the settings mean for functions; ``value_of`` gives None for one not set."""
+_SWITCHES: Final = {
+    "binary_as_bytes": "spark.sql.execution.pyspark.binaryAsBytes",
+    "legacy_pandas_conversion": "spark.sql.legacy.execution.pythonUDF.pandas.conversion.enabled",
+    "assign_columns_by_name": "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName",
+    "int_to_decimal_coercion": "spark.sql.execution.pythonUDF.pandas.intToDecimalCoercionEnabled",
+    "safe_arrow_conversion": "spark.sql.execution.pandas.convertToArrowArraySafely",
+    "integer_extension_types": "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype",
+    "large_types": "spark.sql.execution.arrow.useLargeVarTypes",
+}
 
-    def is_on(key: str, *, default: bool = False) -> bool:
+KEYS: Final = (TIME_ZONE, *_SWITCHES.values())
+"""What is asked for; not all of them are known to every Spark."""
+
+
+def settings_from(
+    value_of: Callable[[str], str | None], defaults: Mapping[str, str]
+) -> SessionSettings:
+    """Return what the settings mean for functions.
+
+    ``value_of`` gives None for one that is not set; then the default of the Spark that runs
+    counts. It may be another than the one that PySpark's workers have for what they are not
+    told: Spark tells them to check conversions of Arrow arrays, by themselves they do not.
+    """
+
+    def text(key: str) -> str:
         value = value_of(key)
-        return default if value is None else value.lower() == "true"
+        return defaults.get(key, "") if value is None else value
 
     return SessionSettings(
-        time_zone=value_of(TIME_ZONE) or default_time_zone,
-        default_time_zone=default_time_zone,
-        binary_as_bytes=is_on("spark.sql.execution.pyspark.binaryAsBytes", default=True),
-        legacy_pandas_conversion=is_on(
-            "spark.sql.legacy.execution.pythonUDF.pandas.conversion.enabled"
-        ),
-        assign_columns_by_name=is_on(
-            "spark.sql.legacy.execution.pandas.groupedMap.assignColumnsByName", default=True
-        ),
-        int_to_decimal_coercion=is_on(
-            "spark.sql.execution.pythonUDF.pandas.intToDecimalCoercionEnabled"
-        ),
-        safe_arrow_conversion=is_on("spark.sql.execution.pandas.convertToArrowArraySafely"),
-        integer_extension_types=is_on(
-            "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype"
-        ),
-        large_types=is_on("spark.sql.execution.arrow.useLargeVarTypes"),
+        time_zone=text(TIME_ZONE),
+        defaults=tuple(defaults.items()),
+        **{field: text(key).lower() == "true" for field, key in _SWITCHES.items()},
     )
 
 
@@ -58,4 +65,4 @@ def settings_of_action(made_with: SessionSettings) -> SessionSettings:
     task = TaskContext.get()
     if task is None or task.getLocalProperty(_ACTION) is None:
         return made_with
-    return settings_from(task.getLocalProperty, made_with.default_time_zone)
+    return settings_from(task.getLocalProperty, dict(made_with.defaults))

@@ -88,7 +88,7 @@ from eddyline.spark.host.catalyst.plans import (
 )
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
-    default_time_zone,
+    default_settings,
 )
 from eddyline.spark.host.catalyst.tables import (
     first_rows,
@@ -116,7 +116,7 @@ __all__ = [
     "data_type",
     "dataframe_like",
     "dataframe_over",
-    "default_time_zone",
+    "default_settings",
     "disjunction",
     "escape_character",
     "evaluated_function",

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from eddyline.spark.host.catalyst.gateway import java_class, static
+import functools
+from collections.abc import Mapping
+from contextlib import suppress
+
+from py4j.protocol import Py4JJavaError
+
+from eddyline.spark.host.catalyst.gateway import java_class, jvm
 
 
-def default_time_zone() -> str:
-    """Return the time zone of a session that sets none."""
-    return str(static("java.util.TimeZone", "getDefault")().getID())
+def default_settings(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """Return what this Spark takes for settings of a session that does not set them.
+
+    Without those that it does not know.
+    """
+    return _default_settings_in(id(jvm()), keys)
+
+
+@functools.cache
+def _default_settings_in(_gateway: int, keys: tuple[str, ...]) -> Mapping[str, str]:
+    nothing_set = java_class("org.apache.spark.sql.internal.SQLConf")()
+    found = {}
+    for key in keys:
+        with suppress(Py4JJavaError):  # of another version
+            found[key] = str(nothing_set.getConfString(key))
+    return found
 
 
 def bytes_of(text: str) -> int:
