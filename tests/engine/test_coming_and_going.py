@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
@@ -408,3 +409,50 @@ def test_rates_count_where_no_queue_shows_them(name: PolicyName) -> None:
     assert policy.rates() is None
     table.eddy.remove(later)
     assert policy.rates() is not None
+
+
+def test_no_run_begins_where_one_has_not_ended() -> None:
+    """Its tuples would come out with the others."""
+
+    class Interrupted(Divides):
+        def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+            raise KeyboardInterrupt(f"after {len(batch)} tuples")
+
+    table = Table(StaticPolicy(), [2])
+    number = table.eddy.add(lambda number: Interrupted(number, 1, table.clock))
+    with pytest.raises(KeyboardInterrupt):
+        table.eddy.run(TupleBatch(ENTERING, (range(5),)))
+    with pytest.raises(RuntimeError, match="ended by an exception"):
+        table.eddy.run(TupleBatch(ENTERING, (range(5),)))
+    assert number == 1
+
+
+def test_routes_of_other_modules_are_refused() -> None:
+    clock = VirtualClock()
+    for routes in (Routes(1), Routes(3)):
+        with pytest.raises(ValueError, match="routes are those of modules"):
+            Eddy(
+                [Divides(n, 2, clock) for n in range(2)],
+                StaticPolicy(),
+                clock,
+                np.random.default_rng(0),
+                routes=routes,
+            )
+
+
+@EVERY_POLICY
+def test_modules_that_are_gone_are_forgotten(name: PolicyName) -> None:
+    """What comes and goes a thousand times leaves no more behind than once."""
+    table = Table(make_policy(name), [2, 3], quantum=20)
+
+    def kept() -> int:
+        table.remove(table.add(5))
+        table.check(range(60))
+        return len(pickle.dumps((table.eddy.policy, table.eddy.statistics().visits)))
+
+    for _ in range(20):
+        kept()
+    before = kept()
+    for _ in range(100):
+        kept()
+    assert kept() < 1.5 * before + 3_000  # a few bytes for each number that was given

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import (
@@ -15,6 +16,8 @@ from eddyline.engine.modules.callers import (
     as_error,
     checked_width,
 )
+
+CLOSED: Final = "the event loop is closed"
 
 
 class EventLoop:
@@ -33,21 +36,38 @@ class EventLoop:
     ) -> None:
         """Make the loop and start the thread."""
         self.loop = new_loop()
-        self._thread = threading.Thread(
-            target=self.loop.run_forever, name="eddyline-loop", daemon=True
-        )
+        self.closed = False
+        self._ended = False
+        self._lock = threading.Lock()  # nothing is called that came after the end
+        self._thread = threading.Thread(target=self._run, name="eddyline-loop", daemon=True)
         self._thread.start()
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Call something in the loop's thread, soon."""
-        self.loop.call_soon_threadsafe(callback)
+        """Call something in the loop's thread, soon; RuntimeError where the loop is closed."""
+        with self._lock:
+            if self.closed:
+                raise RuntimeError(CLOSED)
+            self.loop.call_soon_threadsafe(callback)
 
     def close(self) -> None:
-        """End what is under way, and the thread."""
-        asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop).result()
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        """End what is under way, each call with an error, and the thread; once is enough."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            ending = asyncio.run_coroutine_threadsafe(_cancel_others(), self.loop)
+        ending.result()
+        self.loop.call_soon_threadsafe(self._end)
         self._thread.join()
         self.loop.close()
+
+    def _run(self) -> None:
+        while not self._ended:  # a function that stops the loop does not end it
+            self.loop.run_forever()
+
+    def _end(self) -> None:
+        self._ended = True
+        self.loop.stop()
 
 
 class LoopAgenda:
@@ -69,11 +89,14 @@ class LoopAgenda:
     ) -> None:
         """Make the loop."""
         self.loop = new_loop()
+        self.closed = False
         self._told: dict[int, None] = {}
         self._thread = threading.get_ident()
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Call something in the loop's thread, soon; from that thread: at once."""
+        """Call something at once; RuntimeError where the loop is closed."""
+        if self.closed:
+            raise RuntimeError(CLOSED)
         callback()
 
     def tell(self, module: int) -> None:
@@ -100,11 +123,16 @@ class LoopAgenda:
         return self._taken()
 
     def close(self) -> None:
-        """End what is under way, and the loop."""
+        """End what is under way, each call with an error, and the loop; once is enough."""
+        if self.closed:
+            return
+        self.closed = True
         ending = self.loop.create_task(_cancel_others())
         ending.add_done_callback(lambda _: self.loop.stop())
         while not ending.done():  # somebody may still tell something, which stops the loop
             self._run()
+        self.loop.call_soon(self.loop.stop)
+        self._run()  # who ended has said so
         self.loop.close()
 
     def _run(self) -> None:
@@ -130,8 +158,11 @@ class EventLoopCaller:
     ) -> None:
         """Make up to ``width`` calls at a time; ``now`` tells the time in seconds.
 
-        ValueError unless the width is 1 at least.
+        ValueError unless the width is 1 at least, and where ``loop`` runs only while somebody
+        waits for it, which is not the agenda.
         """
+        if isinstance(loop, LoopAgenda) and loop is not agenda:
+            raise ValueError("a loop in the eddy's own thread must be its agenda: else it stands")
         self.width = checked_width(width)
         self.agenda = agenda
         self._function = function
@@ -162,24 +193,31 @@ class EventLoopCaller:
             self._working += 1
             task = self._loop.loop.create_task(self._work())
             self._tasks.add(task)  # the loop itself holds tasks only weakly
-            task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(self._ended)
 
     async def _work(self) -> None:
-        while self._waiting:
+        task = asyncio.current_task()
+        # A function may have its own task cancelled, as a TaskGroup does. It would be the next
+        # call that hears of it, so another task makes that.
+        while self._waiting and not (task is not None and task.cancelling()):
             call = self._waiting.popleft()
             started = self._now()
             value, error = None, None
             try:
                 value = await self._function(*call.arguments)
-            except BaseException as raised:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():  # by close()
-                    raise
+            except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
                 error = as_error(raised)
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Go on with calls that have come since the task looked for one, or that it left."""
+        self._tasks.discard(task)
         self._working -= 1
-        if self._waiting:  # came between the last look and now, when it seemed that all work
+        if not self._loop.closed:
             self._begin()
+            return
+        while self._waiting:
+            self._outbox.put(CallDone(self._waiting.popleft().key, None, RuntimeError(CLOSED), 0.0))
 
 
 async def _cancel_others() -> None:

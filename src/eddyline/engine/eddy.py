@@ -77,8 +77,8 @@ class Eddy:
         kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
         replaces both by what another eddy over the same modules has measured.
-        ValueError if modules that answer later do not all use one agenda, or what was learned
-        is of modules with other numbers.
+        ValueError if modules that answer later do not all use one agenda, or the routes, or what
+        was learned, are of modules with other numbers.
         """
         self.modules = dict(enumerate(modules))
         """By number."""
@@ -93,6 +93,8 @@ class Eddy:
         )
         if self._costs.models.keys() != self.modules.keys():
             raise ValueError(f"costs are those of modules {list(self._costs.models)}")
+        if routes is not None and set(routes.numbers) != self.modules.keys():
+            raise ValueError(f"routes are those of modules {list(routes.numbers)}")
         self._inline = {n: m for n, m in self.modules.items() if isinstance(m, Module)}
         later = {n: m for n, m in self.modules.items() if isinstance(m, ConcurrentModule)}
         self._later = later
@@ -100,9 +102,10 @@ class Eddy:
         if len(agendas) > 1:
             raise ValueError("modules that answer later say so in one agenda, not several")
         self._agenda = agendas[0] if agendas else None
+        self._running = False
         for number, module in later.items():
             module.attend(number)
-        self._routes = routes or Routes(len(self.modules))
+        self._routes = Routes(len(self.modules)) if routes is None else routes
         self._routing: Routing[list[TupleBatch]] = Routing(
             self._routes,
             policy,
@@ -122,6 +125,7 @@ class Eddy:
         RuntimeError within a run; ValueError where the routes are those of a join query, or
         the module answers later through another agenda than others.
         """
+        self._routing.require_quiet()
         number = self._routes.given
         module = make(number)
         if isinstance(module, Module):
@@ -138,7 +142,7 @@ class Eddy:
         return number
 
     def remove(self, number: int) -> None:
-        """Let a module go; its number is not given again.
+        """Let a module go, with its statistics; its number is not given again.
 
         RuntimeError within a run; ValueError where there is none of that number, or the routes
         are those of a join query.
@@ -182,10 +186,17 @@ class Eddy:
         return self._routing.away
 
     def run(self, batch: TupleBatch) -> list[TupleBatch]:
-        """Route a batch of new tuples to the end; return the finished ones, in no set order."""
+        """Route a batch of new tuples to the end; return the finished ones, in no set order.
+
+        One run at a time. RuntimeError within another one, and after one that an exception has
+        ended: its tuples are still there.
+        """
+        if self._running:
+            raise RuntimeError("the run before has not ended, or ended by an exception")
         finished: list[TupleBatch] = []
         if not len(batch):
             return finished
+        self._running = True
         self._routing.follow_routes()
         self._put(batch, len(batch), finished)
         self._serve(finished)
@@ -193,6 +204,7 @@ class Eddy:
             self._await(finished)
             self._serve(finished)
         self._routing.learn_routing_cost()
+        self._running = False
         return finished
 
     def _serve(self, finished: list[TupleBatch]) -> None:
@@ -236,6 +248,8 @@ class Eddy:
     def _collect(self, answered: Sequence[int], finished: list[TupleBatch]) -> None:
         """Take what modules have answered, and let tuples try again that waited."""
         for number in answered:
+            if number not in self._later:  # of another eddy, before, with the same agenda
+                continue
             for answer in self._later[number].collect():
                 lane = self._routing.lane(answer.signature)
                 if lane is None:

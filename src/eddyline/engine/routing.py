@@ -224,7 +224,7 @@ class Routing(Generic[Contents]):
 
         ``model`` is that of its cost. RuntimeError where tuples are on their way.
         """
-        self._require_quiet()
+        self.require_quiet()
         number = self._routes.add()
         if self.costs is not None:
             self.costs.models[number] = model
@@ -240,9 +240,10 @@ class Routing(Generic[Contents]):
 
         RuntimeError where tuples are on their way, ValueError where there is no such module.
         """
-        self._require_quiet()
+        self.require_quiet()
         self._routes.remove(module)
         del self._only_computes[module]
+        self.table.forget({module})
         if self.costs is not None:
             del self.costs.models[module]
         if self._queues.pop(module, None) is not None:
@@ -372,7 +373,8 @@ class Routing(Generic[Contents]):
         if self._waiting and not self.away:
             raise RuntimeError(f"policy {self.policy.name} waits, but no module is busy")
 
-    def _require_quiet(self) -> None:
+    def require_quiet(self) -> None:
+        """Raise RuntimeError where tuples are on their way."""
         if self._waiting or self.away:
             raise RuntimeError("modules come and go only while no tuple is on its way")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from eddyline.engine.signature import Signature
@@ -69,6 +70,19 @@ class StatisticsTable:
             cell[1] += rows_in
             cell[2] += rows_out
             cell[3] += seconds
+
+    def forget(self, modules: Collection[int]) -> None:
+        """Drop modules that are gone; tuples that have been to them count with the others."""
+        left = ~sum(1 << module for module in modules)
+        before, self._cells = self._cells, {}
+        for signature, cells in before.items():
+            merged = self._cells.setdefault(signature._replace(done=signature.done & left), {})
+            for module, cell in cells.items():
+                if module not in modules:
+                    other = merged.get(module, [0, 0, 0, 0.0])
+                    merged[module] = [one + more for one, more in zip(other, cell, strict=True)]
+        for module in modules:
+            self._seconds.pop(module, None)
 
     def of(self, signature: Signature, module: int) -> VisitStatistics:
         """Return the totals of one signature at one module."""

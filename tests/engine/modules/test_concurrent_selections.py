@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 
 import numpy as np
@@ -154,12 +154,15 @@ def test_an_error_counts_only_where_no_other_predicate_rejects_the_row() -> None
 
     clock = VirtualClock()
     agenda = VirtualAgenda(clock)
-    failing = ConcurrentFunction(VirtualCaller(fails, agenda, lambda _: 1.0))
+
+    def failing() -> ConcurrentFunction:
+        return ConcurrentFunction(VirtualCaller(fails, agenda, lambda _: 1.0))
+
     below = [row < 5 for row in range(10)]
-    assert filtered([failing, Inline(below)], 10, clock) == [0, 1, 2, 3, 4]
+    assert filtered([failing(), Inline(below)], 10, clock) == [0, 1, 2, 3, 4]
     below[7] = True
     with pytest.raises(OSError, match="no answer for 7"):
-        filtered([failing, Inline(below)], 10, clock)
+        filtered([failing(), Inline(below)], 10, clock)
 
 
 def test_a_row_whose_argument_fails_is_not_called() -> None:
@@ -404,8 +407,130 @@ def test_a_width_is_a_number_of_calls() -> None:
 def test_one_caller_is_for_one_module() -> None:
     caller = ThreadCaller(bool, SharedAgenda(), time.perf_counter)
     caller.attend(2)
-    with pytest.raises(RuntimeError, match="makes the calls of module 2 already"):
-        caller.attend(3)
+    for number in (2, 3):  # of another eddy, whose rows have the same numbers
+        with pytest.raises(RuntimeError, match="makes the calls of module 2 already"):
+            caller.attend(number)
+
+
+async def _cancels_itself(_: int) -> bool:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+    return True
+
+
+async def _cancels_itself_and_fails(_: int) -> bool:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    raise OSError("no answer")
+
+
+async def _asks_a_group_of_which_one_fails(_: int) -> bool:
+    async def fails() -> None:
+        raise OSError("no answer")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(fails())
+        group.create_task(asyncio.sleep(10))
+    return True
+
+
+async def _cancels_all(_: int) -> bool:
+    for task in asyncio.all_tasks():
+        task.cancel()
+    await asyncio.sleep(0)
+    return True
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        _cancels_itself,
+        _cancels_itself_and_fails,
+        _asks_a_group_of_which_one_fails,
+        _cancels_all,
+    ],
+)
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("kind", ["own loop", "loop"])
+def test_a_call_that_was_cancelled_is_answered_and_so_are_the_others(
+    kind: str, width: int, ending: Callable[[int], Awaitable[bool]]
+) -> None:
+    """Each once; with an error where it was cancelled, and no other call hears of it."""
+
+    async def asks(row: int) -> bool:
+        await asyncio.sleep(0)
+        return await ending(row) if row == 2 else True
+
+    own = LoopAgenda() if kind == "own loop" else None
+    with closing(own or EventLoop()) as loop:
+        agenda = own or SharedAgenda()
+        caller = EventLoopCaller(asks, agenda, time.perf_counter, loop, width=width)
+        caller.attend(0)
+        caller.submit([PlannedCall((ENTERING, row), (row,)) for row in range(9)])
+        done: list[CallDone] = []
+        while len(done) < 9:
+            agenda.wait()
+            done += caller.collect()
+    assert sorted(call.key[1] for call in done) == list(range(9))
+    failed = {call.key[1] for call in done if call.error is not None}
+    assert 2 in failed
+    if ending is not _cancels_all or width == 1:
+        assert failed == {2}
+
+
+def test_whoever_closes_a_loop_ends_the_calls() -> None:
+    """And a filter that waits for them, with an error."""
+
+    async def waits(_: int) -> bool:
+        threading.Timer(0.01, loop.close).start()
+        await asyncio.sleep(3600)
+        return True
+
+    loop = EventLoop()
+    caller = EventLoopCaller(waits, SharedAgenda(), time.perf_counter, loop, width=1)
+    with pytest.raises(RuntimeError, match=r"was ended|is closed"):
+        filtered([ConcurrentFunction(caller)], 20, WallClock())
+    loop.close()
+    with pytest.raises(RuntimeError, match="loop is closed"):
+        caller.submit([PlannedCall((ENTERING, 0), (0,))])
+
+
+def test_calls_that_nobody_had_begun_end_with_their_loop() -> None:
+    async def waits(_: int) -> bool:
+        await asyncio.sleep(3600)
+        return True
+
+    agenda = LoopAgenda()
+    caller = EventLoopCaller(waits, agenda, time.perf_counter, agenda, width=2)
+    caller.attend(0)
+    caller.submit([PlannedCall((ENTERING, row), (row,)) for row in range(5)])
+    agenda.close()
+    agenda.close()
+    assert sorted(call.key[1] for call in caller.collect()) == list(range(5))
+    with pytest.raises(RuntimeError, match="loop is closed"):
+        caller.submit([PlannedCall((ENTERING, 0), (0,))])
+
+
+def test_a_function_that_stops_its_loop_stops_nobody() -> None:
+    async def stops(row: int) -> bool:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return row % 2 == 0
+
+    with closing(EventLoop()) as loop:
+        caller = EventLoopCaller(stops, SharedAgenda(), time.perf_counter, loop)
+        assert filtered([ConcurrentFunction(caller)], 9, WallClock()) == [0, 2, 4, 6, 8]
+
+
+def test_a_loop_that_runs_while_somebody_waits_must_be_what_is_waited_for() -> None:
+    async def accepts(_: int) -> bool:
+        return True
+
+    with closing(LoopAgenda()) as loop, pytest.raises(ValueError, match="must be its agenda"):
+        EventLoopCaller(accepts, SharedAgenda(), time.perf_counter, loop)
 
 
 # -- what cannot be --------------------------------------------------------------------

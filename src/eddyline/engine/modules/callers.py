@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeAlias
@@ -33,7 +34,7 @@ class Caller(Protocol):
     """Makes calls of one function, ``width`` of them at a time, and keeps what they return.
 
     Who waits, and how, is behind it. Each call submitted is done once, whatever becomes of it:
-    else the eddy would wait for ever.
+    else the eddy would wait for ever. It calls for one module of one eddy in its life.
     """
 
     @property
@@ -47,7 +48,7 @@ class Caller(Protocol):
         ...
 
     def attend(self, module: int) -> None:
-        """Call for a module of this number from now on."""
+        """Call for a module of this number; RuntimeError if it has called for one before."""
         ...
 
     def submit(self, calls: Sequence[PlannedCall]) -> None:
@@ -70,8 +71,11 @@ class Outbox:
         self._told = False
 
     def attend(self, module: int) -> None:
-        """Speak for a module; RuntimeError if it speaks for another already."""
-        if self._module not in (None, module):
+        """Speak for a module; RuntimeError if it has spoken for one before.
+
+        What was called for that one may still be on its way, and is not for another eddy.
+        """
+        if self._module is not None:
             raise RuntimeError(f"makes the calls of module {self._module} already")
         self._module = module
 
@@ -106,7 +110,8 @@ def as_error(raised: BaseException) -> Exception:
 
 
 def checked_width(width: int) -> int:
-    """Return a width; ValueError unless it is 1 at least."""
+    """Return a width; ValueError unless it is 1 at least, TypeError for no whole number."""
+    width = operator.index(width)
     if width < 1:
         raise ValueError(f"a width is a number of calls from 1 on, not {width}")
     return width

@@ -135,9 +135,8 @@ class ConcurrentSelection:
         for (_, row), value, error, seconds in calls:
             cost += seconds
             if error is None and not isinstance(value, bool | np.bool_ | None):
-                error = TypeError(  # noqa: PLW2901 - the call's, from here on
-                    f"{self._name} must answer with a bool or None, not {type(value).__name__}"
-                )
+                who, what = self._name or "a predicate", type(value).__name__
+                error = TypeError(f"{who} must answer with a bool or None, not {what}")  # noqa: PLW2901 - the call's, from here on
             if error is not None:
                 totals.errors += 1
                 self._held.hold(self._position, range(row, row + 1), {0: error})

@@ -140,13 +140,22 @@ class Knowledge:
         self._make_room()
 
     def take_up(self, gone: Collection[int]) -> None:
-        """Go on with modules that have come to the routes, and without those that are gone."""
+        """Go on with modules that have come to the routes, and without those that are gone.
+
+        What is known of tuples that have been to these is now what is known of those that have
+        been to the others; where both are known, by what was seen last.
+        """
         self._make_room()
         if not gone:
             return
         self._void = True
         for module in gone:
             del self._wholes[module], self._unseen[module]
+        left = ~sum(1 << module for module in gone)
+        in_time = sorted(self.signatures.items(), key=lambda entry: entry[1].last_used)
+        self.signatures = {
+            signature._replace(done=signature.done & left): known for signature, known in in_time
+        }
         for known in self.signatures.values():
             known.standing = 0.0
             known.cells = {

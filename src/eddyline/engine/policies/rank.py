@@ -51,6 +51,7 @@ class RankPolicy:
         if routes.numbers != self._numbers:
             self._next.clear()
             self._left.clear()
+            self._table.forget(set(self._numbers).difference(routes.numbers))
         self._routes, self._numbers = routes, routes.numbers
 
     def route(

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error
+from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error, checked_width
 from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
 
 
@@ -35,7 +35,7 @@ class VirtualCaller:
         width: int = 16,
     ) -> None:
         """Take what a call returns and how long it takes, both by its arguments."""
-        self.width = width
+        self.width = checked_width(width)
         self.agenda = agenda
         self._function = function
         self._seconds = seconds
