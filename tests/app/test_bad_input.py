@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,19 @@ def test_a_disk_that_fills_up_is_told_in_one_line(
     assert answer.code == 1
     message = "rows3.csv cannot be written: No space left on device"
     assert answer.err == f"eddyline: error: {message}\n"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_columns_of_one_name_are_refused_before_the_query_runs(
+    run: Run, tmp_path: Path, kind: str
+) -> None:
+    target = tmp_path / f"rows.{kind}"
+    fails = "SELECT id AS b, raise_error('it ran') AS B FROM rows"
+    answer = run("sql", TABLE, f"--output={target}", fails)
+    assert answer.code == 2
+    message = "there are two columns named b; rename one by AS"
+    assert answer.err == f"eddyline: error: {target} cannot be written: {message}\n"
+    assert not target.exists()
 
 
 @pytest.mark.parametrize("plain", [[], ["--plain"]])

@@ -12,7 +12,7 @@ import eddyline
 from eddyline.app.failures import ExitCode, RunError
 from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import SqlInvocation
-from eddyline.app.output import check_output, write_rows
+from eddyline.app.output import check_columns, check_output, write_rows
 from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
@@ -26,6 +26,8 @@ def run(invocation: SqlInvocation) -> ExitCode:
             check_output(path)
     console = chatter()
     with prepared_query(invocation.query, console) as frame:
+        if invocation.output is not None:
+            check_columns(frame, invocation.output)
         wanted = frame if invocation.plain else eddyline.adapt(frame, policy=invocation.policy)
         if invocation.output is not None:
             _write(wanted, invocation.limit, invocation.output, console)
