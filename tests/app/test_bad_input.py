@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from eddyline.app import output
+from eddyline.app.cli import main
 from tests.app.conftest import Run
 
 TABLE = "--table=rows=rows.parquet"
@@ -91,6 +94,30 @@ def test_columns_of_one_name_are_refused_before_the_query_runs(
     message = "there are two columns named b; rename one by AS"
     assert answer.err == f"eddyline: error: {target} cannot be written: {message}\n"
     assert not target.exists()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["sql", ONE]])
+def test_a_closed_standard_output_is_told_in_one_line(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(arguments) == 1
+    message = "standard output cannot be written: it is closed"
+    assert capsys.readouterr().err == f"eddyline: error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["sql", ONE], ["sql", "--plain", ONE], ["explain", "--sql", ONE]]
+)
+def test_a_standard_output_that_takes_nothing_is_told_in_one_line(
+    run: Run, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8") as unwritable:
+        monkeypatch.setattr(sys, "stdout", unwritable)
+        answer = run(*arguments)
+    assert answer.code == 1
+    message = "standard output cannot be written: Bad file descriptor"
+    assert answer.err == f"eddyline: error: {message}\n"
 
 
 @pytest.mark.parametrize("plain", [[], ["--plain"]])
