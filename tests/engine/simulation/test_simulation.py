@@ -475,8 +475,6 @@ def test_shares_add_up_in_every_stretch(bins: int) -> None:
         lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, patience=0.0),
         lambda: simulate([SimulatedSelection(cost=-1.0)], StaticPolicy(), tuples=1, seed=0),
         lambda: simulate([SimulatedSelection(cost=math.nan)], StaticPolicy(), tuples=1, seed=0),
-        lambda: simulate(SELECTIONS, StaticPolicy(), tuples=-1, seed=0),
-        lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1.5, seed=0),  # type: ignore[arg-type]
         lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, routes=Routes(2)),
         lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, routes=Routes(4)),
     ],
@@ -484,6 +482,12 @@ def test_shares_add_up_in_every_stretch(bins: int) -> None:
 def test_settings_that_make_no_sense_are_refused(run: Callable[[], SimulationResult]) -> None:
     with pytest.raises(ValueError, match="not "):
         run()
+
+
+@pytest.mark.parametrize("tuples", [-1, 1.5])
+def test_tuples_are_a_whole_number(tuples: int) -> None:
+    with pytest.raises(ValueError, match=f"tuples is a whole number from 0 on, not {tuples}"):
+        simulate(SELECTIONS, StaticPolicy(), tuples=tuples, seed=0)
 
 
 @pytest.mark.parametrize("selectivity", [-0.1, 1.1, math.nan, lambda *_: 2.0, lambda *_: math.nan])
