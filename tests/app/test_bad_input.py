@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
+from pathlib import Path
 
 import pytest
 
 from eddyline.app import output
+from eddyline.app.cli import main
 from tests.app.conftest import Run
 
 TABLE = "--table=rows=rows.parquet"
@@ -76,6 +80,43 @@ def test_a_disk_that_fills_up_is_told_in_one_line(
     answer = run("sql", "--output=rows3.csv", ONE)
     assert answer.code == 1
     message = "rows3.csv cannot be written: No space left on device"
+    assert answer.err == f"eddyline: error: {message}\n"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_columns_of_one_name_are_refused_before_the_query_runs(
+    run: Run, tmp_path: Path, kind: str
+) -> None:
+    target = tmp_path / f"rows.{kind}"
+    fails = "SELECT id AS b, raise_error('it ran') AS B FROM rows"
+    answer = run("sql", TABLE, f"--output={target}", fails)
+    assert answer.code == 2
+    message = "there are two columns named b; rename one by AS"
+    assert answer.err == f"eddyline: error: {target} cannot be written: {message}\n"
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["sql", ONE]])
+def test_a_closed_standard_output_is_told_in_one_line(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(arguments) == 1
+    message = "standard output cannot be written: it is closed"
+    assert capsys.readouterr().err == f"eddyline: error: {message}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["sql", ONE], ["sql", "--plain", ONE], ["explain", "--sql", ONE]]
+)
+def test_a_standard_output_that_takes_nothing_is_told_in_one_line(
+    run: Run, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8") as unwritable:
+        monkeypatch.setattr(sys, "stdout", unwritable)
+        answer = run(*arguments)
+    assert answer.code == 1
+    message = "standard output cannot be written: Bad file descriptor"
     assert answer.err == f"eddyline: error: {message}\n"
 
 

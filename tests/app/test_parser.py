@@ -100,6 +100,7 @@ def test_demo_needs_no_options() -> None:
         (["explain", "job.py", "--table", "t=t.csv"], "--table and --udf belong to --sql"),
         (["explain", "--sql", SQL, "--name", "x"], "--name belongs to a script"),
         (["demo", "--runs", "0"], "0 is too few"),
+        (["demo", "--runs", "x"], "'x' is not a number of runs"),
         (["demo", "--sample", "many"], "'many' is not a number of rows"),
     ],
 )

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from eddyline.app.failures import ExitCode, UsageError
+from eddyline.app.failures import ExitCode, OutputError, UsageError
+from eddyline.app.file_errors import printing
 from eddyline.app.invocation import (
     DemoInvocation,
     ExplainInvocation,
@@ -35,24 +36,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises SystemExit where there is nothing to run: for ``--help``,
     ``--version`` and arguments that are not understood.
     """
-    invocation = parse(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
+    if sys.stdout is None:  # the shell's `>&-`
+        return _complain("standard output cannot be written: it is closed", ExitCode.FAILED)
     try:
-        command = importlib.import_module(_COMMANDS[type(invocation)])
-        code: ExitCode = command.run(invocation)
-        sys.stdout.flush()
-    except UsageError as error:
-        return _complain(str(error), ExitCode.MISUSED)
+        return _run(arguments)
     except EddylineError as error:
-        return _complain(str(error), ExitCode.FAILED)
+        if isinstance(error, OutputError):
+            _drop_output()
+        misused = isinstance(error, UsageError)
+        return _complain(str(error), ExitCode.MISUSED if misused else ExitCode.FAILED)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered goes nowhere, or Python would complain of it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return ExitCode.NO_READER
+
+
+def _run(arguments: Sequence[str] | None) -> ExitCode:
+    with printing():
+        try:
+            invocation = parse(arguments)
+        finally:
+            sys.stdout.flush()  # what `--help` printed
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
+    command = importlib.import_module(_COMMANDS[type(invocation)])
+    code: ExitCode = command.run(invocation)
+    with printing():
+        sys.stdout.flush()
     return code
+
+
+def _drop_output() -> None:
+    """Let what is still buffered go nowhere, or Python would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, code: ExitCode) -> ExitCode:

@@ -11,7 +11,7 @@ class ExitCode(IntEnum):
     """What a command returns to the shell."""
 
     DONE = 0
-    FAILED = 1  # while the query ran
+    FAILED = 1  # while the query ran, or when its rows were printed
     MISUSED = 2  # what was asked for cannot be run
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT
     NO_READER = 141  # nobody reads what is printed: 128 + SIGPIPE
@@ -23,3 +23,7 @@ class UsageError(EddylineError, ValueError):
 
 class RunError(EddylineError, RuntimeError):
     """The query was fine and failed while it ran; the message can have several lines."""
+
+
+class OutputError(RunError):
+    """Standard output takes nothing, as on a full disk."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddyline.app.failures import RunError, UsageError
+from eddyline.app.failures import OutputError, RunError, UsageError
 
 
 @contextmanager
@@ -24,3 +24,24 @@ def file_errors_explained(
         yield
     except OSError as error:
         raise kind(f"{path} cannot be {doing}: {error.strerror or error}") from error
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Raise :class:`OutputError` where standard output takes nothing.
+
+    BrokenPipeError stays: nobody is there to be told.
+
+    >>> with printing():
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    eddyline.app.failures.OutputError: standard output cannot be written: No space left on device
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"standard output cannot be written: {error.strerror or error}"
+        ) from error

@@ -43,6 +43,17 @@ def check_output(path: Path) -> None:
             tempfile.TemporaryFile(dir=folder).close()
 
 
+def check_columns(frame: DataFrame, path: Path) -> None:
+    """Raise :class:`UsageError` if two columns have one name, whatever the kind of file."""
+    exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    names = frame.columns if exact else [name.lower() for name in frame.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"{path} cannot be written: there are two columns named {name}; rename one by AS"
+            )
+
+
 def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
     """Run a query and write its rows; an existing file is replaced once all of them are there.
 

@@ -7,6 +7,7 @@ import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -170,7 +171,11 @@ def _parser() -> _Parser:
 
     demo = _command(commands, "demo", "race plain Spark on real flights", _DEMO_EXAMPLES)
     demo.add_argument(
-        "--runs", type=_positive, default=3, metavar="N", help="runs of each side (default: 3)"
+        "--runs",
+        type=partial(_positive, what="runs"),
+        default=3,
+        metavar="N",
+        help="runs of each side (default: 3)",
     )
     demo.add_argument(
         "--sample", type=_positive, metavar="ROWS", help="take only so many flights (default: all)"
@@ -290,16 +295,16 @@ def _output(text: str) -> Path:
     return path
 
 
-def _natural(text: str) -> int:
+def _natural(text: str, what: str = "rows") -> int:
     if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"{text!r} is not a number of rows")
+        raise ArgumentTypeError(f"{text!r} is not a number of {what}")
     if len(text) > len(str(_MOST_ROWS)) or int(text) > _MOST_ROWS:
         raise ArgumentTypeError(f"{text[:20]} is too large; the most is {_MOST_ROWS}")
     return int(text)
 
 
-def _positive(text: str) -> int:
-    number = _natural(text)
+def _positive(text: str, what: str = "rows") -> int:
+    number = _natural(text, what)
     if not number:
         raise ArgumentTypeError("0 is too few")
     return number

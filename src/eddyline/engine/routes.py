@@ -37,10 +37,16 @@ class Routes:
     """Whether some modules add components to tuples."""
 
     def __init__(self, modules: int, precedence: Mapping[int, int] | None = None) -> None:
-        """Number so many modules; give, per module, the mask of those that must come before."""
+        """Number so many modules; give, per module, the mask of those that must come before.
+
+        ValueError where the precedence names a module that there is not, or puts one before
+        itself, at once or by way of others.
+        """
         self._numbers = tuple(range(modules))
         self._here = (1 << modules) - 1  # the same as a mask
         self._precedence = dict(precedence or {})
+        _check_names(modules, self._precedence)
+        _check_order(self._precedence)
         self._known: dict[Signature, tuple[int, ...]] = {}
         self._all = tuple(range(modules))
         self._room = KNOWN  # for further candidates among the known ones
@@ -129,3 +135,39 @@ class Routes:
         self._known.clear()
         self._room = KNOWN
         self.version += 1
+
+
+def _check_names(modules: int, precedence: Mapping[int, int]) -> None:
+    """Raise ValueError where the precedence names a module that there is not."""
+    for module, before in precedence.items():
+        if module not in range(modules):
+            raise ValueError(f"the precedence is of module {module}, but there are {modules}")
+        if before >> modules:  # of a negative number too
+            raise ValueError(
+                f"module {module} comes after those of the mask {before:#b}, "
+                f"but there are {modules} modules"
+            )
+
+
+def _check_order(precedence: Mapping[int, int]) -> None:
+    """Raise ValueError where a module must come before itself, at once or by way of others.
+
+    From each module it goes to those before it, depth first, and to none twice.
+    """
+    done = 0
+    for start in precedence:
+        path = [] if done >> start & 1 else [start]
+        on_path = 1 << start
+        while path:
+            before = precedence.get(path[-1], 0) & ~done
+            if circle := before & on_path:
+                first = path.index(circle.bit_length() - 1)
+                modules = " after ".join(map(str, (*path[first:], path[first])))
+                raise ValueError(f"the precedence is no order: module {modules}")
+            if before:
+                path.append(before.bit_length() - 1)
+                on_path |= 1 << path[-1]
+            else:
+                bit = 1 << path.pop()
+                done |= bit
+                on_path ^= bit

@@ -475,11 +475,46 @@ def test_shares_add_up_in_every_stretch(bins: int) -> None:
         lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, patience=0.0),
         lambda: simulate([SimulatedSelection(cost=-1.0)], StaticPolicy(), tuples=1, seed=0),
         lambda: simulate([SimulatedSelection(cost=math.nan)], StaticPolicy(), tuples=1, seed=0),
+        lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, routes=Routes(2)),
+        lambda: simulate(SELECTIONS, StaticPolicy(), tuples=1, seed=0, routes=Routes(4)),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(run: Callable[[], SimulationResult]) -> None:
     with pytest.raises(ValueError, match="not "):
         run()
+
+
+@pytest.mark.parametrize("tuples", [-1, 1.5])
+def test_tuples_are_a_whole_number(tuples: int) -> None:
+    with pytest.raises(ValueError, match=f"tuples is a whole number from 0 on, not {tuples}"):
+        simulate(SELECTIONS, StaticPolicy(), tuples=tuples, seed=0)
+
+
+@pytest.mark.parametrize("selectivity", [-0.1, 1.1, math.nan, lambda *_: 2.0, lambda *_: math.nan])
+def test_a_selectivity_is_a_share(selectivity: float | Callable[[float, int], float]) -> None:
+    module = SimulatedSelection(selectivity=selectivity, name="steep")
+    with pytest.raises(ValueError, match="steep: a selectivity is from 0 to 1, not "):
+        simulate([module], StaticPolicy(), tuples=1, seed=0)
+
+
+@pytest.mark.parametrize("attribute", [-1, 0.5])
+def test_an_attribute_is_a_whole_number(attribute: int) -> None:
+    module = SimulatedSelection(attribute=attribute, name="odd")
+    with pytest.raises(ValueError, match="odd: an attribute is a whole number from 0 on, not "):
+        simulate([module], StaticPolicy(), tuples=1, seed=0)
+
+
+@pytest.mark.parametrize("bins", [0, -1])
+def test_a_run_has_at_least_one_stretch(bins: int) -> None:
+    result = small_result()
+    for shares in (result.first_shares, result.order_shares):
+        with pytest.raises(ValueError, match=f"bins is a whole number from 1 on, not {bins}"):
+            shares(bins)
+
+
+def test_of_no_tuples_none_goes_anywhere_first() -> None:
+    result = simulate(SELECTIONS, StaticPolicy(), tuples=0, seed=0)
+    assert result.share_first(0) == 0.0
 
 
 def test_the_statistics_are_by_signature() -> None:

@@ -14,7 +14,7 @@ from eddyline.app.demo.flights import create_views, write_parquet
 from eddyline.app.demo.query import ask, joined_rows, register_predicates
 from eddyline.app.demo.race import Contestant, Lap, difference, race, warm_up
 from eddyline.app.failures import ExitCode, RunError
-from eddyline.app.file_errors import file_errors_explained
+from eddyline.app.file_errors import file_errors_explained, printing
 from eddyline.app.invocation import DemoInvocation
 from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
@@ -28,8 +28,9 @@ def run(invocation: DemoInvocation) -> ExitCode:
     console, out = chatter(), results()
     with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
         flights = write_parquet(Path(name), invocation.sample)
-        show(out, introduction(flights))
-        out.print()
+        with printing():
+            show(out, introduction(flights))
+            out.print()
         with running_spark(console) as spark, spark_errors_explained():
             register_predicates(spark)
             with console.status("Warming up"):
@@ -43,7 +44,8 @@ def run(invocation: DemoInvocation) -> ExitCode:
     report = next(lap.report for lap in reversed(laps) if lap.report is not None)
     with file_errors_explained(invocation.out, "written", RunError):
         report.to_html(invocation.out)
-    show(out, outcome(laps, invocation.out, joined))
+    with printing():
+        show(out, outcome(laps, invocation.out, joined))
     return ExitCode.DONE
 
 

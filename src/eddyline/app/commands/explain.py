@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import eddyline
 from eddyline.app.failures import ExitCode
+from eddyline.app.file_errors import printing
 from eddyline.app.invocation import ExplainInvocation, Script
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.script import check_script, dataframe_of
@@ -18,7 +19,7 @@ def run(invocation: ExplainInvocation) -> ExitCode:
     if isinstance(subject, Script):
         _explain_script(subject)
     else:
-        with prepared_query(subject, chatter()) as frame:
+        with prepared_query(subject, chatter()) as frame, printing():
             eddyline.explain(frame)
     return ExitCode.DONE
 
@@ -32,4 +33,6 @@ def _explain_script(script: Script) -> None:
         importable_by_workers(folder, spark),
         spark_errors_explained(),
     ):
-        eddyline.explain(dataframe_of(script, spark))
+        frame = dataframe_of(script, spark)
+        with printing():
+            eddyline.explain(frame)

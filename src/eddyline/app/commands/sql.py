@@ -10,9 +10,9 @@ from rich.console import Console
 
 import eddyline
 from eddyline.app.failures import ExitCode, RunError
-from eddyline.app.file_errors import file_errors_explained
+from eddyline.app.file_errors import file_errors_explained, printing
 from eddyline.app.invocation import SqlInvocation
-from eddyline.app.output import check_output, write_rows
+from eddyline.app.output import check_columns, check_output, write_rows
 from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
@@ -26,6 +26,8 @@ def run(invocation: SqlInvocation) -> ExitCode:
             check_output(path)
     console = chatter()
     with prepared_query(invocation.query, console) as frame:
+        if invocation.output is not None:
+            check_columns(frame, invocation.output)
         wanted = frame if invocation.plain else eddyline.adapt(frame, policy=invocation.policy)
         if invocation.output is not None:
             _write(wanted, invocation.limit, invocation.output, console)
@@ -41,9 +43,10 @@ def _print(frame: DataFrame, limit: int | None, console: Console) -> None:
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
     width = console.width if sys.stdout.isatty() else None
-    for line in table_lines(frame.schema, rows[:limit], width):
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()  # before the report, if both go to one terminal
+    with printing():
+        for line in table_lines(frame.schema, rows[:limit], width):
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()  # before the report, if both go to one terminal
     if more:
         console.print(f"These are the first {limit:,} rows; --limit 0 prints all.")
 

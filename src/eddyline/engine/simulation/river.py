@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from numbers import Integral
 
 import numpy as np
 
@@ -25,6 +26,15 @@ nearly equal, since there both selections always have work.
 
 BUFFER = 100
 """Unfinished tuples that the eddy answers for at a time, unless told otherwise."""
+
+
+def is_whole(number: object, least: int) -> bool:
+    """Tell whether something is a whole number, and large enough.
+
+    >>> is_whole(1, 1), is_whole(0, 1), is_whole(1.0, 1)
+    (True, False, False)
+    """
+    return isinstance(number, Integral) and int(number) >= least
 
 
 class River:
@@ -66,13 +76,15 @@ class River:
 
         ``queue`` is the room in each module's queue, ``quantum`` the most tuples
         that one decision stands for and that are admitted in one turn. ValueError
-        if one of these or ``buffer`` is below 1.
+        if one of these or ``buffer`` is below 1, or ``tuples`` no whole number from 0 on.
         """
         if min(queue, buffer, quantum) < 1:
             raise ValueError(
                 f"queue, buffer and quantum are numbers of tuples from 1 on, "
                 f"not {queue}, {buffer} and {quantum}"
             )
+        if not is_whole(tuples, 0):
+            raise ValueError(f"tuples is a whole number from 0 on, not {tuples}")
         self.queues: tuple[deque[tuple[int, Lane[deque[int]]]], ...] = tuple(
             deque() for _ in range(routes.given)
         )

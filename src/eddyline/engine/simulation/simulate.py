@@ -13,7 +13,7 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.routes import Routes
 from eddyline.engine.simulation.processor import Processor
-from eddyline.engine.simulation.river import BUFFER, QUEUE, River
+from eddyline.engine.simulation.river import BUFFER, QUEUE, River, is_whole
 
 Setting: TypeAlias = "float | Callable[[float, int], float]"
 """A number, or a function of the virtual time and the tuple's number that returns one."""
@@ -86,14 +86,16 @@ class SimulationResult:
         return first
 
     def share_first(self, module: int) -> float:
-        """Return the share of all tuples that visited ``module`` first."""
-        return float(np.mean(self.first_modules() == module))
+        """Return the share of all tuples that visited ``module`` first; 0 where there are none."""
+        return np.count_nonzero(self.first_modules() == module) / max(self.tuples, 1)
 
     def first_shares(self, bins: int) -> npt.NDArray[np.float64]:
         """Return the same in the course of the run: float64 of shape (bins, modules).
 
-        A bin is a run of tuple numbers, all of nearly the same size.
+        A bin is a run of tuple numbers, all of nearly the same size. ValueError unless there is
+        at least one.
         """
+        _check_bins(bins)
         first = self.first_modules()
         shares = [
             np.bincount(part, minlength=len(self.modules)) / max(len(part), 1)
@@ -104,8 +106,10 @@ class SimulationResult:
     def order_shares(self, bins: int) -> dict[tuple[int, ...], npt.NDArray[np.float64]]:
         """Return, by order of visits, the share of tuples that took it: float64 of length bins.
 
-        A tuple that was dropped has the order of the visits that it paid.
+        A tuple that was dropped has the order of the visits that it paid. ValueError unless there
+        is at least one bin.
         """
+        _check_bins(bins)
         by_tuple = np.argsort(self.decisions[:, 0], kind="stable")
         visits = np.bincount(self.decisions[:, 0], minlength=self.tuples)
         ends = np.cumsum(visits).tolist()
@@ -155,6 +159,7 @@ def simulate(
     """
     if not patience > 0.0:
         raise ValueError(f"patience is a duration above 0, not {patience}")
+    _check_modules(modules, routes)
     of_data, of_policy = np.random.SeedSequence(seed).spawn(2)
     clock = VirtualClock()
     processor = Processor(len(modules), clock, time_slice)
@@ -180,6 +185,7 @@ def simulate(
                 costs[module] = cost(clock.now(), number) if callable(cost) else cost
                 if callable(selectivity):
                     selectivity = selectivity(clock.now(), number)
+                    _check_selectivity(modules[module], selectivity)
                 passes[module] = hidden[module][number] < selectivity
                 processor.begin(module, costs[module])
         done = processor.run(patience)
@@ -187,6 +193,32 @@ def simulate(
             river.settle(done, passed=passes[done], cost=costs[done])
         elif not any(river.queues):
             return _result(modules, policy, river, clock, tuples)
+
+
+def _check_modules(modules: Sequence[SimulatedSelection], routes: Routes | None) -> None:
+    """Raise ValueError for modules that cannot be, and for routes that are of others."""
+    for module in modules:
+        attribute = module.attribute
+        if attribute is not None and not is_whole(attribute, 0):
+            raise ValueError(
+                f"{module.name}: an attribute is a whole number from 0 on, not {attribute}"
+            )
+        if not callable(module.selectivity):
+            _check_selectivity(module, module.selectivity)
+    if routes is not None and routes.given != len(modules):
+        raise ValueError(
+            f"the routes are of {routes.given} modules, not of the {len(modules)} given"
+        )
+
+
+def _check_selectivity(module: SimulatedSelection, selectivity: float) -> None:
+    if not 0.0 <= selectivity <= 1.0:
+        raise ValueError(f"{module.name}: a selectivity is from 0 to 1, not {selectivity}")
+
+
+def _check_bins(bins: int) -> None:
+    if not is_whole(bins, 1):
+        raise ValueError(f"bins is a whole number from 1 on, not {bins}")
 
 
 def _hidden_numbers(
