@@ -133,6 +133,12 @@ def run(
     return result
 
 
+@pytest.mark.parametrize("wrong", [COLUMNS[0], And((IsNull(COLUMNS[0]), COLUMNS[0]))])
+def test_a_predicate_is_boolean(wrong: Expression) -> None:
+    with pytest.raises(ValueError, match="is int64, not boolean"):
+        FilterPlan(wrong)
+
+
 @settings(max_examples=400)
 @given(
     predicate=predicates(),

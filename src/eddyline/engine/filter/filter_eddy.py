@@ -30,7 +30,7 @@ from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression
+from eddyline.query.expressions import Call, Expression, require_boolean
 from eddyline.query.rendering import render
 from eddyline.query.terms import Leaf, Term, conjuncts_of, expression_of
 
@@ -43,6 +43,7 @@ class FilterPlan:
     the conjuncts as people know them, in the order of
     :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
+    ValueError for a predicate that is not boolean.
     """
 
     predicate: Expression
@@ -50,6 +51,10 @@ class FilterPlan:
     texts: tuple[str, ...] = ()
     function_names: tuple[str, ...] = ()
     argument_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what no type can say."""
+        require_boolean(self.predicate)
 
     def text_of(self, term: Term) -> str:
         """Return a term as people would write it, as far as names are known."""
