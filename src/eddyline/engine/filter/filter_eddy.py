@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.checks import require_functions, require_lengths
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.modules.concurrent_selection import (
@@ -111,14 +112,16 @@ class FilterEddy:
     ) -> None:
         """Make the eddy.
 
-        Calls in ``plan`` name ``functions`` by position. ``make_policy`` is called
-        once for the block and once for every AND and OR inside it. ``learned`` is
-        what another eddy over the same plan knew at its end.
+        Calls in ``plan`` name ``functions`` by position; ValueError for one that names
+        none. ``make_policy`` is called once for the block and once for every AND and OR
+        inside it. ``learned`` is what another eddy over the same plan knew at its end;
+        ValueError where it has other eddies or modules.
 
         A function may be a
         :class:`~eddyline.engine.modules.concurrent_selection.ConcurrentFunction` where a call
         of it is a conjunct by itself and its value is not asked for; ValueError elsewhere.
         """
+        require_functions(functions, (plan.predicate, *plan.outputs))
         terms = conjuncts_of(plan.predicate)
         _require_calls_by_themselves(plan, terms, functions)
         self._terms = terms
@@ -136,6 +139,7 @@ class FilterEddy:
             for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
         self._eddy = self._build.eddy(self._modules, instrument)
+        self._build.require_all_known()
         self._rows_in = 0
         self._rows_out = 0
         self._errors_dropped = [0] * len(terms)
@@ -163,8 +167,10 @@ class FilterEddy:
     def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
         """Return which of ``rows`` rows pass, and the outputs for them.
 
-        Raises what a user function raised on a row that everything else accepts.
+        Raises what a user function raised on a row that everything else accepts;
+        ValueError where a column has not so many rows.
         """
+        require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
         self._held.by_row.clear()
         finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
