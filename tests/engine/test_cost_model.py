@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +96,27 @@ def test_quanta_of_the_unknown_and_the_free() -> None:
     assert MeasuredQuantum().size(None, 0.0, 1e-5) == 8
     assert MeasuredQuantum().size(0.0, 0.0, 1e-5) == 1 << 20
     assert FixedQuantum(3).size(1.0, 1.0, 1.0) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (FixedQuantum, {"tuples": 0}),
+        (FixedQuantum, {"tuples": 1.5}),
+        (MeasuredQuantum, {"first": 0}),
+        (MeasuredQuantum, {"most": 0}),
+        (MeasuredQuantum, {"most": -1}),
+        (MeasuredQuantum, {"routing_share": 0.0}),
+        (MeasuredQuantum, {"routing_share": 1.5}),
+        (MeasuredQuantum, {"visit_share": float("nan")}),
+    ],
+)
+def test_quanta_that_make_no_sense_are_refused(
+    kind: type[FixedQuantum | MeasuredQuantum], wrong: dict[str, Any]
+) -> None:
+    (name, value) = next(iter(wrong.items()))
+    with pytest.raises(ValueError, match=rf"^{name} is a .*, not {value}$"):
+        kind(**wrong)
 
 
 def test_what_a_visit_costs_is_learned_from_modules_of_the_same_kind() -> None:

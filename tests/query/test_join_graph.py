@@ -9,18 +9,23 @@ from hypothesis import strategies as st
 
 from eddyline.errors import EddylineError
 from eddyline.query.expressions import (
+    And,
+    Argument,
     Call,
     Comparison,
     ComparisonOperator,
     Expression,
+    IsNull,
     Literal,
     Not,
+    Or,
 )
 from eddyline.query.join_graph import MIRRORED, JoinGraph, Key, NotExecutableError, Place
 from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
 from tests.joins import BOOL, INT, LESS, equal, looked_up, query_of, relation
 
 A, B, C, D = range(4)
+COLUMN = Argument(0, INT)
 FOUR = [relation(name, 3) for name in "ABCD"]
 
 
@@ -213,9 +218,12 @@ def test_a_query_that_cannot_be_run_is_refused(relations: list[JoinRelation]) ->
 WRONG = {
     "can be neither scanned": relation("A", scan=False),
     "mirrors of a scan": relation("A", scan=False, lookups=(Lookup((0,)),), mirrors=1, key=(0,)),
+    "cannot have -1 mirrors": relation("A", mirrors=-1),
     "needs a key": relation("A", lookups=(Lookup((0,)),)),
     "needs a key, by which": relation("A", mirrors=1),
     "binds no column": relation("A", lookups=(Lookup(()),), key=(0,)),
+    "binds a column twice": relation("A", lookups=(Lookup((1, 1)),), key=(0,)),
+    "has no column -2": relation("A", lookups=(Lookup((-2,)),), key=(0,)),
     "has no column 2": relation("A", lookups=(Lookup((2,)),), key=(0,)),
     "has no column -1": relation("A", mirrors=1, key=(-1,)),
     "no key is made of": JoinRelation("A", (pa.list_(INT),), mirrors=1, key=(0,)),
@@ -227,6 +235,26 @@ WRONG = {
 def test_relations_that_make_no_sense_are_refused(message: str) -> None:
     with pytest.raises(ValueError, match=message):
         JoinQuery((WRONG[message],))
+
+
+@pytest.mark.parametrize("kind", [And, Or])
+def test_and_and_or_need_a_term(kind: type[And | Or]) -> None:
+    with pytest.raises(ValueError, match="needs a term"):
+        kind(())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        COLUMN,
+        Call(0, (), INT),
+        Not(COLUMN),
+        And((IsNull(COLUMN), Or((COLUMN, IsNull(COLUMN))))),
+    ],
+)
+def test_a_predicate_is_boolean(wrong: Expression) -> None:
+    with pytest.raises(ValueError, match="is int64, not boolean"):
+        JoinQuery((relation("A"),), (IsNull(COLUMN), wrong))
 
 
 def test_shared_rows_come_by_one_scan() -> None:

@@ -21,9 +21,16 @@ class Quantum(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FixedQuantum:
-    """Always the same number of tuples; 1 is the tuple-at-a-time eddy of the papers."""
+    """Always the same number of tuples; 1 is the tuple-at-a-time eddy of the papers.
+
+    ValueError for a number below 1.
+    """
 
     tuples: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _require_tuples("tuples", self.tuples)
 
     def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:  # noqa: ARG002 - the protocol's arguments
         """Return the fixed number."""
@@ -37,6 +44,7 @@ class MeasuredQuantum:
     Expensive modules get small quanta and are re-routed often; cheap ones get
     large quanta. Deshpande (2004, Section 2.1.4) batches decisions for the same
     reason; here the batch follows from the measured cost instead of being set.
+    ValueError for numbers of tuples below 1 and shares that are not above 0 and at most 1.
     """
 
     # Routing may cost this share of the work it routes. Visits of leftovers come on top:
@@ -47,6 +55,15 @@ class MeasuredQuantum:
     first: int = 8  # tuples of a first visit, when nothing is known
     most: int = 1 << 20
 
+    def __post_init__(self) -> None:
+        """Check the shares and the numbers."""
+        for name in ("routing_share", "visit_share"):
+            share = getattr(self, name)
+            if not 0.0 < share <= 1.0:
+                raise ValueError(f"{name} is a share above 0 and at most 1, not {share}")
+        _require_tuples("first", self.first)
+        _require_tuples("most", self.most)
+
     def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:
         """Return the number of tuples for the next visit."""
         if cost is None:
@@ -55,3 +72,8 @@ class MeasuredQuantum:
         if overhead >= self.most * cost:
             return self.most
         return max(1, round(overhead / cost))
+
+
+def _require_tuples(name: str, tuples: float) -> None:
+    if not tuples >= 1 or tuples % 1:
+        raise ValueError(f"{name} is a whole number of tuples from 1 on, not {tuples}")

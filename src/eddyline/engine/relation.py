@@ -14,9 +14,14 @@ from eddyline.engine.batch import Rows, pick
 from eddyline.engine.clock import Clock
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
+from eddyline.errors import EddylineError
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.vector import Function, Scope, Vector
 from eddyline.query.expressions import Call, Expression
+
+
+class FunctionAnswerError(EddylineError, ValueError):
+    """A function has returned another number of values than it was given rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,10 @@ class Relation:
         return memo.get(self._store.offsets(scope.rows), compute)
 
     def compute(self, call: Call, scope: Scope) -> Vector:
-        """Make a call for all rows of a scope, whatever is remembered."""
+        """Make a call for all rows of a scope, whatever is remembered.
+
+        FunctionAnswerError where the function returns another number of values.
+        """
         arguments = [evaluate(argument, scope) for argument in call.arguments]
         failed: dict[int, Exception] = {}
         for argument in arguments:
@@ -179,6 +187,10 @@ class Relation:
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()
         result = self._functions[call.function](columns, rows)
+        if len(result) != rows:
+            raise FunctionAnswerError(
+                f"function {call.function} has returned {len(result)} values for {rows} rows"
+            )
         totals = self._totals[call]
         totals.seconds += self._clock.now() - started
         totals.calls += rows

@@ -37,7 +37,7 @@ class TermModules:
     """Makes modules for terms, and the eddies among them.
 
     ``text_of`` names the terms within AND and OR for reports. ``learned`` is what the eddies of
-    another one, made in the same order, knew at their end.
+    another one, made in the same order, knew at their end; ValueError where it is of fewer.
     """
 
     def __init__(
@@ -109,7 +109,19 @@ class TermModules:
         """Return the policy of the next eddy, and the costs that are known already."""
         if self._learned is None:
             return self._make_policy(), None
+        if len(self._eddies) == len(self._learned.eddies):
+            raise ValueError(
+                f"what was learned is of {len(self._eddies)} eddies, and there are more"
+            )
         return self._learned.eddies[len(self._eddies)]
+
+    def require_all_known(self) -> None:
+        """Raise ValueError where what was learned is of more eddies than have been made."""
+        if self._learned is not None and len(self._learned.eddies) != len(self._eddies):
+            raise ValueError(
+                f"what was learned is of {len(self._learned.eddies)} eddies, "
+                f"and there are {len(self._eddies)}"
+            )
 
     def add(self, eddy: Eddy) -> None:
         """Take an eddy that was made elsewhere, as the next one."""

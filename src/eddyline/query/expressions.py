@@ -111,9 +111,14 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class And(Expression):
-    """Kleene's AND of two or more boolean terms."""
+    """Kleene's AND of boolean terms; ValueError where there is none."""
 
     terms: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        """Check that there is a term."""
+        if not self.terms:
+            raise ValueError("AND needs a term")
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -123,9 +128,14 @@ class And(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Or(Expression):
-    """Kleene's OR of two or more boolean terms."""
+    """Kleene's OR of boolean terms; ValueError where there is none."""
 
     terms: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        """Check that there is a term."""
+        if not self.terms:
+            raise ValueError("OR needs a term")
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -285,6 +295,17 @@ class Cast(Expression):
     def children(self) -> tuple[Expression, ...]:
         """The operand."""
         return (self.operand,)
+
+
+def require_boolean(predicate: Expression) -> None:
+    """Raise ValueError where a predicate, or a term of its AND, OR and NOT, is not boolean."""
+    if isinstance(predicate, And | Or | Not):
+        for term in predicate.children:
+            require_boolean(term)
+        return
+    a_type = getattr(predicate, "type", pa.bool_())  # the tests, which have none, are boolean
+    if a_type != pa.bool_():
+        raise ValueError(f"{predicate} is {a_type}, not boolean, and no predicate")
 
 
 def with_arguments(expression: Expression, change: Callable[[Argument], Expression]) -> Expression:

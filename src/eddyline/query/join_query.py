@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from eddyline.query.expressions import Argument, Call, Expression
+from eddyline.query.expressions import Argument, Call, Expression, require_boolean
 from eddyline.query.key_types import is_joinable
 from eddyline.query.rendering import render
 
@@ -82,6 +82,8 @@ class JoinQuery:
             for node in expression.walk():
                 if isinstance(node, Argument):
                     self._check_column(node)
+        for predicate in self.predicates:
+            require_boolean(predicate)
         for output in self.outputs:
             if not isinstance(output, Argument | Call):
                 raise ValueError(f"{output} is neither a column nor a call")  # noqa: TRY004 - a value of the query
@@ -143,6 +145,8 @@ class JoinQuery:
         relation = self.relations[number]
         if not relation.scan and not relation.lookups:
             raise ValueError(f"{relation.name} can be neither scanned nor looked up")
+        if relation.mirrors < 0:
+            raise ValueError(f"{relation.name} cannot have {relation.mirrors} mirrors")
         if relation.mirrors and not relation.scan:
             raise ValueError(f"{relation.name} has mirrors of a scan that it has not")
         if relation.access_methods > 1 and not relation.key:
@@ -150,10 +154,7 @@ class JoinQuery:
                 f"{relation.name} has several access methods and needs a key, by which "
                 f"rows that two of them return are known to be the same"
             )
-        for lookup in relation.lookups:
-            if not lookup.bind:
-                raise ValueError(f"a lookup of {relation.name} binds no column: that is a scan")
-            self._check_key_columns(relation, lookup.bind)
+        self._check_lookups(relation)
         self._check_key_columns(relation, relation.key)
         same = relation.same_rows_as
         if same is None:
@@ -164,6 +165,16 @@ class JoinQuery:
             raise ValueError(f"{relation.name} shares rows, which must then come by one scan")
         if self.relations[same].types != relation.types:
             raise ValueError(f"{relation.name} has not the columns of what it shares")
+
+    def _check_lookups(self, relation: JoinRelation) -> None:
+        for lookup in relation.lookups:
+            if not lookup.bind:
+                raise ValueError(f"a lookup of {relation.name} binds no column: that is a scan")
+            if len(set(lookup.bind)) < len(lookup.bind):
+                raise ValueError(
+                    f"a lookup of {relation.name} binds a column twice: {list(lookup.bind)}"
+                )
+            self._check_key_columns(relation, lookup.bind)
 
     @staticmethod
     def _check_key_columns(relation: JoinRelation, columns: tuple[int, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.relation import FunctionAnswerError
+from eddyline.errors import EddylineError
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import (
@@ -131,6 +134,90 @@ def run(
     except Refused as error:
         result.error = error
     return result
+
+
+@pytest.mark.parametrize("wrong", [COLUMNS[0], And((IsNull(COLUMNS[0]), COLUMNS[0]))])
+def test_a_predicate_is_boolean(wrong: Expression) -> None:
+    with pytest.raises(ValueError, match="is int64, not boolean"):
+        FilterPlan(wrong)
+
+
+def eddy_of(predicate: Expression, *outputs: Call, **options: Any) -> FilterEddy:  # noqa: ANN401 - of the eddy
+    clock = VirtualClock()
+    return FilterEddy(
+        FilterPlan(predicate, outputs),
+        [TableFunction(number, (), vectorized=False, clock=clock) for number in range(2)],
+        lambda: make_policy("adaptive"),
+        clock,
+        np.random.default_rng(0),
+        **options,
+    )
+
+
+def called(function: int) -> Call:
+    return Call(function, (COLUMNS[0],), BOOL)
+
+
+@pytest.mark.parametrize("number", [2, 5, -1])
+def test_a_call_names_a_function(number: int) -> None:
+    wrong = called(number)
+    for plan in ((wrong,), (Or((called(0), IsNull(wrong))),), (called(0), wrong)):
+        with pytest.raises(ValueError, match=f"calls function {number}, and there are 2"):
+            eddy_of(*plan)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"), [([1], 5), ([5, 1], 5), ([5], 1), ([5], 0), ([0], -1), ([], -1)]
+)
+def test_rows_are_as_many_as_columns_have(columns: list[int], rows: int) -> None:
+    eddy = eddy_of(IsNull(COLUMNS[0]))
+    with pytest.raises(ValueError, match=f"{rows} rows cannot have columns"):
+        eddy.filter([pa.nulls(length, INT) for length in columns], rows)
+    assert eddy.filter([pa.nulls(3, INT)], 3).kept.tolist() == [0, 1, 2]
+
+
+PLANS = [
+    called(0),
+    And((called(0), called(1))),
+    Or((called(0), called(1))),
+    And((called(0), Or((called(0), called(1))))),
+    And((called(0), Or((called(1), And((called(0), called(1))))))),
+]
+
+
+@pytest.mark.parametrize("other", range(len(PLANS)))
+@pytest.mark.parametrize("plan", range(len(PLANS)))
+def test_what_was_learned_of_another_plan_is_refused(plan: int, other: int) -> None:
+    learned = eddy_of(PLANS[other]).learned()
+    if plan == other:
+        assert eddy_of(PLANS[plan], learned=learned).learned() == learned
+        return
+    with pytest.raises(ValueError, match=r"what was learned is of|costs are those of"):
+        eddy_of(PLANS[plan], learned=learned)
+
+
+@pytest.mark.parametrize("returned", [1, 4])
+@pytest.mark.parametrize("vectorized", [True, False])
+def test_a_function_returns_a_value_a_row(*, returned: int, vectorized: bool) -> None:
+    class Wrong(TableFunction):
+        def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:  # noqa: ARG002 - the protocol's
+            return Vector(pa.repeat(pa.scalar(value=True), returned))
+
+    clock = VirtualClock()
+    eddy = FilterEddy(
+        FilterPlan(called(1)),
+        [Wrong(number, (), vectorized=vectorized, clock=clock) for number in range(2)],
+        lambda: make_policy("static"),
+        clock,
+        np.random.default_rng(0),
+        quantum=FixedQuantum(100),
+    )
+    with pytest.raises(
+        FunctionAnswerError, match=f"function 1 has returned {returned} values for 3 rows"
+    ) as refused:
+        eddy.filter([pa.array([1, 2, 3])], 3)
+    assert isinstance(refused.value, EddylineError)
+    assert isinstance(refused.value, ValueError)
 
 
 @settings(max_examples=400)

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
+from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.query.expressions import Argument, Call, Expression, Or, with_arguments
+from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
+from eddyline.engine.simulation.virtual_calls import VirtualCaller
+from eddyline.evaluation.vector import Function
+from eddyline.query.expressions import Argument, Call, Expression, IsNull, Or, with_arguments
 from eddyline.query.join_graph import JoinGraph
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
@@ -54,14 +58,15 @@ def graph_of(*conjuncts: Expression) -> JoinGraph:
 
 def eddy_of(
     graph: JoinGraph,
-    functions: Sequence[UserFunction],
+    functions: Sequence[Function],
     clock: VirtualClock | None = None,
     policy: str = "adaptive",
+    of: int = INPUT,
     **options: Any,  # noqa: ANN401 - of the eddy
 ) -> InputEddy:
     return InputEddy(
         graph,
-        INPUT,
+        of,
         functions,
         lambda: make_policy(policy),
         clock or VirtualClock(),
@@ -213,6 +218,45 @@ def test_an_eddy_goes_on_with_what_another_has_learned() -> None:
     after.ask(numbers, 1_000, asked)
     assert after.cost(asked[0]) is not None
     assert then_calls[0].calls.total() < first_calls[0].calls.total()
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2, 7])
+def test_only_its_own_predicates_are_asked(number: int) -> None:
+    """Number 0 is over the other input, number 2 calls nothing."""
+    query = query_of(
+        [relation("R", OFFSET), relation("S", 2)],
+        equal((0, 0), (1, 0)),
+        predicates=lambda query: [
+            Call(0, (query.column(OTHER, 1),), BOOL),
+            Call(0, (query.column(INPUT, 0),), BOOL),
+            IsNull(query.column(INPUT, 1)),
+        ],
+    )
+    eddy = eddy_of(JoinGraph(query), [UserFunction(lambda _: False)])
+    for ask in (eddy.cost, eddy.statistics_of, lambda n: eddy.ask(columns([1], [1]), 1, [1, n])):
+        with pytest.raises(ValueError, match=rf"predicate {number} is none of \[1\]"):
+            ask(number)
+    assert not len(eddy.ask(columns([1], [1]), 1, [1]).passed)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    graph, function = graph_of(call(0)), UserFunction(bool)
+    caller = VirtualCaller(lambda _: True, VirtualAgenda(VirtualClock()), lambda _: 1.0)
+    with pytest.raises(ValueError, match=r"functions \[1\] answer later"):
+        eddy_of(graph, [function, ConcurrentFunction(caller)])
+    with pytest.raises(ValueError, match="calls function 3, and there are 1"):
+        eddy_of(graph_of(call(3)), [function])
+    with pytest.raises(ValueError, match="2 rows cannot have columns of lengths"):
+        eddy_of(graph, [function]).ask(columns([1, 2], [1]), 2, [])
+    learned = eddy_of(graph_of(Or((call(0), call(0, 1)))), [function]).learned()
+    with pytest.raises(ValueError, match="costs are those of modules"):
+        eddy_of(graph, [function], learned=learned)
+
+
+@pytest.mark.parametrize("number", [-1, 2])
+def test_a_relation_that_is_not_there_is_refused(number: int) -> None:
+    with pytest.raises(ValueError, match=f"no relation {number}"):
+        eddy_of(graph_of(call(0)), [UserFunction(bool)], of=number)
 
 
 def test_errors_of_rows_that_have_gone_are_let_go() -> None:

@@ -1028,6 +1028,66 @@ def test_a_state_of_another_query_is_refused() -> None:
             make_eddy(query, state=two.state, lookups=lookups)
 
 
+@pytest.mark.parametrize("number", [-1, 1, 2, 3])
+def test_only_relations_with_a_scan_of_their_own_are_pushed(number: int) -> None:
+    """Relation 1 is fed by relation 0, relation 2 is only looked up."""
+    query = query_of(
+        [relation("R"), relation("R2", same_rows_as=0), looked_up("S", (0,))],
+        equal((0, 1), (1, 0)),
+        equal((1, 1), (2, 0)),
+    )
+    eddy = make_eddy(query, lookups=sources_of(query, [[]] * 3))
+    with pytest.raises(ValueError, match=f"relation {number} has no scan of its own"):
+        eddy.push(number, arrival([(1, 1)], [INT] * 2))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Arrival((), 1),
+        Arrival((pa.array([1]),), 1),
+        Arrival((pa.array([1]),) * 3, 1),
+        Arrival((pa.array([1]), pa.array([1, 2])), 1),
+        Arrival((pa.array([1]), pa.array([1])), 2),
+    ],
+)
+def test_rows_of_something_else_are_refused(wrong: Arrival) -> None:
+    eddy = make_eddy(CHAIN)
+    with pytest.raises(ValueError, match=r"R has 2 columns, not|rows cannot have columns"):
+        eddy.push(R, wrong)
+    inputs = [held(table, CHAIN.relations[r]) for r, table in enumerate(CHAIN_TABLES)]
+    assert bag(eddy.run(inputs)) == CHAIN_ROWS
+
+
+@pytest.mark.parametrize("inputs", [0, 2, 4])
+def test_there_is_an_input_for_each_relation(inputs: int) -> None:
+    with pytest.raises(ValueError, match=f"3 relations cannot have {inputs} inputs"):
+        make_eddy(CHAIN).run([HeldScan([])] * inputs)
+
+
+@pytest.mark.parametrize("number", [-1, 1])
+def test_a_call_names_a_function(number: int) -> None:
+    relations = [relation("R"), relation("S")]
+    for options in (
+        {"predicates": lambda q: [call(number, q, (R, 0), (S, 0))]},
+        {"outputs": lambda q: [call(number, q, (R, 0))]},
+    ):
+        with pytest.raises(ValueError, match=f"calls function {number}, and there are 1"):
+            make_eddy(query_of(relations, **options), [UserFunction(bool)])
+
+
+def test_what_was_learned_of_another_query_is_refused() -> None:
+    def routed(q: JoinQuery) -> list[Expression]:
+        return [Or((call(0, q, (R, 0)), call(0, q, (S, 0))))]
+
+    plain_query = query_of([relation("R"), relation("S")], equal((R, 0), (S, 0)))
+    queries = [plain_query, query_of(plain_query.relations, predicates=routed)]
+    eddies = [make_eddy(query, [UserFunction(bool)]) for query in queries]
+    for query, other in zip(queries, reversed(eddies), strict=True):
+        with pytest.raises(ValueError, match=r"what was learned is of|costs are those of"):
+            make_eddy(query, [UserFunction(bool)], learned=other.learned())
+
+
 def test_functions_that_answer_later_are_refused() -> None:
     query = query_of([relation("R"), relation("S")], equal((R, 0), (S, 0)))
     agenda = VirtualAgenda(VirtualClock())

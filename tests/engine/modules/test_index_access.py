@@ -149,9 +149,14 @@ def test_rows_that_nobody_asked_for_are_left_out() -> None:
         [pa.array([1]), pa.array(["x"])],
         [pa.array([1]), pa.array([1, 2])],
         [],
+        None,
+        pa.array([1]),
+        [[1], [1]],
+        [pa.array([1]), pa.array([1]), None],
+        [pa.chunked_array([[1]]), pa.chunked_array([[1]])],
     ],
 )
-def test_an_answer_that_is_no_rows_of_the_relation_is_refused(answer: list[pa.Array]) -> None:
+def test_an_answer_that_is_no_rows_of_the_relation_is_refused(answer: Any) -> None:  # noqa: ANN401 - whatever a source may return
     parts, lookup, _ = lookup_of(source=lambda bindings: answer)  # noqa: ARG005 - the protocol's
     with pytest.raises(LookupAnswerError, match="a lookup of S must answer with") as refused:
         lookup.process(prior(parts, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,7 @@ def test_an_early_record_keeps_its_weight() -> None:
     assert policy.route(ENTERING, (0, 1), (0, 1), 1) == Allotment(0, 1)
 
 
-@pytest.mark.parametrize("every", [0, -1])
-def test_a_frequency_is_a_number_of_tuples(every: int) -> None:
+@pytest.mark.parametrize("every", [0, -1, 1.5, float("nan")])
+def test_a_frequency_is_a_number_of_tuples(every: Any) -> None:  # noqa: ANN401 - what is no number of tuples
     with pytest.raises(ValueError, match="from 1 on"):
         RankPolicy(every)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.checks import require_functions, require_lengths
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.modules.concurrent_selection import (
@@ -30,7 +31,7 @@ from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression
+from eddyline.query.expressions import Call, Expression, require_boolean
 from eddyline.query.rendering import render
 from eddyline.query.terms import Leaf, Term, conjuncts_of, expression_of
 
@@ -43,6 +44,7 @@ class FilterPlan:
     the conjuncts as people know them, in the order of
     :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
+    ValueError for a predicate that is not boolean.
     """
 
     predicate: Expression
@@ -50,6 +52,10 @@ class FilterPlan:
     texts: tuple[str, ...] = ()
     function_names: tuple[str, ...] = ()
     argument_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check what no type can say."""
+        require_boolean(self.predicate)
 
     def text_of(self, term: Term) -> str:
         """Return a term as people would write it, as far as names are known."""
@@ -106,14 +112,16 @@ class FilterEddy:
     ) -> None:
         """Make the eddy.
 
-        Calls in ``plan`` name ``functions`` by position. ``make_policy`` is called
-        once for the block and once for every AND and OR inside it. ``learned`` is
-        what another eddy over the same plan knew at its end.
+        Calls in ``plan`` name ``functions`` by position; ValueError for one that names
+        none. ``make_policy`` is called once for the block and once for every AND and OR
+        inside it. ``learned`` is what another eddy over the same plan knew at its end;
+        ValueError where it has other eddies or modules.
 
         A function may be a
         :class:`~eddyline.engine.modules.concurrent_selection.ConcurrentFunction` where a call
         of it is a conjunct by itself and its value is not asked for; ValueError elsewhere.
         """
+        require_functions(functions, (plan.predicate, *plan.outputs))
         terms = conjuncts_of(plan.predicate)
         _require_calls_by_themselves(plan, terms, functions)
         self._terms = terms
@@ -131,6 +139,7 @@ class FilterEddy:
             for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
         self._eddy = self._build.eddy(self._modules, instrument)
+        self._build.require_all_known()
         self._rows_in = 0
         self._rows_out = 0
         self._errors_dropped = [0] * len(terms)
@@ -158,8 +167,10 @@ class FilterEddy:
     def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
         """Return which of ``rows`` rows pass, and the outputs for them.
 
-        Raises what a user function raised on a row that everything else accepts.
+        Raises what a user function raised on a row that everything else accepts;
+        ValueError where a column has not so many rows.
         """
+        require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
         self._held.by_row.clear()
         finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))

@@ -11,6 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.checks import (
+    require_answers_at_once,
+    require_functions,
+    require_lengths,
+)
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Learned
 from eddyline.engine.join.components import ColumnScope
@@ -47,7 +52,10 @@ class InputStatistics:
 
 
 def predicates_with_calls(graph: JoinGraph, relation: int) -> tuple[int, ...]:
-    """Return the numbers of the predicates over one relation alone that call functions."""
+    """Return the numbers of the predicates over one relation alone that call functions.
+
+    They are numbered as in :attr:`~eddyline.query.join_graph.JoinGraph.predicates`.
+    """
     return tuple(
         number
         for number, (predicate, mask) in enumerate(zip(graph.predicates, graph.masks, strict=True))
@@ -60,6 +68,7 @@ class InputEddy:
 
     It stands where rows are sent from, and the eddy where they arrive goes on with what it has
     left undone. So not every predicate need be asked: rows enter with the done bits of the others.
+    Predicates are numbered as in :attr:`~eddyline.query.join_graph.JoinGraph.predicates`.
 
     Adaptivity does not change answers: whether a predicate rejects a row depends on the row
     alone, and one for which a predicate failed, and which none rejects, is told apart. Whether
@@ -81,10 +90,16 @@ class InputEddy:
         """Make the eddy; calls in the predicates of ``graph`` name ``functions`` by position.
 
         ``learned`` is what another eddy over the same relation of the same query knew at its end.
+        ValueError where it has other eddies or modules, where there is no such relation, for a
+        call that names no function, and for functions that answer later: in a join they cannot.
         """
+        if not 0 <= relation < len(graph.query.relations):
+            raise ValueError(f"there is no relation {relation}")
+        require_answers_at_once(functions)
         numbers = predicates_with_calls(graph, relation)
         self._places = {number: place for place, number in enumerate(numbers)}
         predicates = [graph.predicates[number] for number in numbers]
+        require_functions(functions, predicates)
         self._relation = Relation(functions, predicates, clock)
         self._held = HeldErrors()
         self._terms = TermModules(
@@ -103,9 +118,17 @@ class InputEddy:
             for place, (number, predicate) in enumerate(zip(numbers, predicates, strict=True))
         )
         self._eddy = self._terms.eddy(self._modules, None)
+        self._terms.require_all_known()
 
     def ask(self, columns: Sequence[pa.Array], rows: int, predicates: Collection[int]) -> Asked:
-        """Ask some of the predicates, given by number, about ``rows`` rows."""
+        """Ask some of the predicates, given by number, about ``rows`` rows.
+
+        ValueError where one is none of :func:`predicates_with_calls`, or a column has not so
+        many rows.
+        """
+        for predicate in predicates:
+            self._place(predicate)
+        require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
         self._held.by_row.clear()
         left_out = sum(
@@ -119,12 +142,18 @@ class InputEddy:
         return Asked(places[~failed], places[failed])
 
     def cost(self, predicate: int) -> float | None:
-        """Return the seconds that a predicate takes for a row of many; None if not known yet."""
-        return self._eddy.costs().models[self._places[predicate]].per_tuple
+        """Return the seconds that a predicate takes for a row of many; None if not known yet.
+
+        ValueError where it is none of :func:`predicates_with_calls`.
+        """
+        return self._eddy.costs().models[self._place(predicate)].per_tuple
 
     def statistics_of(self, predicate: int) -> SelectionStatistics:
-        """Return what one predicate, given by number, did so far."""
-        place = self._places[predicate]
+        """Return what one predicate, given by number, did so far.
+
+        ValueError where it is none of :func:`predicates_with_calls`.
+        """
+        place = self._place(predicate)
         return self._modules[place].statistics(self._eddy.seconds_in(place))
 
     def learned(self) -> Learned:
@@ -138,6 +167,15 @@ class InputEddy:
             self._relation.statistics(),
             self._eddy.statistics(),
         )
+
+    def _place(self, predicate: int) -> int:
+        place = self._places.get(predicate)
+        if place is None:
+            raise ValueError(
+                f"predicate {predicate} is none of {list(self._places)}, which call functions "
+                f"over this relation alone"
+            )
+        return place
 
 
 class _ColumnsOfQuery:

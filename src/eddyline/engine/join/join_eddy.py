@@ -9,6 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.checks import (
+    require_answers_at_once,
+    require_functions,
+    require_lengths,
+)
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
@@ -18,7 +23,6 @@ from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
-from eddyline.engine.modules.concurrent_selection import answers_later
 from eddyline.engine.modules.index_access import IndexAccess, Source
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
@@ -77,20 +81,24 @@ class JoinEddy:
     ) -> None:
         """Make the eddy with empty SteMs; calls in ``query`` name ``functions`` by position.
 
+        ValueError for a call that names none, and for functions that answer later: in a join
+        they cannot.
         ``lookups`` are what the lookups of the query ask, by number of relation and of the
         lookup among the relation's; ValueError where one is missing or too many.
-        ``learned`` is what another eddy over the same query knew at its end. With ``state``
-        it goes on where another eddy over the same query has stopped, whose state it was;
-        ValueError where it cannot be. ValueError as well for functions that answer later: in
-        a join they cannot.
+        ``learned`` is what another eddy over the same query knew at its end; ValueError where
+        it has other eddies or modules. With ``state`` it goes on where another eddy over the
+        same query has stopped, whose state it was; ValueError where it cannot be.
         """
-        if later := [n for n, each in enumerate(functions) if answers_later(each)]:
-            raise ValueError(f"functions {later} answer later, which those of a join cannot")
+        require_answers_at_once(functions)
+        require_functions(functions, (*query.predicates, *query.outputs))
         self.query = query
         self.graph = JoinGraph(query)
         self.reading = ReadingOrder()
         count = len(query.relations)
         self._numbers = range(count)
+        self._own = tuple(
+            r for r in self._numbers if query.store_of(r) == r and query.relations[r].scan
+        )
         # A row that is joined with many is asked for by each of them: named twice, what it
         # is asked for is remembered. What a selection asks of one relation it remembers itself.
         by_tuple = [
@@ -162,6 +170,7 @@ class JoinEddy:
             instrument=instrument,
         )
         self._terms.add(self._eddy)
+        self._terms.require_all_known()
         self._reduction = Reduction(self.graph, self.stems)
         self._results = Results(query, self._components, self._selections)
 
@@ -202,11 +211,17 @@ class JoinEddy:
 
         ``wait`` is called where no input has anything to give; without it StalledError is
         raised then. A relation that shares another's rows has no input of its own, and one
-        that is only looked up has none: what stands in its place is not read.
+        that is only looked up has none: what stands in its place is not read. ValueError
+        where something else than one input a relation is given.
         """
-        own = [
-            r for r in self._numbers if self.query.store_of(r) == r and self.query.relations[r].scan
-        ]
+        if len(inputs) != len(self._numbers):
+            raise ValueError(f"{len(self._numbers)} relations cannot have {len(inputs)} inputs")
+        return self._read(inputs, wait)
+
+    def _read(
+        self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None
+    ) -> Iterator[Joined]:
+        own = self._own
         sources = [inputs[r] for r in own]
         read = [0] * len(own)
         for number, r in enumerate(own):
@@ -230,7 +245,21 @@ class JoinEddy:
                 wait()
 
     def push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
-        """Take rows of a relation and yield what they join to with those that came before."""
+        """Take rows of a relation and yield what they join to with those that came before.
+
+        ValueError for a relation that has no scan of its own, and for rows that are not its.
+        """
+        if relation not in self._own:
+            raise ValueError(f"relation {relation} has no scan of its own; {self._own} have")
+        described = self.query.relations[relation]
+        if len(arrival.columns) != len(described.types):
+            raise ValueError(
+                f"{described.name} has {len(described.types)} columns, not {len(arrival.columns)}"
+            )
+        require_lengths(arrival.columns, arrival.rows)
+        return self._pushed(relation, arrival)
+
+    def _pushed(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
         first = self._components.passing[relation]
         if len(aliases) > 1 or self._waits_for_more(relation):

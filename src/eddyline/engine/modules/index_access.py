@@ -139,16 +139,20 @@ class IndexAccess:
         answers.begin(rows)
         return rows
 
-    def _checked(self, columns: Sequence[pa.Array]) -> Sequence[pa.Array]:
-        found = [column.type for column in columns]
-        if found != list(self._types) or len({len(column) for column in columns}) != 1:
-            sizes = [len(column) for column in columns]
+    def _checked(self, answer: object) -> Sequence[pa.Array]:
+        """Return the columns of an answer; LookupAnswerError where it is something else."""
+        columns = list(answer) if isinstance(answer, Sequence | pa.RecordBatch) else [answer]
+        arrays = [column for column in columns if isinstance(column, pa.Array)]
+        sizes = [len(array) for array in arrays]
+        fits = len(arrays) == len(columns) and [a.type for a in arrays] == list(self._types)
+        if not fits or len(set(sizes)) != 1:
+            found = [str(c.type) if isinstance(c, pa.Array) else type(c).__name__ for c in columns]
             raise LookupAnswerError(
                 f"a lookup of {self._stem.name} must answer with columns of types "
                 f"{list(map(str, self._types))} and of one length, not "
-                f"{list(map(str, found))} of lengths {sizes}"
+                f"{found} of lengths {sizes}"
             )
-        return columns
+        return arrays
 
     def _matching(
         self, columns: Sequence[pa.Array], asked: Sequence[pa.Array]

@@ -28,10 +28,14 @@ class RankPolicy:
     name = "rank"
 
     def __init__(self, every: int = 100) -> None:
-        """Set the reoptimization frequency, in tuples of a signature."""
-        if every < 1:
-            message = f"the reoptimization frequency is a number of tuples from 1 on, not {every}"
-            raise ValueError(message)
+        """Set the reoptimization frequency, in tuples of a signature.
+
+        ValueError for what is no whole number from 1 on.
+        """
+        if not every >= 1 or every % 1:
+            raise ValueError(
+                f"the reoptimization frequency is a whole number of tuples from 1 on, not {every}"
+            )
         self._every = every
         self._table = StatisticsTable()
         self._next: dict[Signature, int] = {}  # the decisions in force
