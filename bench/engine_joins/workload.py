@@ -11,7 +11,7 @@ import pyarrow as pa
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.query.expressions import Comparison, ComparisonOperator, Literal
+from eddyline.query.expressions import Comparison, ComparisonOperator, Expression, Literal
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.wall_clock import WallClock
 
@@ -52,19 +52,16 @@ class Workload:
         )
         bare = JoinQuery(relations)
 
-        def column(place: Column) -> object:
+        def column(place: Column) -> Expression:
             table, name = place
             return bare.column(order.index(table), self.tables[table].schema.names.index(name))
 
-        equal = [
-            Comparison(ComparisonOperator.EQUAL, column(a), column(b))  # type: ignore[arg-type]
-            for a, b in self.equal
-        ]
+        equal = [Comparison(ComparisonOperator.EQUAL, column(a), column(b)) for a, b in self.equal]
         below = [
-            Comparison(ComparisonOperator.LESS, column(c), Literal(bound, pa.int64()))  # type: ignore[arg-type]
+            Comparison(ComparisonOperator.LESS, column(c), Literal(bound, pa.int64()))
             for c, bound in self.below
         ]
-        return JoinQuery(relations, (*equal, *below), tuple(map(column, self.wanted)))  # type: ignore[arg-type]
+        return JoinQuery(relations, (*equal, *below), tuple(map(column, self.wanted)))
 
     def rows(self, order: Sequence[str], policy: str = "adaptive") -> int:
         """Join, and return the number of rows; all outputs are held until then."""

@@ -50,7 +50,10 @@ class EventLoop:
             self.loop.call_soon_threadsafe(callback)
 
     def close(self) -> None:
-        """End what is under way, each call with an error, and the thread; once is enough."""
+        """End what is under way, each call with an error, and the thread; once is enough.
+
+        From another thread than the loop's, which it waits for.
+        """
         with self._lock:
             if self.closed:
                 return
