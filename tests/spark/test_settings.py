@@ -28,6 +28,7 @@ from pyspark.sql.types import (
 
 from eddyline.spark.adapt import adapt, adapted_blocks
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.host import catalyst
 from tests.spark.joins.broadcasting import broadcasting
 
 # Workers cannot import the tests, so the functions travel whole.
@@ -262,3 +263,10 @@ def test_settings_without_an_action_are_those_of_adapt(
         fast = adapt(filtered(table, case))
         ours = {row.told for row in fast.rdd.collect()}
     assert all("Europe/Paris" in told for told in ours)
+
+
+def test_a_setting_that_this_spark_does_not_know_has_no_default(spark: SparkSession) -> None:
+    assert spark  # the gateway that is asked
+    known = "spark.sql.execution.pandas.convertToArrowArraySafely"
+    defaults = catalyst.default_settings(("spark.sql.no.such.setting", known))
+    assert defaults.keys() == {known}

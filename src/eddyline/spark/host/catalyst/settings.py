@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from contextlib import suppress
-
-from py4j.protocol import Py4JJavaError
 
 from eddyline.spark.host.catalyst.gateway import java_class, jvm
 
@@ -22,11 +19,9 @@ def default_settings(keys: tuple[str, ...]) -> Mapping[str, str]:
 @functools.cache
 def _default_settings_in(_gateway: int, keys: tuple[str, ...]) -> Mapping[str, str]:
     nothing_set = java_class("org.apache.spark.sql.internal.SQLConf")()
-    found = {}
-    for key in keys:
-        with suppress(Py4JJavaError):  # of another version
-            found[key] = str(nothing_set.getConfString(key))
-    return found
+    return {
+        key: str(nothing_set.getConfString(key)) for key in keys if nothing_set.isModifiable(key)
+    }
 
 
 def bytes_of(text: str) -> int:
