@@ -265,8 +265,8 @@ def test_settings_without_an_action_are_those_of_adapt(
     assert all("Europe/Paris" in told for told in ours)
 
 
-def test_a_setting_that_this_spark_does_not_know_has_no_default(spark: SparkSession) -> None:
-    assert spark  # the gateway that is asked
+@pytest.mark.usefixtures("spark")
+def test_a_setting_that_this_spark_does_not_know_has_no_default() -> None:
     known = "spark.sql.execution.pandas.convertToArrowArraySafely"
     defaults = catalyst.default_settings(("spark.sql.no.such.setting", known))
     assert defaults.keys() == {known}
