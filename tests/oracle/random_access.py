@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
+from eddyline.engine.modules.index_access import Source
 from eddyline.query.join_graph import JoinGraph, NotExecutableError
 from eddyline.query.join_query import JoinQuery, Lookup
 from tests.oracle.plain_values import plain
+from tests.unruly import UnrulyAgenda, UnrulyCaller
 
 
 class TableLookup:
@@ -85,6 +88,21 @@ def with_access_methods(query: JoinQuery, generator: np.random.Generator) -> Joi
             continue
         query = changed_query
     return query
+
+
+def with_some_later(
+    sources: Mapping[tuple[int, int], TableLookup], generator: np.random.Generator
+) -> dict[tuple[int, int], Source | ConcurrentSource]:
+    """Return sources of which some, or all, answer later and in any order."""
+    agenda = UnrulyAgenda(generator, float(generator.choice([0.0, 0.7, 1.0])))
+    part = float(generator.choice([0.0, 0.5, 1.0]))
+    found: dict[tuple[int, int], Source | ConcurrentSource] = {}
+    for place, source in sources.items():
+        found[place] = source
+        if generator.random() < part:
+            caller = UnrulyCaller(source, agenda, int(generator.choice([1, 3, 16])))
+            found[place] = ConcurrentSource(caller, int(generator.choice([1, 1, 4])))
+    return found
 
 
 def _tuples(columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ from eddyline.query.expressions import (
 )
 from eddyline.query.join_query import JoinQuery, JoinRelation
 from tests.oracle.plain_values import plain
-from tests.oracle.random_access import TableLookup, with_access_methods
+from tests.oracle.random_access import TableLookup, with_access_methods, with_some_later
 
 SHAPES = ("chain", "star", "clique", "cycle", "tree", "disconnected")
 LARGEST = {1: 40, 2: 60, 3: 25, 4: 12, 5: 8, 6: 6}
@@ -118,6 +118,11 @@ class RandomJoin:
         goal = Goal(str(pick(list(Goal))))
         batch = int(pick([1, 2, 7, 100]))
         self.description = f"{policy=!s} {quantum=} {goal=!s} {batch=} {self.sql}"
+        sources = {
+            (r, number): TableLookup(self.tables[r], lookup.bind, generator)
+            for r, relation in enumerate(self.query.relations)
+            for number, lookup in enumerate(relation.lookups)
+        }
         eddy = JoinEddy(
             self.query,
             self.functions,
@@ -125,11 +130,7 @@ class RandomJoin:
             TickingClock(generator),
             generator,
             quantum=FixedQuantum(quantum) if quantum else MeasuredQuantum(),
-            lookups={
-                (r, number): TableLookup(self.tables[r], lookup.bind, generator)
-                for r, relation in enumerate(self.query.relations)
-                for number, lookup in enumerate(relation.lookups)
-            },
+            lookups=with_some_later(sources, generator),
         )
         eddy.reading.goal = goal
         inputs = [self._input(r, batch, generator) for r in range(len(self.tables))]

@@ -185,27 +185,68 @@ class Eddy:
         """Tuples that are with modules which answer later."""
         return self._routing.away
 
+    @property
+    def backlog(self) -> int:
+        """Tuples that wait in the eddy, for modules without room."""
+        return self._routing.tuples_waiting
+
     def run(self, batch: TupleBatch) -> list[TupleBatch]:
         """Route a batch of new tuples to the end; return the finished ones, in no set order.
 
+        What was fed before and is not finished is routed to the end as well.
         One run at a time. RuntimeError within another one, and after one that an exception has
         ended: its tuples are still there.
         """
-        if self._running:
-            raise RuntimeError("the run before has not ended, or ended by an exception")
+        finished = self.feed(batch)
+        while self._routing.away:
+            finished += self.advance()
+        return finished
+
+    def feed(self, batch: TupleBatch) -> list[TupleBatch]:
+        """Take new tuples, and route as far as is possible without waiting; return finished ones.
+
+        Other tuples may be with modules that answer later, or wait for room there: see
+        :attr:`away` and :meth:`advance`. Raises as :meth:`run` does.
+        """
         finished: list[TupleBatch] = []
-        if not len(batch):
+        if not len(batch) and not self._routing.away:
+            self._require_whole()
             return finished
+        self._begin()
+        self._put(batch, len(batch), finished)
+        if self._routing.away and self._agenda is not None:
+            self._collect(self._agenda.poll(), finished)
+        self._serve(finished)
+        self._ended()
+        return finished
+
+    def advance(self) -> list[TupleBatch]:
+        """Wait until a module that answers later has, and route on; return finished tuples.
+
+        RuntimeError where no module has anything to answer. Raises as :meth:`run` does.
+        """
+        if not self._routing.away or self._agenda is None:
+            raise RuntimeError("no module has any tuple to answer")
+        self._begin()
+        finished: list[TupleBatch] = []
+        self._collect(self._agenda.wait(), finished)
+        self._serve(finished)
+        self._ended()
+        return finished
+
+    def _begin(self) -> None:
+        self._require_whole()
         self._running = True
         self._routing.follow_routes()
-        self._put(batch, len(batch), finished)
-        self._serve(finished)
-        while self._routing.away:
-            self._await(finished)
-            self._serve(finished)
-        self._routing.learn_routing_cost()
+
+    def _ended(self) -> None:
+        if not self._routing.away:
+            self._routing.learn_routing_cost()
         self._running = False
-        return finished
+
+    def _require_whole(self) -> None:
+        if self._running:
+            raise RuntimeError("the run before has not ended, or ended by an exception")
 
     def _serve(self, finished: list[TupleBatch]) -> None:
         """Route until nothing can go on before something comes back.
@@ -238,12 +279,6 @@ class Eddy:
             if routing.away and agenda is not None and (answered := agenda.poll()):
                 self._collect(answered, finished)
         routing.require_work()
-
-    def _await(self, finished: list[TupleBatch]) -> None:
-        """Wait until modules have answered, and take what they have."""
-        if self._agenda is None:
-            raise AssertionError("tuples are away, and no module answers later")
-        self._collect(self._agenda.wait(), finished)
 
     def _collect(self, answered: Sequence[int], finished: list[TupleBatch]) -> None:
         """Take what modules have answered, and let tuples try again that waited."""

@@ -256,6 +256,11 @@ class Routing(Generic[Contents]):
         """The number of lanes with tuples."""
         return len(self._waiting)
 
+    @property
+    def tuples_waiting(self) -> int:
+        """The number of tuples that wait in lanes."""
+        return sum(lane.tuples for lane in self._waiting)
+
     def statistics(self) -> EddyStatistics:
         """Return what was done so far."""
         return EddyStatistics(

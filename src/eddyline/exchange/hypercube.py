@@ -182,24 +182,27 @@ def _mixed(words: Words) -> npt.NDArray[np.int64]:
 def plan_hypercube(graph: JoinGraph, sizes: Sequence[int], cells: int) -> Hypercube:
     """Return the grid of ``cells`` cells with the least data sent.
 
-    ``sizes`` are those of the inputs, in any unit. Among grids that send the same the one
+    ``sizes`` are those of the inputs, in any unit; where rows are looked up no size matters, and
+    nothing of them is sent. Among grids that send the same the one
     with the fewest copies of the smallest inputs' rows in a cell is as good as any, so the
     first in a fixed order is taken.
     """
     count = len(sizes)
+    scanned = [r for r, relation in enumerate(graph.query.relations) if relation.scan]
     dimensions = [
         Dimension(
             tuple(
-                next((place.column for place in places if place.relation == r), None)
+                next((p.column for p in places if p.relation == r), None) if r in scanned else None
                 for r in range(count)
             )
         )
         for places in graph.classes
+        if any(place.relation in scanned for place in places)
     ]
-    dimensions += [Dimension((None,) * count, own=r) for r in range(count)]
+    dimensions += [Dimension((None,) * count, own=r) for r in scanned]
     best = min(
         _splittings(cells, len(dimensions)),
-        key=lambda shares: (_sent(dimensions, shares, sizes), sum(share > 1 for share in shares)),
+        key=lambda shares: (_sent(dimensions, shares, sizes, scanned), sum(share > 1 for share in shares)),
     )
     used = [
         (dimension, share) for dimension, share in zip(dimensions, best, strict=True) if share > 1
@@ -211,14 +214,19 @@ def _splits(dimension: Dimension, relation: int) -> bool:
     return dimension.own == relation or dimension.columns[relation] is not None
 
 
-def _sent(dimensions: Sequence[Dimension], shares: Sequence[int], sizes: Sequence[int]) -> float:
+def _sent(
+    dimensions: Sequence[Dimension],
+    shares: Sequence[int],
+    sizes: Sequence[int],
+    scanned: Sequence[int],
+) -> float:
     total = 0.0
-    for relation, size in enumerate(sizes):
+    for relation in scanned:
         copies = 1
         for dimension, share in zip(dimensions, shares, strict=True):
             if share > 1 and not _splits(dimension, relation):
                 copies *= share
-        total += size * copies
+        total += sizes[relation] * copies
     return total
 
 

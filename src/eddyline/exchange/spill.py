@@ -162,8 +162,9 @@ class Spill:
 
     def parts(self) -> Iterator[Sequence[ScanAccess]]:
         """Yield the inputs of one part of the cell after the other; each fits into the memory."""
+        scanned = [r for r, relation in enumerate(self.graph.query.relations) if relation.scan]
         if self._cube is None:
-            if all(self._held):
+            if all(self._held[r] for r in scanned):
                 yield [
                     HeldScan(Arrival(tuple(b.columns), b.num_rows, done) for b, done in batches)
                     for batches in self._held
@@ -174,7 +175,7 @@ class Spill:
         while self._cells:
             cell = self._cells.pop()
             try:
-                if all(cell.rows):
+                if all(cell.rows[r] for r in scanned):
                     yield from self._parts_of(cell, total)
             finally:
                 cell.close()
@@ -232,7 +233,9 @@ class Spill:
                 Dimension((None,) * len(sizes), own=second),
             )
             return Hypercube(dimensions, (2, SUB_CELLS // 2))
-        return plan_hypercube(self.graph, [max(size, 1) for size in sizes], SUB_CELLS)
+        relations = self.graph.query.relations
+        weights = [max(n, 1) if r.scan else 0 for n, r in zip(sizes, relations, strict=True)]
+        return plan_hypercube(self.graph, weights, SUB_CELLS)
 
     def _write(self, relation: int, batch: pa.RecordBatch, done: int) -> None:
         cube = self._cube

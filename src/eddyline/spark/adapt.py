@@ -5,24 +5,29 @@ from __future__ import annotations
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import EddylineError
+from eddyline.sources.wire import Address
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import pays
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
 from eddyline.spark.decline import DeclineReason, LeftToSpark
 from eddyline.spark.explain import Explanation, explained
 from eddyline.spark.host import catalyst
+from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.chains import fused_commands
+from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
-from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, rewrite_plan
+from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.worker.filter_task import result_type
 
 
@@ -80,15 +85,20 @@ def adapt(
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
     options = RoutingOptions(name, seed, registry.next_run(), budget)
+    spark = classic.sparkSession
     workshop = JoinBlockContext(
-        classic.sparkSession,
+        spark,
         options,
         registry.records,
         lambda block, command: registry.remember(command, block, options),
+        lambda: lookup_tables_of(spark.sparkContext).address,
     )
-    spark = classic.sparkSession
-    rules = JoinRules(joins_named(joins), partial(rebuilt, workshop), partial(pays, spark))
+    table_of = _table_of(spark)
+    rules = JoinRules(
+        joins_named(joins), partial(rebuilt, workshop), partial(pays, spark), table_of
+    )
     rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
+    _require_no_lookup_left(rewriting, table_of)
     if not rewriting.changed:
         return df
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
@@ -109,8 +119,12 @@ def explain(df: DataFrame) -> Explanation:
         RoutingOptions(),
         registry_of(classic.sparkSession.sparkContext).records,
         lambda block, _: joined.append(block),
+        lambda: Address("", 0, ""),
     )
-    rules = JoinRules(Joins.AUTO, partial(rebuilt, workshop), partial(pays, classic.sparkSession))
+    spark = classic.sparkSession
+    rules = JoinRules(
+        Joins.AUTO, partial(rebuilt, workshop), partial(pays, spark), _table_of(spark)
+    )
     rewriting = _rewrite(classic, _only_described, rules)
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
@@ -151,6 +165,29 @@ def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
     return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
+
+
+def _table_of(spark: SparkSession) -> TableOf | None:
+    """Return what tells the lookup tables of a session; None where there are none."""
+    tables = lookup_tables_of(spark.sparkContext)
+
+    def table_of(plan: catalyst.Plan) -> LookupTable | None:
+        command = lookup_command(plan)
+        return None if command is None else tables.of(command)
+
+    return table_of if tables.any else None
+
+
+def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> None:
+    """Raise UnboundLookupError where a lookup table stands where no values reach it."""
+    for leaf in () if table_of is None else lookup_leaves(rewriting.plan):
+        table = None if table_of is None else table_of(leaf)
+        name = "a lookup table" if table is None else table.name
+        why = "; ".join(map(str, rewriting.left))
+        raise UnboundLookupError(
+            f"{name} is looked up only in inner joins and filters, and not in streams; here it "
+            f"stands where no values reach it{f': {why}' if why else ''}."
+        )
 
 
 def _only_described(block: FilterBlock) -> FusedFunction:

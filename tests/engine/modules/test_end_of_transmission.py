@@ -28,7 +28,8 @@ def test_a_transmission_ends_with_its_last_row_in_whatever_order(
     order = generator.permutation(first)
     for part in np.array_split(order, 5):
         while known < len(answers) and generator.random() < 0.5:
-            assert transmissions.begin(answers[known]) == known
+            assert transmissions.begin() == known
+            transmissions.came(known, answers[known])
             known += 1
         # A row cannot be built before the answer is known in which it came.
         ready = [int(row) for row in part if not any(row in a for a in answers[known:])]
@@ -42,7 +43,9 @@ def test_a_transmission_ends_with_its_last_row_in_whatever_order(
 
 def test_an_empty_answer_is_complete_at_once() -> None:
     transmissions = Transmissions()
-    assert transmissions.begin(range(5, 5)) == 0
+    assert transmissions.begin() == 0
+    assert transmissions.ended.tolist() == [False]
+    transmissions.came(0, range(5, 5))
     assert transmissions.ended.tolist() == [True]
     assert transmissions.built(range(5, 7)) == []
 
@@ -59,12 +62,32 @@ def test_a_binding_is_new_once_and_complete_when_its_rows_are_built() -> None:
 
     asked = bindings((0.0, "a"), (math.nan, ""), (-0.0, "a"))
     assert answers.ask(asked).tolist() == [0, 1]
-    answers.begin(range(2))
+    assert answers.begin([2]) == [0]
+    transmissions.came(0, range(2))
     assert answers.ask(bindings((math.nan, ""), (1.0, "a"))).tolist() == [1]
-    answers.begin(range(2, 2))
+    assert answers.begin([1]) == [1]
+    transmissions.came(1, range(2, 2))
     assert len(answers) == 3
     every = bindings((0.0, "a"), (math.nan, ""), (1.0, "a"), (2.0, "a"), (None, "a"), (0.0, None))
     assert answers.transmission(every).tolist() == [0, 0, 1, -1, -1, -1]
     assert answers.complete(every).tolist() == [False, False, True, False, True, True]
     assert transmissions.built(range(2)) == [0]
     assert answers.complete(every).tolist() == [True, True, True, False, True, True]
+
+
+def test_answers_come_in_another_order_than_they_were_asked_for() -> None:
+    transmissions = Transmissions()
+    answers = Answers([pa.int64()], transmissions)
+    asked = [pa.array([7, 8, 9, 5])]
+    assert answers.ask(asked).tolist() == [0, 1, 2, 3]
+    assert answers.begin([1, 2, 1]) == [0, 1, 2]
+    assert answers.transmission(asked).tolist() == [0, 1, 1, 2]
+    transmissions.came(2, range(4))
+    assert answers.complete(asked).tolist() == [False] * 4
+    assert transmissions.built(range(4)) == [2]
+    transmissions.came(0, range(4, 4))
+    assert answers.complete(asked).tolist() == [True, False, False, True]
+    transmissions.came(1, range(4, 6))
+    assert transmissions.built(range(5, 6)) == []
+    assert transmissions.built(range(4, 5)) == [1]
+    assert answers.complete(asked).all()

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.modules.index_access import IndexAccess, LookupAnswerError, Source
+from eddyline.engine.modules.index_access import IndexAccess, Source
+from eddyline.engine.modules.lookup_requests import LookupAnswerError, LookupRequests
 from eddyline.engine.modules.module import Module
 from eddyline.engine.signature import Signature
 from eddyline.errors import EddylineError
@@ -29,7 +30,8 @@ def lookup_of(
     bind = parts.routes.lookups[number][1].bind
     asked = source or TableSource(ROWS, query.relations[S], bind)
     position = parts.routes.first_lookup + number
-    lookup = IndexAccess(position, asked, parts.routes, parts.components, parts.stems[S])
+    requests = LookupRequests(position, parts.routes, parts.components, parts.stems[S])
+    lookup = IndexAccess(requests, asked)
     return parts, lookup, asked
 
 

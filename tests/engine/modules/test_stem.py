@@ -62,11 +62,12 @@ def found(parts: Parts, stem: int, batch: TupleBatch) -> list[Row]:
 def answer(parts: Parts, lookup: int, rows: list[Row], *bindings: Any) -> TupleBatch:  # noqa: ANN401 - values
     """Let rows come in answer to the bindings of a lookup with one bind column."""
     stem = parts.stems[parts.routes.lookups[lookup][0]]
-    stem.state.answers[lookup].ask([pa.array(bindings, INT)])
+    new = stem.state.answers[lookup].ask([pa.array(bindings, INT)])
     batch = parts.singleton(stem.relation, rows)
     numbers = batch.rows[stem.relation]
     assert isinstance(numbers, range)
-    stem.state.answers[lookup].begin(numbers)
+    (number,) = stem.state.answers[lookup].begin([len(new)])
+    assert stem.state.answered(number, numbers) == []
     return batch
 
 

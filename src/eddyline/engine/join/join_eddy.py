@@ -23,8 +23,13 @@ from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
+from eddyline.engine.modules.concurrent_index_access import (
+    ConcurrentIndexAccess,
+    ConcurrentSource,
+)
 from eddyline.engine.modules.index_access import IndexAccess, Source
 from eddyline.engine.modules.join_selection import JoinSelection
+from eddyline.engine.modules.lookup_requests import LookupRequests
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
@@ -49,7 +54,19 @@ SteM, and what they return decides.
 LOOKUP_VISIT_COST = 1e-3
 """The same for a lookup, whose source may be far away."""
 
-NO_LOOKUPS: Mapping[tuple[int, int], Source] = MappingProxyType({})
+PASSING = 1 << 19
+"""Rows of a relation that are kept though they are not built, for tuples that wait for a lookup.
+
+Then the eddy waits until none does, and forgets them.
+"""
+
+BACKLOG = 1 << 17
+"""Tuples that may wait for room in a lookup's queue while more is read.
+
+Some of them need not ask any more once another has, and other modules go on with theirs.
+"""
+
+NO_LOOKUPS: Mapping[tuple[int, int], Source | ConcurrentSource] = MappingProxyType({})
 
 
 class StalledError(RuntimeError):
@@ -73,7 +90,7 @@ class JoinEddy:
         clock: Clock,
         generator: np.random.Generator,
         *,
-        lookups: Mapping[tuple[int, int], Source] = NO_LOOKUPS,
+        lookups: Mapping[tuple[int, int], Source | ConcurrentSource] = NO_LOOKUPS,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
         learned: Learned | None = None,
@@ -209,8 +226,8 @@ class JoinEddy:
     ) -> Iterator[Joined]:
         """Read the inputs, one a relation, to their end and yield joined rows as they arise.
 
-        ``wait`` is called where no input has anything to give; without it StalledError is
-        raised then. A relation that shares another's rows has no input of its own, and one
+        ``wait`` is called where no input has anything to give, and no lookup has anything to
+        answer; without it StalledError is raised then. A relation that shares another's rows has no input of its own, and one
         that is only looked up has none: what stands in its place is not read. ValueError
         where something else than one input a relation is given.
         """
@@ -240,12 +257,25 @@ class JoinEddy:
                 if arrival is not None or ended:
                     break
             else:
+                if self._eddy.away:
+                    yield from self._advanced()
+                    continue
                 if wait is None:
                     raise StalledError("no input has rows to give, and some have not ended")
                 wait()
+            while self._eddy.backlog > BACKLOG:
+                yield from self._advanced()
+        yield from self.finish()
+
+    def finish(self) -> Iterator[Joined]:
+        """Wait for what lookups have still to answer, and yield what arises by it."""
+        while self._eddy.away:
+            yield from self._advanced()
 
     def push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
         """Take rows of a relation and yield what they join to with those that came before.
+
+        Where a lookup answers later, it comes later: with one of the next, or by :meth:`finish`.
 
         ValueError for a relation that has no scan of its own, and for rows that are not its.
         """
@@ -262,6 +292,8 @@ class JoinEddy:
     def _pushed(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
         first = self._components.passing[relation]
+        if first.store.stop - first.store.first > PASSING:
+            yield from self.finish()
         if len(aliases) > 1 or self._waits_for_more(relation):
             numbers = first.append(arrival.columns, arrival.rows)
         else:
@@ -335,7 +367,9 @@ class JoinEddy:
             if looked_up == relation
         )
 
-    def _made_lookups(self, sources: Mapping[tuple[int, int], Source]) -> Iterator[IndexAccess]:
+    def _made_lookups(
+        self, sources: Mapping[tuple[int, int], Source | ConcurrentSource]
+    ) -> Iterator[IndexAccess | ConcurrentIndexAccess]:
         places = [
             (r, number)
             for r, relation in enumerate(self.query.relations)
@@ -348,7 +382,11 @@ class JoinEddy:
             )
         for position, place in enumerate(places, self.routes.first_lookup):
             source, stem = sources[place], self.stems[place[0]]
-            yield IndexAccess(position, source, self.routes, self._components, stem)
+            requests = LookupRequests(position, self.routes, self._components, stem)
+            if isinstance(source, ConcurrentSource):
+                yield ConcurrentIndexAccess(requests, source)
+            else:
+                yield IndexAccess(requests, source)
 
     def _text(self, predicate: int) -> str:
         return self.graph.texts[predicate] or f"predicate {predicate}"
@@ -376,8 +414,8 @@ class JoinEddy:
         return not self.routes.must_build_first(relation) and relation not in self._shared
 
     def _waits_for_more(self, relation: int) -> bool:
-        """Tell whether prior probers hold rows of a relation that were not built."""
-        return any(
+        """Tell whether tuples that are not finished hold rows of a relation that were not built."""
+        return bool(self._eddy.away) or any(
             batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
             for stem in self.stems
             for batch in stem.state.waiting()
@@ -425,7 +463,12 @@ class JoinEddy:
         self.stems[relation].kill(places)
 
     def _routed(self, batch: TupleBatch) -> Iterator[Joined]:
-        finished = self._eddy.run(batch)
+        yield from self._emitted(self._eddy.feed(batch))
+
+    def _advanced(self) -> Iterator[Joined]:
+        yield from self._emitted(self._eddy.advance())
+
+    def _emitted(self, finished: Sequence[TupleBatch]) -> Iterator[Joined]:
         if not self._eddy.away:
             for r in {looked_up for looked_up, _ in self.routes.lookups}:
                 self._components.passing[r].evict()  # built by now, every one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddyline.engine.modules.index_access import LookupStatistics
+from eddyline.engine.modules.lookup_requests import LookupStatistics
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.relation import CallStatistics

@@ -33,14 +33,22 @@ class Transmissions:
         """Which transmissions have ended, by number."""
         return self._ended.values
 
-    def begin(self, rows: range) -> int:
-        """Note that these rows are one answer, later than those before; return its number."""
+    def begin(self) -> int:
+        """Return the number of an answer that nothing is known of yet."""
         number = len(self._ended)
-        self._ended.extend(1, not rows)
+        self._ended.extend(1, value=False)
+        return number
+
+    def came(self, number: int, rows: range) -> None:
+        """Note that these rows are an answer, all of it, and later than those that came before.
+
+        One without rows has ended with that.
+        """
         if rows:
             self._open[number] = rows
             self._left[number] = len(rows)
-        return number
+        else:
+            self._ended.values[number] = True
 
     def built(self, rows: Rows) -> list[int]:
         """Take note that rows were built or absorbed; return the transmissions that end by it."""
@@ -78,14 +86,21 @@ class Answers:
     def ask(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
         """Return the positions of bindings that nobody has asked for; now they are asked for.
 
-        They become one transmission, which :meth:`begin` must be told of next.
+        :meth:`begin` must be told next how they are asked for.
         """
         return self._asked.add(bindings)
 
-    def begin(self, rows: range) -> None:
-        """Note the rows of the answer to what was last asked."""
-        number = self._transmissions.begin(rows)
-        self._transmission.extend(len(self._asked) - len(self._transmission), number)
+    def begin(self, sizes: Sequence[int]) -> list[int]:
+        """Note that what was last asked for comes in several answers; return their numbers.
+
+        The first of ``sizes`` is the number of bindings that the first of them is about, and
+        so on, in the order in which they were asked for.
+        """
+        numbers = []
+        for size in sizes:
+            numbers.append(self._transmissions.begin())
+            self._transmission.extend(size, numbers[-1])
+        return numbers
 
     def transmission(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
         """Return the transmission that answers each binding; -1 for one not asked for."""

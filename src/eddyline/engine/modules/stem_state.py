@@ -88,6 +88,11 @@ class SteMState:
         ended = self._transmissions.built(rows)
         return [batch for number in ended for batch in self._waiting.pop(number, ())]
 
+    def answered(self, transmission: int, rows: range) -> list[TupleBatch]:
+        """Note the rows of an answer; return the tuples that waited for it, if it has none."""
+        self._transmissions.came(transmission, rows)
+        return [] if len(rows) else self._waiting.pop(transmission, [])
+
     def unpark(self) -> list[TupleBatch]:
         """Return the tuples that waited for the end of the scan, and keep them no longer."""
         parked, self.parked = self.parked, []

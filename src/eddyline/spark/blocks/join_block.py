@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
+from eddyline.sources.wire import Address
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.spark.blocks.lookup_table import BlockLookup
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class JoinBlock:
 
     ``sizes`` are Spark's estimates of each input in bytes, ``output_types`` are Spark's, as
     JSON, ``column_names`` what each input's columns are, as text, and ``layout`` says how the
-    inputs meet.
+    inputs meet. ``lookups`` are those of the query, in its order, which ``server`` makes.
     """
 
     identity: str
@@ -27,6 +29,8 @@ class JoinBlock:
     output_types: tuple[str, ...]
     column_names: tuple[tuple[str, ...], ...]
     layout: str = ""
+    lookups: tuple[BlockLookup, ...] = ()
+    server: Address | None = field(default=None, repr=False)
 
     @cached_property
     def graph(self) -> JoinGraph:
@@ -36,6 +40,12 @@ class JoinBlock:
     def __getstate__(self) -> dict[str, object]:
         """Leave out the graph, so that equal blocks have equal pickles."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def scanned(self) -> tuple[int, ...]:
+        """The inputs whose rows travel; those of the others are looked up."""
+        relations = self.query.relations
+        return tuple(r for r, relation in enumerate(relations) if relation.scan)
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -14,14 +14,19 @@ left to the input, of which its result is then a column like any other.
 
 Columns of an input are computed for all of its rows, before any join or predicate has
 dropped some, so that an expression that may raise an error must not become one.
+
+Of an input whose rows are looked up Spark computes nothing below the block: its columns are
+columns of the table, and what is native over it goes above the block. Where that sets a column
+equal to constants, these become an input of their own, which binds the lookup.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
+from types import MappingProxyType
 
 from eddyline.query.expressions import (
     Argument,
@@ -33,6 +38,8 @@ from eddyline.query.expressions import (
     with_arguments,
 )
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.claiming.constants import Constants, constants_in
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, DeclineReason
 from eddyline.spark.host import catalyst
@@ -40,6 +47,8 @@ from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.definitions import Definitions
 from eddyline.spark.plan.regions import Path, Region
+
+NONE: Mapping[int, LookupTable] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,9 @@ class JoinClaim:
     """A region that becomes a join block.
 
     ``columns`` are what the inputs bring, ``Argument(i)`` in the expressions is number i.
-    ``below`` are native conditions for each input. ``outputs`` gives, for each attribute
+    ``below`` are native conditions for each input, ``above`` are some for the block's rows.
+    ``looked_up`` are the inputs whose rows are looked up, ``constants`` values of columns of
+    these. ``outputs`` gives, for each attribute
     that the region's top needs, the attribute and the column or call that is its value.
     ``items`` are the named expressions over these that make the region's output.
     """
@@ -68,6 +79,9 @@ class JoinClaim:
     below: tuple[tuple[CatalystExpression, ...], ...]
     outputs: tuple[tuple[CatalystExpression, Expression], ...]
     items: tuple[CatalystExpression, ...]
+    above: tuple[CatalystExpression, ...] = ()
+    looked_up: Mapping[int, LookupTable] = field(default_factory=dict)
+    constants: tuple[Constants, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -93,31 +107,51 @@ class JoinClaim:
         ]
 
 
-def claim_region(region: Region, settings: SessionSettings) -> JoinClaim:
-    """Claim a region as a whole; DeclinedError names the node that stands in the way."""
-    return _Judgement(region, settings).claim()
+def claim_region(
+    region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable] = NONE
+) -> JoinClaim:
+    """Claim a region as a whole; DeclinedError names the node that stands in the way.
+
+    ``looked_up`` are the inputs that are lookup tables, by number.
+    """
+    return _Judgement(region, settings, looked_up).claim()
 
 
 class _JoinTerms(Terms):
     """Terms whose native parts belong to one input each."""
 
     def __init__(
-        self, definitions: Definitions, settings: SessionSettings, inputs: _Inputs
+        self,
+        definitions: Definitions,
+        settings: SessionSettings,
+        inputs: _Inputs,
+        looked_up: int,
     ) -> None:
         super().__init__(definitions, settings)
         self._inputs = inputs
+        self._looked_up = looked_up
 
     def is_native(self, tree: Tree) -> bool:
-        """Whether an expression is a column of one input."""
-        one = self._inputs.mask(tree).bit_count() <= 1
-        return one and not self._definitions.is_dependent(tree)
+        """Whether an expression is a column of one input; of a lookup table as it is."""
+        mask = self._inputs.mask(tree)
+        if mask.bit_count() > 1 or self._definitions.is_dependent(tree):
+            return False
+        return not mask & self._looked_up or self._is_column(tree)
 
     def groups(self, native: list[Tree]) -> list[list[Tree]]:
-        """Return native terms by the input that they are over."""
+        """Return native terms by the input that they are over; each of a lookup table alone."""
         groups: dict[int, list[Tree]] = {}
+        alone: list[list[Tree]] = []
         for tree in native:
-            groups.setdefault(self._inputs.mask(tree), []).append(tree)
-        return list(groups.values())
+            mask = self._inputs.mask(tree)
+            if mask & self._looked_up:
+                alone.append([tree])
+            else:
+                groups.setdefault(mask, []).append(tree)
+        return [*groups.values(), *alone]
+
+    def _is_column(self, tree: Tree) -> bool:
+        return self._definitions.named(tree).name == "AttributeReference"
 
 
 class _Inputs:
@@ -158,12 +192,18 @@ class _Inputs:
 
 
 class _Judgement:
-    def __init__(self, region: Region, settings: SessionSettings) -> None:
+    def __init__(
+        self, region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
+    ) -> None:
         self._region = region
         self._settings = settings
+        self._tables = looked_up
+        self._looked_up = sum(1 << number for number in looked_up)
         self._definitions = Definitions({})
         self._inputs = _Inputs(region, self._definitions)
-        self._terms = _JoinTerms(self._definitions, settings, self._inputs)
+        self._terms = _JoinTerms(self._definitions, settings, self._inputs, self._looked_up)
+        self._above: list[Tree] = []
+        self._constants: list[Constants] = []
         self._below: list[list[CatalystExpression]] = [[] for _ in region.inputs]
         self._predicates: dict[Expression, str] = {}
         self._related: list[int] = []  # inputs that native keys relate, as masks
@@ -182,6 +222,7 @@ class _Judgement:
                     raise declined.of(text, path) from None
         self._leave_made_keys()
         items, needed = self._top()
+        above = tuple(self._without_aliases(tree, needed) for tree in self._above)
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
         contents = self._terms.contents
         columns = tuple(
@@ -196,9 +237,41 @@ class _Judgement:
             tuple(map(tuple, self._below)),
             tuple(outputs),
             items,
+            above,
+            self._tables,
+            tuple(self._constants),
         )
 
     def _take(self, conjunct: Tree) -> None:
+        mask = self._inputs.mask(conjunct)
+        if not mask & self._looked_up or self._definitions.is_dependent(conjunct):
+            self._take_in(conjunct)
+        elif mask & (mask - 1):
+            mark = self._terms.contents.mark()
+            try:
+                self._take_in(conjunct)
+            except DeclinedError:
+                self._terms.back_to(mark)
+                self._above.append(conjunct)
+        else:
+            constants = self._constants_in(conjunct)
+            if constants is None:
+                self._above.append(conjunct)
+            else:
+                self._constants.append(constants)
+
+    def _constants_in(self, conjunct: Tree) -> Constants | None:
+        """Return the values that a condition on a lookup table gives for a column of it."""
+        mark = self._terms.contents.mark()
+        try:
+            found = constants_in(self._terms.expression(conjunct, guarded=True))
+        except DeclinedError:
+            found = None
+        if found is None:
+            self._terms.back_to(mark)
+        return found
+
+    def _take_in(self, conjunct: Tree) -> None:
         if self._terms.is_native(conjunct):
             if self._definitions.may_throw(conjunct):
                 text = self._definitions.text(conjunct)
@@ -250,7 +323,8 @@ class _Judgement:
     def _null_safe_key(self, conjunct: Tree) -> Expression | None:
         """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds."""
         if conjunct.name != "EqualNullSafe" or not all(
-            self._terms.is_native(child) for child in conjunct.children
+            self._terms.is_native(child) and not self._inputs.mask(child) & self._looked_up
+            for child in conjunct.children
         ):
             return None
         sides = [

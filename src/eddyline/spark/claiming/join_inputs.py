@@ -12,10 +12,15 @@ from eddyline.spark.host.catalyst import CatalystExpression, Plan
 
 @dataclass(frozen=True)
 class Input:
-    """One input as it enters the block: its plan, and for each argument its column there."""
+    """One input as it enters the block: its plan, and for each argument its column there.
+
+    Of one whose rows are looked up the plan stands for the table only; ``columns`` are which of
+    the table's columns the handles are.
+    """
 
     plan: Plan
     handles: tuple[CatalystExpression, ...]
+    columns: tuple[int, ...] = ()
 
 
 def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dict[int, int]]:
@@ -25,6 +30,11 @@ def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dic
     offset = 0
     for number, plan in enumerate(plans):
         own = [c for c, column in enumerate(claim.columns) if column.input == number]
+        if number in claim.looked_up:
+            inputs.append(_looked_up(claim, number, own, plan))
+            places.update({c: offset + n for n, c in enumerate(own)})
+            offset += len(inputs[-1].handles)
+            continue
         if claim.below[number]:
             plan = catalyst.filtered(catalyst.conjunction(claim.below[number]), plan)  # noqa: PLW2901 - the same input
         handles = tuple(claim.columns[c].handle for c in own)
@@ -35,3 +45,18 @@ def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dic
         places.update({c: offset + n for n, c in enumerate(own)})
         offset += len(items)
     return inputs, places
+
+
+def _looked_up(claim: JoinClaim, number: int, own: Sequence[int], plan: Plan) -> Input:
+    """Return an input of which rows are looked up: with the columns that tell them apart."""
+    table = claim.looked_up[number]
+    attributes = catalyst.outputs(plan)
+    position = {catalyst.identity_number(each): n for n, each in enumerate(attributes)}
+    handles = [claim.columns[c].handle for c in own]
+    columns = [position[catalyst.identity_number(handle)] for handle in handles]
+    missing = [column for column in table.key if column not in columns]
+    return Input(
+        plan,
+        (*handles, *(attributes[column] for column in missing)),
+        (*columns, *missing),
+    )

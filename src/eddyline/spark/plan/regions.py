@@ -13,6 +13,7 @@ from typing import Final
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import EvaluationLink, FilterLink, Link, Tree, read_link
+from eddyline.spark.plan.lookup_leaves import lookup_command
 
 Path = tuple[int, ...]
 """Where a node is: from the top of a region, child after child."""
@@ -34,16 +35,22 @@ class Region:
     joins: int
 
 
-def read_region(top: Plan, boundaries: frozenset[Path] = frozenset()) -> Region:
-    """Read the region at ``top``; nodes at ``boundaries`` are inputs, whatever they are."""
-    reader = _Reader(boundaries)
+def read_region(
+    top: Plan, boundaries: frozenset[Path] = frozenset(), *, looks_up: bool = False
+) -> Region:
+    """Read the region at ``top``; nodes at ``boundaries`` are inputs, whatever they are.
+
+    ``looks_up`` says that there may be lookup tables.
+    """
+    reader = _Reader(boundaries, looks_up=looks_up)
     inputs = reader.read(top, ())
     return Region(top, tuple(inputs), tuple(reader.links), tuple(reader.paths), reader.joins)
 
 
 class _Reader:
-    def __init__(self, boundaries: frozenset[Path]) -> None:
+    def __init__(self, boundaries: frozenset[Path], *, looks_up: bool) -> None:
         self._boundaries = boundaries
+        self._looks_up = looks_up
         self.links: list[Link] = []
         self.paths: list[Path] = []
         self.joins = 0
@@ -60,7 +67,13 @@ class _Reader:
         child = catalyst.children(plan)[0]
         inputs = self.read(child, (*path, 0))
         # What is native and has nothing of the region below it is the input's own business.
-        if len(inputs) == 1 and inputs[0] is child and not isinstance(link, EvaluationLink):
+        # Not so where rows are looked up: there Spark runs nothing.
+        if (
+            len(inputs) == 1
+            and inputs[0] is child
+            and not isinstance(link, EvaluationLink)
+            and not (self._looks_up and lookup_command(child) is not None)
+        ):
             return [plan]
         self._add(link, path)
         return inputs

@@ -15,6 +15,7 @@ from functools import partial, reduce
 from itertools import chain
 from typing import Final, TypeAlias
 
+import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
@@ -22,12 +23,15 @@ from pyspark.sql.types import StructField, StructType
 
 from eddyline.exchange.framing import FRAMES
 from eddyline.exchange.hypercube import Hypercube, plan_hypercube
-from eddyline.query.expressions import Expression
+from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.sources.wire import Address
 from eddyline.spark.blocks.column_types import arrow_type, spark_type
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.lookup_table import BlockLookup
 from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.claiming.bindings import looked_up_relation, require_bound
 from eddyline.spark.claiming.join_choice import driving_input
 from eddyline.spark.claiming.join_claim import JoinClaim, in_relations
 from eddyline.spark.claiming.join_inputs import Input, inputs_of
@@ -44,7 +48,8 @@ from eddyline.spark.worker.reduce_side import ReduceSide
 from eddyline.spark.worker.sampling import HEAVY_KEYS
 from eddyline.spark.worker.task_records import Records
 
-_AS_ONE_RUN: Final = "concat(unhex(replace(uuid(), '-')), coalesce(frames, unhex('')))"
+_A_RUN: Final = "unhex(replace(uuid(), '-'))"
+_AS_ONE_RUN: Final = f"concat({_A_RUN}, coalesce(frames, unhex('')))"
 MATCHES: Final = "matches"
 """The column of a row's matches, where the row stays in the JVM."""
 
@@ -60,6 +65,7 @@ class JoinBlockContext:
     options: RoutingOptions
     records: Accumulator[Records]
     register: Registered
+    server: Callable[[], Address]
 
 
 def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) -> Plan:
@@ -67,7 +73,10 @@ def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan])
     spark = workshop.spark
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
+    inputs += _constant_inputs(spark, claim)
     block = join_block(claim, plans, inputs, places, settings)
+    if block.lookups:
+        block = replace(block, server=workshop.server())
     environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
     driver = driving_input(spark, block)
     if driver is not None:
@@ -87,37 +96,77 @@ def join_block(
 ) -> JoinBlock:
     """Describe a claim as plain data."""
     zone = settings.time_zone
-    relations = []
+    relations: list[JoinRelation] = []
+    lookups: list[BlockLookup] = []
     names = []
     sizes = []
     for number, each in enumerate(inputs):
         types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in each.handles)
         boolean = arrow_type('"boolean"', zone)
         names.append(tuple(catalyst.pretty(handle) for handle in each.handles) or ("-",))
-        name = catalyst.table_name(plans[number]) or f"input {number + 1}"
-        relations.append(JoinRelation(name, types or (boolean,)))
+        table = claim.looked_up.get(number)
+        if table is not None:
+            relation, of_relation = looked_up_relation(table, each.columns, types)
+            relations.append(relation)
+            lookups += of_relation
+            sizes.append(0)
+            continue
+        name = "constants" if number >= len(plans) else catalyst.table_name(plans[number])
+        relations.append(JoinRelation(name or f"input {number + 1}", types or (boolean,)))
         sizes.append(catalyst.size_in_bytes(each.plan))
 
     def placed(expression: Expression) -> Expression:
         return in_relations(expression, places)
 
+    width = sum(len(relation.types) for relation in relations)
+    first_constant = width - len(claim.constants)
+    given = [
+        Comparison(
+            ComparisonOperator.EQUAL,
+            placed(constants.column),
+            Argument(first_constant + number, constants.column.type),
+        )
+        for number, constants in enumerate(claim.constants)
+    ]
     query = JoinQuery(
         tuple(relations),
-        tuple(map(placed, claim.predicates)),
+        (*map(placed, claim.predicates), *given),
         tuple(placed(value) for _, value in claim.outputs),
         claim.texts,
         tuple(function.name for function in claim.functions),
         tuple(chain.from_iterable(names)),
     )
+    require_bound(query, names)
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
     if not query.outputs:  # whoever only counts the rows needs a column to count them by
         first = query.column(0, 0)
         handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
         query = replace(query, outputs=(first,))
         types_out = (catalyst.data_type(handle),)
-    block = JoinBlock("", query, claim.functions, settings, tuple(sizes), types_out, tuple(names))
+    block = JoinBlock(
+        "",
+        query,
+        claim.functions,
+        settings,
+        tuple(sizes),
+        types_out,
+        tuple(names),
+        lookups=tuple(lookups),
+    )
     identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
     return replace(block, identity=identity)
+
+
+def _constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
+    """Return an input for each column that a condition sets equal to constants."""
+    found = []
+    for constants in claim.constants:
+        column = constants.column
+        values = pa.array(constants.values, column.type)
+        rows = spark.createDataFrame(pa.table([values], names=["c0"]))
+        plan = catalyst.analyzed_plan(rows)
+        found.append(Input(plan, tuple(catalyst.outputs(plan))))
+    return found
 
 
 def over_one_shuffle(
@@ -129,7 +178,7 @@ def over_one_shuffle(
 ) -> Plan:
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(block.graph, block.sizes, cells)
-    numbers = range(len(inputs))
+    numbers = block.scanned
     heavy = sampled_heavy_keys(workshop.spark, block, inputs, cube, environments)
     blobs = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
     meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
@@ -156,10 +205,13 @@ def in_place(
     block = replace(block, layout=_in_place_layout(block, driver, wide))
     if wide is not None:
         wide = replace(wide, block=replace(wide.block, layout=block.layout))
-    others = [number for number in range(len(inputs)) if number != driver]
+    others = [number for number in block.scanned if number != driver]
     described = block if wide is None else wide.block
-    blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
-    gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
+    if others:
+        blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
+        gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
+    else:
+        gathered = workshop.spark.range(1).select(F.expr(_A_RUN))
     plan = with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
     if wide is not None:
         return _matched(workshop, wide, driver, plan, environments)
@@ -287,7 +339,10 @@ def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
         catalyst.attribute_like(attribute, _as_nullable_as(attribute, column))
         for attribute, column in zip(attributes, columns, strict=False)
     ]
-    return catalyst.projected(claim.items, catalyst.projected(items, joined))
+    rows = catalyst.projected(items, joined)
+    if claim.above:
+        rows = catalyst.filtered(catalyst.conjunction(claim.above), rows)
+    return catalyst.projected(claim.items, rows)
 
 
 def _as_nullable_as(

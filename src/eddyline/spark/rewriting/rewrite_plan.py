@@ -14,12 +14,14 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.filter_claim import judge, left_to_chance
 from eddyline.spark.claiming.join_claim import JoinClaim, claim_region
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import Chain, read_chain
+from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Path, Region, read_region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 
@@ -40,6 +42,10 @@ Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
 """Tells whether a region with predicates over Python functions is worth what it has to move."""
 
 
+TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
+"""Tells which lookup table a node is; None where it is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class JoinRules:
     """What is to be done with regions of inner joins."""
@@ -47,6 +53,7 @@ class JoinRules:
     joins: Joins
     rebuild: Rebuild
     pays: Pays
+    table_of: TableOf | None = None  # None where there are no lookup tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,9 @@ def rewrite_plan(
     plan: Plan, settings: SessionSettings, fuse: Fuse, rules: JoinRules | None = None
 ) -> Rewriting:
     """Rewrite all blocks of an optimized plan; without ``rules`` joins are left to Spark."""
-    walk = _Walk(settings, fuse, rules)
+    may = rules is not None and rules.table_of is not None
+    looks_up = may and any(True for _ in lookup_leaves(plan))
+    walk = _Walk(settings, fuse, rules, looks_up)
     rewritten = walk.rewrite(plan)
     return Rewriting(
         rewritten,
@@ -87,6 +96,7 @@ class _Walk:
     settings: SessionSettings
     fuse: Fuse
     rules: JoinRules | None
+    looks_up: bool = False  # whether there is a lookup table anywhere
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
 
@@ -122,26 +132,36 @@ class _Walk:
         None where nothing is claimed, with the nodes of a region that could be but does not pay.
         """
         rules = self.rules
-        if rules is None or rules.joins is Joins.NEVER or not catalyst.has_join(plan):
+        if rules is None:
+            return None, frozenset()
+        may = rules.joins is not Joins.NEVER and catalyst.has_join(plan)
+        if not may and not self.looks_up:
             return None, frozenset()
         found = self._claimed(plan, rules)
         if found is None:
             return None, frozenset()
         region, claim = found
-        if rules.joins is Joins.AUTO and not rules.pays(claim, region.inputs):
+        if rules.joins is Joins.AUTO and not claim.looked_up and not rules.pays(claim, region.inputs):
             few = DeclineReason.MUCH_TO_MOVE
             self.left.extend(LeftToSpark(text, few) for text in claim.asking)
             return None, frozenset(region.paths)
-        inputs = [self.rewrite(each) for each in region.inputs]
+        inputs = [
+            each if number in claim.looked_up else self.rewrite(each)
+            for number, each in enumerate(region.inputs)
+        ]
         return rules.rebuild(claim, inputs), frozenset()
 
     def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
         """Claim as much of the region at a node as is understood."""
         boundaries: frozenset[Path] = frozenset()
         declined: list[LeftToSpark] = []
-        while (region := read_region(plan, boundaries)).joins:
+        while True:
+            region = read_region(plan, boundaries, looks_up=self.looks_up)
+            tables = self._tables_in(region, rules)
+            if not tables and (not region.joins or rules.joins is Joins.NEVER):
+                break
             try:
-                claim = claim_region(region, self.settings)
+                claim = claim_region(region, self.settings, tables)
             except DeclinedError as error:
                 declined.append(error.left_to_spark())
                 if error.path in boundaries:
@@ -151,7 +171,7 @@ class _Walk:
                 self.left.append(_TOO_DEEP)
                 return None
             else:
-                if rules.joins is Joins.AUTO and not claim.calls:
+                if rules.joins is Joins.AUTO and not claim.calls and not tables:
                     return None
                 self.left.extend(declined)
                 return region, claim
@@ -159,6 +179,14 @@ class _Walk:
         if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):
             self.left.extend(declined)
         return None
+
+    def _tables_in(self, region: Region, rules: JoinRules) -> dict[int, LookupTable]:
+        """Return the inputs of a region that are lookup tables."""
+        if not self.looks_up or rules.table_of is None:
+            return {}
+        table_of = rules.table_of
+        found = ((number, table_of(each)) for number, each in enumerate(region.inputs))
+        return {number: table for number, table in found if table is not None}
 
     def _over_rewritten(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Rewrite below a node that is in no chain."""

@@ -17,7 +17,7 @@ from eddyline.spark.blocks.filter_block import SessionSettings
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
-_ACTION: Final = "spark.sql.execution.id"
+ACTION: Final = "spark.sql.execution.id"
 """Local property of the tasks of an action on a DataFrame; they have its settings, too."""
 
 
@@ -63,6 +63,6 @@ def settings_of_action(made_with: SessionSettings) -> SessionSettings:
     a DataFrame, as in ``df.rdd.count()``.
     """
     task = TaskContext.get()
-    if task is None or task.getLocalProperty(_ACTION) is None:
+    if task is None or task.getLocalProperty(ACTION) is None:
         return made_with
     return settings_from(task.getLocalProperty, dict(made_with.defaults))

@@ -55,6 +55,7 @@ class InPlaceSide:
                 for batch in chain([first], arriving):
                     arrival = Arrival(tuple(batch.columns[:-1]), batch.num_rows)
                     yield from task.results(task.eddy.push(self.driver, arrival))
+                yield from task.results(task.eddy.finish())
 
     @contextmanager
     def running(self, small: pa.Buffer) -> Iterator[JoinTask]:
@@ -87,12 +88,13 @@ class InPlaceSide:
             return JoinTask(self.block, self.options, prepared)
         task = JoinTask(self.block, self.options)
         self._load(task, list(frames(small.slice(RUN_BYTES))))
-        MEMORY.prepared.put(key, task.eddy)
+        if not self.block.lookups:  # whose connections end with the task
+            MEMORY.prepared.put(key, task.eddy)
         return task
 
     def _load(self, task: JoinTask, small: Sequence[Frame]) -> None:
         """Build the complete SteMs of the small inputs."""
-        for relation in range(len(self.block.query.relations)):
+        for relation in self.block.scanned:
             if relation == self.driver:
                 continue
             for frame in small:

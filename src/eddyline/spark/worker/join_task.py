@@ -29,6 +29,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
 from eddyline.spark.worker.join_orders import JoinOrders
+from eddyline.spark.worker.task_lookups import TaskLookups
 from eddyline.spark.worker.task_records import function_records, predicate_record, stem_record
 
 OUTPUT_ROWS = 1 << 16
@@ -45,6 +46,7 @@ class JoinTask(BlockTask):
         super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
         self._orders = JoinOrders(len(block.graph.predicates))
+        self._lookups = TaskLookups(block, options)
         if prepared is not None:
             self.eddy = prepared
             self.eddy.renew(self.functions, self.work_clock, self._orders)
@@ -55,6 +57,7 @@ class JoinTask(BlockTask):
                 lambda: make_policy(options.policy),
                 self.work_clock,
                 self.generator,
+                lookups=self._lookups.sources,
                 instrument=self._orders,
                 learned=self.known(),
             )
@@ -62,7 +65,8 @@ class JoinTask(BlockTask):
         self._before = _Before.of(self.eddy) if prepared is not None else None
 
     def end(self, error: BaseException | None) -> None:
-        """End the user's iterators; leave what was learned for the next task."""
+        """End the user's iterators and lookups; leave what was learned for the next task."""
+        self._lookups.close()
         self.finish(self.eddy.learned(), error)
 
     def load(self, joined: Iterable[Joined]) -> None:

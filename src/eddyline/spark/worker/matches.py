@@ -152,7 +152,8 @@ class MatchesSide(InPlaceSide):
             own = tuple(column.slice(start, count) for column in columns)
             numbers = pa.array(np.arange(count))
             arrival = Arrival((*own, numbers), count)
-            found = self._listed(task.timed(task.eddy.push(self.driver, arrival)), count)
+            joined = chain(task.eddy.push(self.driver, arrival), task.eddy.finish())
+            found = self._listed(task.timed(joined), count)
             yield found
             start += count
             matches = len(found.values)

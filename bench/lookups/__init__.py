@@ -1,0 +1,1 @@
+"""Lookups over HTTP: Eddyline beside what people write by hand."""

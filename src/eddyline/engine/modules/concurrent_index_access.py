@@ -1,0 +1,119 @@
+"""Lookups whose answers come later: the eddy goes on, and many calls are under way at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eddyline.engine.agenda import Agenda
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.bounded_queue import BoundedQueue
+from eddyline.engine.modules.callers import Caller, PlannedCall
+from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
+from eddyline.engine.modules.module import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentSource:
+    """A source that somebody else asks, up to ``bindings`` distinct ones in a call.
+
+    What ``caller`` calls takes one array, of as many values as bindings, for each bind column,
+    and returns one for each column of the relation, as a
+    :data:`~eddyline.engine.modules.index_access.Source` does.
+    """
+
+    caller: Caller
+    bindings: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the number of bindings."""
+        if self.bindings < 1:
+            raise ValueError(f"a call asks for 1 binding at least, not {self.bindings}")
+
+
+class ConcurrentIndexAccess:
+    """An access method that must be given the values of its bind columns, and answers later.
+
+    Each distinct binding is asked for once, ever. Of the tuples that come those that make it
+    ask are away until the answer is there; the others are answered at once, since
+    somebody has asked for them (Raman, Deshpande and Hellerstein, 2003, Section 2.1.3,
+    asynchronous indexes). So a tuple that waits here for nothing takes no room in the queue.
+
+    Adaptivity does not change answers: in which order answers come changes only when rows
+    are built, and of what is built last the others are found. An error of the source is no
+    row's; it is raised when it is collected.
+    """
+
+    def __init__(self, requests: LookupRequests, source: ConcurrentSource) -> None:
+        """Ask ``source`` for what is new."""
+        self._requests = requests
+        self._source = source
+        self._number = -1
+        self._at_once: list[Answer] = []
+        self._under_way: dict[int, tuple[pa.Array, ...]] = {}  # bindings, by transmission
+
+    @property
+    def name(self) -> str:
+        """The relation's name, and the columns that must be given."""
+        return self._requests.name
+
+    @property
+    def rows(self) -> int:
+        """Rows that came so far."""
+        return self._requests.rows
+
+    @property
+    def agenda(self) -> Agenda:
+        """Where it says that it has answers."""
+        return self._source.caller.agenda
+
+    @property
+    def queue(self) -> BoundedQueue:
+        """Room for as many bindings again as are asked for at a time; offered more at half."""
+        width = self._source.caller.width * self._source.bindings
+        return BoundedQueue(2 * width, max(1, width // 2))
+
+    def attend(self, number: int) -> None:
+        """Become module number so and so of an eddy."""
+        self._source.caller.attend(number)
+        self._number = number
+
+    def statistics(self, seconds: float) -> LookupStatistics:
+        """Return what it did so far; ``seconds`` is what its eddy was told."""
+        return self._requests.statistics(seconds)
+
+    def offer(self, batch: TupleBatch) -> None:
+        """Take tuples, and begin to ask for what nobody has asked for."""
+        asked = self._requests.new(batch)
+        new = len(asked[0])
+        size = self._source.bindings
+        parts = [
+            tuple(column.slice(start, size) for column in asked) for start in range(0, new, size)
+        ]
+        # What is asked for must have a number before a tuple can wait for it.
+        numbers = self._requests.begin([len(part[0]) for part in parts])
+        calls = []
+        for number, part in zip(numbers, parts, strict=True):
+            self._under_way[number] = part
+            calls.append(PlannedCall((batch.signature, number), (part,)))
+        if calls:
+            self._source.caller.submit(calls)
+        at_once = len(batch) - new
+        passed_on = self._requests.pass_on(batch)
+        if at_once or passed_on:
+            self._at_once.append(Answer(batch.signature, at_once, passed_on, 0.0))
+            self.agenda.tell(self._number)
+
+    def collect(self) -> Sequence[Answer]:
+        """Return what has come out."""
+        answers, self._at_once = self._at_once, []
+        caller = self._source.caller
+        for (signature, number), value, error, seconds in caller.collect():
+            if error is not None:
+                raise error
+            asked = self._under_way.pop(number)
+            results = self._requests.came(number, value, asked)
+            answers.append(Answer(signature, len(asked[0]), results, seconds / caller.width))
+        return answers

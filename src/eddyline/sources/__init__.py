@@ -1,0 +1,1 @@
+"""What a lookup can talk to: HTTP services, databases, Python functions."""

@@ -1,0 +1,221 @@
+"""Answers lookups of tasks, wherever they run: the limits hold for all of them together.
+
+Spark's tasks cannot talk to each other. So they ask here, over a socket, and here alone is
+asked outside: see :mod:`eddyline.sources.wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.shared_lookup import (
+    AccessMethod,
+    Found,
+    SharedLookup,
+    SharedLookupStatistics,
+)
+from eddyline.sources.wire import LINE, Address, packed
+
+IDLE_SECONDS: Final = 2.0
+"""Seconds without any task of a job before what is open for it is closed."""
+
+KEPT_SECONDS: Final = 300.0
+"""Seconds for which the answers are kept for later stages of the job."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """The lookups of one job, by access method, and the tasks that use them now."""
+
+    lookups: dict[str, SharedLookup] = field(default_factory=dict)
+    users: int = 0
+    leaving: asyncio.TimerHandle | None = None
+
+
+class LookupServer:
+    """Serves the tasks of all jobs from one event loop.
+
+    ``methods`` may grow while it serves. Jobs are told apart by the name that their tasks give.
+    """
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        methods: Mapping[str, AccessMethod],
+        now: Callable[[], float],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        seed: int = 0,
+    ) -> None:
+        """Begin to listen at once, on any free port by default; OSError where that fails."""
+        self._loop = loop
+        self._methods = methods
+        self._now = now
+        self._seed = seed
+        self._jobs: dict[str, _Job] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        token = secrets.token_hex(32)
+        self._token = token.encode()
+        self._server = asyncio.run_coroutine_threadsafe(
+            asyncio.start_server(self._serve, host, port, limit=LINE), loop.loop
+        ).result()
+        self.address = Address(host, self._server.sockets[0].getsockname()[1], token)
+
+    def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for a job so far, by access method; from any thread."""
+
+        async def found() -> dict[str, SharedLookupStatistics]:
+            lookups = self._jobs[job].lookups if job in self._jobs else {}
+            return {name: lookup.statistics() for name, lookup in lookups.items()}
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def rest(self) -> None:
+        """Close what is open for jobs that nobody works for now, without waiting as usual."""
+
+        async def closed() -> None:
+            for job in self._jobs.values():
+                if not job.users:
+                    for lookup in job.lookups.values():
+                        await lookup.close()
+
+        asyncio.run_coroutine_threadsafe(closed(), self._loop.loop).result()
+
+    def close(self) -> None:
+        """Serve no more, and close what is open."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
+
+    async def _close(self) -> None:
+        self._server.close()
+        for job in self._jobs.values():
+            for lookup in job.lookups.values():
+                await lookup.close()
+        self._jobs.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one lookup of one task, until it hangs up."""
+        with contextlib.closing(writer):
+            try:
+                hello = json.loads(await reader.readline())
+                if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
+                    return
+                await self._serve_task(hello["job"], hello["method"], reader, writer)
+            except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
+                return  # whoever speaks like this is none of ours, or has gone
+
+    async def _serve_task(
+        self, name: str, method: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        job = self._entered(name)
+        answers = _Answers(writer)
+        sending = asyncio.create_task(answers.send())
+        try:
+            while line := await reader.readline():
+                request = json.loads(line)
+                keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
+                lookup = self._lookup(job, method)
+                values = zip(*(column.to_pylist() for column in keys.columns), strict=True)
+                for call, future in zip(request["calls"], lookup.rows(list(values)), strict=True):
+                    answers.expect(call, future)
+        finally:
+            sending.cancel()
+            self._left(name, job)
+
+    def _entered(self, name: str) -> _Job:
+        job = self._jobs.setdefault(name, _Job())
+        job.users += 1
+        if job.leaving is not None:
+            job.leaving.cancel()
+            job.leaving = None
+        return job
+
+    def _left(self, name: str, job: _Job) -> None:
+        job.users -= 1
+        if not job.users:
+            job.leaving = self._loop.loop.call_later(IDLE_SECONDS, self._rest, name, job)
+
+    def _rest(self, name: str, job: _Job) -> None:
+        """Close what is open for a job that nobody works for, and keep its answers for a while."""
+        for lookup in job.lookups.values():
+            task = self._loop.loop.create_task(lookup.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._jobs.pop, name, None)
+
+    def _lookup(self, job: _Job, method: str) -> SharedLookup:
+        lookup = job.lookups.get(method)
+        if lookup is None:
+            random = Random(self._seed)  # noqa: S311 - for pauses between tries
+            lookup = job.lookups[method] = SharedLookup(self._methods[method], random, self._now)
+        return lookup
+
+
+class _Answers:
+    """Answers on their way to a task: what has come meanwhile goes in one message."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._ready: list[_Ready] = []
+        self._any = asyncio.Event()
+
+    def expect(self, call: int, answer: asyncio.Future[Found]) -> None:
+        known = answer.done()  # what is known already takes no time
+
+        def put(done: asyncio.Future[Found]) -> None:
+            self._ready.append(_Ready(call, done, known))
+            self._any.set()
+
+        answer.add_done_callback(put)
+
+    async def send(self) -> None:
+        while True:
+            await self._any.wait()
+            self._any.clear()
+            ready, self._ready = self._ready, []
+            for header, payload in _messages(ready):
+                header["bytes"] = len(payload)
+                self._writer.write(json.dumps(header).encode() + b"\n")
+                self._writer.write(payload)
+            await self._writer.drain()
+
+
+class _Ready(NamedTuple):
+    call: int
+    answer: asyncio.Future[Found]
+    known: bool
+
+
+def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
+    """Return answers as messages: one for all that have rows, one for each failure."""
+    found: list[tuple[dict[str, Any], bytes]] = []
+    calls: list[int] = []
+    sizes: list[int] = []
+    seconds: list[float] = []
+    batches: list[pa.RecordBatch] = []
+    for call, answer, known in ready:
+        if answer.cancelled():
+            found.append(({"calls": [call], "error": "the lookup was closed"}, b""))
+        elif (error := answer.exception()) is not None:
+            found.append(({"calls": [call], "error": str(error)}, b""))
+        else:
+            rows, took = answer.result()
+            calls.append(call)
+            sizes.append(rows.num_rows)
+            seconds.append(0.0 if known else took)
+            batches.append(rows)
+    if batches:
+        header = {"calls": calls, "rows": sizes, "seconds": seconds}
+        found.append((header, packed(pa.Table.from_batches(batches))))
+    return found

@@ -1,0 +1,100 @@
+"""A Python function as the source of a table."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pandas as pd
+import pyarrow as pa
+
+from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.gate import Gate
+from eddyline.sources.lookup_source import Key, LookedUpTable
+from eddyline.sources.rows import as_batch, described
+
+
+@dataclass(frozen=True, slots=True)
+class PythonLookup:
+    """Asks a function for the rows of a table; it is called where the driver is.
+
+    ``function`` takes a list of keys: values where there is one bind column, tuples in the
+    order of ``bind`` where there are several. It returns the rows for them: mappings by
+    column name, sequences in the columns' order, an Arrow table or a pandas DataFrame. An
+    ``async def`` function runs on the event loop of all lookups; any other in a thread.
+    ``keys_per_call`` is the longest list.
+
+    >>> PythonLookup(lambda keys: [(key, key * key) for key in keys]).keys_per_call
+    1
+    """
+
+    function: Callable[[list[Any]], object]
+    keys_per_call: int = 1
+
+    def __post_init__(self) -> None:
+        """Check what was given; TypeError, ValueError."""
+        if not callable(self.function):
+            raise TypeError(f"a PythonLookup needs a function, not {self.function!r}")
+        if self.keys_per_call < 1:
+            raise ValueError(f"a call asks for 1 key at least, not {self.keys_per_call}")
+
+    @property
+    def label(self) -> str:
+        """The function's name."""
+        return f"function {getattr(self.function, '__name__', type(self.function).__name__)}"
+
+    def check(self, table: LookedUpTable) -> None:
+        """Any table may be a function's."""
+
+    def connect(self, table: LookedUpTable, gate: Gate) -> PythonConnection:
+        """Get ready to call."""
+        return PythonConnection(self, table, gate)
+
+
+class PythonConnection:
+    """Calls the function."""
+
+    def __init__(self, source: PythonLookup, table: LookedUpTable, gate: Gate) -> None:
+        """Make threads for a function that is not asynchronous; they start when they are used."""
+        self._source = source
+        self._table = table
+        self._gate = gate
+        self._later = inspect.iscoroutinefunction(source.function)
+        self._threads = ThreadPoolExecutor(gate.width, "eddyline-lookup")
+
+    async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
+        """Call the function; an OSError, as of a network, may pass, and nothing else."""
+        given = [key[0] for key in keys] if len(self._table.bind) == 1 else list(keys)
+        async with self._gate.request():
+            try:
+                found = await self._called(given)
+            except OSError as error:
+                raise TryAgainError(f"{type(error).__name__}: {error}") from error
+        return self._batch(found, keys)
+
+    async def _called(self, given: list[Any]) -> object:
+        if self._later:
+            return await cast("Awaitable[object]", self._source.function(given))
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._source.function, given)
+
+    async def close(self) -> None:
+        """Let the threads end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _batch(self, found: object, keys: Sequence[Key]) -> pa.RecordBatch:
+        rows: object = found
+        if isinstance(found, pd.DataFrame):
+            rows = pa.Table.from_pandas(found, preserve_index=False)
+        if isinstance(rows, pa.Table | pa.RecordBatch):
+            rows = rows.to_pylist()
+        if rows is None or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
+            raise LookupFailedError(
+                f"{self._source.label}, asked for {self._table.name} "
+                f"{described(self._table, keys)}: returned {type(found).__name__}, not rows"
+            )
+        return as_batch(self._table, self._source.label, rows, keys)

@@ -1,0 +1,76 @@
+"""Texts with places for values, which are asked for, and for secrets, which nobody is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline.errors import EddylineError
+
+_PLACE: Final = re.compile(r"(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class MissingSecretError(EddylineError, LookupError):
+    """A source names an environment variable that is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text in which ``{name}`` stands for a value and ``${NAME}`` for an environment variable.
+
+    >>> template = Template("/${VERSION}/{zip}")
+    >>> template.names, template.variables
+    (('zip',), ('VERSION',))
+    >>> template.filled({"zip": "10 001"}, {"VERSION": "v{2}"})
+    '/v{2}/10 001'
+    """
+
+    text: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of values, each once."""
+        return tuple(dict.fromkeys(n for dollar, n in _PLACE.findall(self.text) if not dollar))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of environment variables, each once."""
+        return tuple(dict.fromkeys(n for dollar, n in _PLACE.findall(self.text) if dollar))
+
+    def filled(self, values: Mapping[str, str], secrets: Mapping[str, str]) -> str:
+        """Return the text with all places filled."""
+
+        def at(place: re.Match[str]) -> str:
+            return secrets[place[2]] if place[1] else values[place[2]]
+
+        return _PLACE.sub(at, self.text)
+
+
+def read_secrets(templates: Iterable[Template]) -> dict[str, str]:
+    """Return the environment variables that texts name.
+
+    MissingSecretError for one that is not set.
+    """
+    found = {}
+    for name in dict.fromkeys(name for template in templates for name in template.variables):
+        if name not in os.environ:
+            raise MissingSecretError(
+                f"the environment variable {name} is not set, which the source of a lookup names"
+            )
+        found[name] = os.environ[name]
+    return found
+
+
+def hidden(text: str, secrets: Mapping[str, str]) -> str:
+    """Return a text with the names of secrets in place of the secrets.
+
+    >>> hidden("no route to /abc/1", {"TOKEN": "abc"})
+    'no route to /${TOKEN}/1'
+    """
+    for name, secret in sorted(secrets.items(), key=lambda item: -len(item[1])):
+        if secret:
+            text = text.replace(secret, f"${{{name}}}")
+    return text

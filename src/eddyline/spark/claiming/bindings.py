@@ -1,0 +1,99 @@
+"""Lookup tables of a block: their access methods, and what a query lacks to use any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from eddyline.errors import EddylineError
+from eddyline.query.join_graph import JoinGraph, NotExecutableError
+from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.spark.blocks.lookup_table import BlockLookup, LookupTable
+
+
+class UnboundLookupError(EddylineError, ValueError):
+    """A query has no values for the bind columns of a lookup table, or uses it where none go."""
+
+
+def looked_up_relation(
+    table: LookupTable, columns: Sequence[int], types: Sequence[pa.DataType]
+) -> tuple[JoinRelation, tuple[BlockLookup, ...]]:
+    """Return the relation of a lookup table of which a block has these columns, and its lookups.
+
+    An access method counts where the block has all of its bind columns: else nothing can bind
+    them. UnboundLookupError where none does.
+    """
+    place = {column: n for n, column in enumerate(columns)}
+    methods = [method for method in table.methods if place.keys() >= set(method.bind)]
+    if not methods:
+        raise UnboundLookupError(
+            f"{table.name} is a lookup table: it answers only for given values of "
+            f"{_alternatives(table)}, and the query says nothing about "
+            f"{'it' if len(_missing(table, place)) == 1 else 'them'}. Set {_missing(table, place)[0]} "
+            f"equal to constants (=, IN), or to a column of another table in an inner join."
+        )
+    key = tuple(place[column] for column in table.key) if len(methods) > 1 else ()
+    relation = JoinRelation(
+        table.name,
+        tuple(types),
+        scan=False,
+        lookups=tuple(
+            Lookup(tuple(place[column] for column in method.bind)) for method in methods
+        ),
+        key=key,
+    )
+    lookups = tuple(BlockLookup(m.name, tuple(columns), m.width) for m in methods)
+    return relation, lookups
+
+
+def require_bound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> None:
+    """Raise UnboundLookupError where some lookup of a query never gets its values."""
+    try:
+        JoinGraph(query)
+    except NotExecutableError as error:
+        raise UnboundLookupError(_unbound(query, column_names)) from error
+
+
+def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> str:
+    """Return what is missing for the first table that cannot be asked."""
+    others = JoinGraph(_all_scanned(query))
+    for r, relation in enumerate(query.relations):
+        if relation.scan:
+            continue
+        every = sum(1 << other for other in range(len(query.relations)) if other != r)
+        given = {key.stored for key in others.keys(every, r)}
+        lacking = [
+            [column_names[r][column] for column in lookup.bind if column not in given]
+            for lookup in relation.lookups
+        ]
+        if all(lacking):
+            wanted = min(lacking, key=len)
+            return (
+                f"{relation.name} cannot be asked: the query has no values for "
+                f"{' and '.join(wanted)}. Set {'each' if len(wanted) > 1 else 'it'} equal to "
+                f"constants (=, IN), or to a column of another table in an inner join."
+            )
+    names = [relation.name for relation in query.relations if not relation.scan]
+    return (
+        f"{' and '.join(names)} cannot be asked: each waits for values that only the other has. "
+        f"Give values for one of them, as constants or columns of a table that can be scanned."
+    )
+
+
+def _all_scanned(query: JoinQuery) -> JoinQuery:
+    relations = tuple(
+        JoinRelation(relation.name, relation.types) for relation in query.relations
+    )
+    return JoinQuery(relations, query.predicates, query.outputs)
+
+
+def _missing(table: LookupTable, place: dict[int, int]) -> list[str]:
+    fewest = min(([c for c in m.bind if c not in place] for m in table.methods), key=len)
+    return [table.columns[column] for column in fewest]
+
+
+def _alternatives(table: LookupTable) -> str:
+    return " or ".join(
+        dict.fromkeys(" and ".join(table.columns[c] for c in m.bind) for m in table.methods)
+    )

@@ -1,0 +1,121 @@
+"""The public face of lookup tables: what cannot be scanned, as a table in Spark SQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from eddyline.sources.limits import Limits, OnError
+from eddyline.sources.lookup_source import LookedUpTable, LookupSource
+from eddyline.sources.shared_lookup import AccessMethod
+from eddyline.spark.blocks.column_types import arrow_type_of
+from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.host import catalyst
+from eddyline.spark.lookup_tables import lookup_tables_of
+from eddyline.spark.plan.lookup_leaves import LOOKUP_NAME
+from eddyline.spark.rewriting.steps import map_in_arrow, pickled
+from eddyline.spark.worker.not_adapted import NotAdapted
+
+_NUMBERS: Final = itertools.count()
+TIME_ZONE: Final = "spark.sql.session.timeZone"
+
+
+def lookup_table(
+    spark: SparkSession,
+    name: str,
+    schema: StructType | str,
+    bind: Sequence[str],
+    source: LookupSource | Sequence[LookupSource],
+    *,
+    key: Sequence[str] = (),
+    max_in_flight: int = 16,
+    rate: float | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    on_error: str = "fail",
+) -> DataFrame:
+    """Register a table whose rows are looked up, and return it as a DataFrame.
+
+    Any query of the session may name it, as a temporary view, or use the DataFrame, and runs
+    through :func:`~eddyline.adapt`: then ``source`` is asked for the rows with the values that
+    the query has for the ``bind`` columns, each distinct combination once a job (Raman,
+    Deshpande and Hellerstein, 2003, Section 2.1.3). Values may be constants (``=``, ``IN``) or
+    columns of other tables that an inner join sets equal, also of other lookup tables. A query
+    that has none is refused by ``adapt``; one that runs without fails.
+
+    Several sources give the same rows, and compete; then ``key`` names the columns that tell rows
+    apart. For the whole job at most ``max_in_flight`` requests are on their way to a source at a
+    time, and ``rate`` begin a second; each takes ``timeout`` seconds at the most, and is tried
+    ``retries`` times more where that may help. What becomes of a key without an answer says
+    ``on_error``: "fail", "null" for a row of NULLs beside the key, "skip" for no row.
+
+    TypeError, ValueError for what cannot be.
+    """
+    struct = _schema(schema)
+    columns = tuple(struct.fieldNames())
+    zone = str(spark.conf.get(TIME_ZONE))
+    types = tuple(arrow_type_of(field.dataType, zone) for field in struct.fields)
+    bound = _numbers(name, columns, bind, "bind")
+    if not bound:
+        raise ValueError(f"{name} needs a bind column: a table without is a table like any other")
+    sources = list(source) if isinstance(source, Sequence) else [source]
+    if len(sources) > 1 and not key:
+        raise ValueError(
+            f"{name} has several sources and needs a key, by which rows that two of them "
+            f"give are known to be the same"
+        )
+    table = LookedUpTable(name, columns, types, bound)
+    limits = Limits(max_in_flight, rate, timeout, retries, OnError(on_error))
+    for each in sources:
+        each.check(table)
+    tables = lookup_tables_of(spark.sparkContext)
+    methods = tables.methods(name, [AccessMethod(table, each, limits) for each in sources])
+    command = pickled(NotAdapted(name, tuple(bind), next(_NUMBERS)), struct)
+    tables.remember(
+        command,
+        LookupTable(
+            name,
+            columns,
+            tuple(field.dataType.json() for field in struct.fields),
+            _numbers(name, columns, key, "key"),
+            methods,
+        ),
+    )
+    one_row = catalyst.analyzed_plan(spark.range(0, 1, 1, 1))
+    leaf = map_in_arrow(
+        one_row,
+        command,
+        struct,
+        [catalyst.plain_environment(spark.sparkContext)],
+        name=f"{LOOKUP_NAME}{name})",
+    )
+    frame = catalyst.dataframe_over(spark, leaf)
+    frame.createOrReplaceTempView(name)
+    return frame
+
+
+def _schema(schema: StructType | str) -> StructType:
+    if isinstance(schema, str):
+        parsed = StructType.fromDDL(schema)
+    elif isinstance(schema, StructType):
+        parsed = schema
+    else:
+        raise TypeError(f"a schema is a StructType or its DDL, not {schema!r}")
+    for field in parsed.fields:
+        field.nullable = True  # whatever a source promises
+    return parsed
+
+
+def _numbers(
+    name: str, columns: Sequence[str], wanted: Sequence[str], what: str
+) -> tuple[int, ...]:
+    if isinstance(wanted, str):
+        raise TypeError(f"{what} is a list of columns, not the text {wanted!r}")
+    unknown = [column for column in wanted if column not in columns]
+    if unknown:
+        raise ValueError(f"{name} has no column {unknown[0]}; it has {', '.join(columns)}")
+    return tuple(columns.index(column) for column in wanted)

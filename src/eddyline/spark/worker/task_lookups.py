@@ -1,0 +1,53 @@
+"""The lookups of one task of a join block."""
+
+from __future__ import annotations
+
+import contextlib
+
+from pyspark import TaskContext
+
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
+from eddyline.sources.remote_lookup import RemoteLookup
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.action_settings import ACTION
+
+
+class TaskLookups:
+    """Connections to the server of lookups, one for each lookup of the block."""
+
+    def __init__(self, block: JoinBlock, options: RoutingOptions) -> None:
+        """Connect; ServerGoneError where the server cannot be reached."""
+        self.sources: dict[tuple[int, int], ConcurrentSource] = {}
+        self._open = contextlib.ExitStack()
+        agenda = SharedAgenda()
+        numbers = iter(block.lookups)
+        with contextlib.ExitStack() as opened:
+            for r, relation in enumerate(block.query.relations):
+                for number in range(len(relation.lookups)):
+                    lookup = next(numbers)
+                    if block.server is None:
+                        raise AssertionError("a block with lookups knows who makes them")
+                    caller = RemoteLookup(
+                        block.server,
+                        job_of(options),
+                        lookup.method,
+                        agenda,
+                        list(zip(lookup.columns, relation.types, strict=True)),
+                        width=lookup.width,
+                    )
+                    opened.callback(caller.close)
+                    self.sources[r, number] = ConcurrentSource(caller)
+            self._open = opened.pop_all()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._open.close()
+
+
+def job_of(options: RoutingOptions) -> str:
+    """Return the name of the job that this task belongs to: of the run, and of the action."""
+    context = TaskContext.get()
+    action = None if context is None else context.getLocalProperty(ACTION)
+    return f"{options.run}/{action}"

@@ -1,0 +1,134 @@
+"""An HTTP service on loopback that does as it is told, and writes down what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+@dataclass
+class Request:
+    """A request as it came; ``began`` and ``ended`` are seconds."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    began: float
+    ended: float = 0.0
+
+
+@dataclass
+class Reply:
+    """What is answered, after ``delay`` seconds. Without a status the connection is cut."""
+
+    body: object = None
+    status: int | None = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+
+    def encoded(self) -> bytes:
+        body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        lines = [f"HTTP/1.1 {self.status} Status", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+class HttpService:
+    """Answers each request as ``answer`` says; a context manager."""
+
+    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+        self._answer = answer
+        self.log: list[Request] = []
+        self.most = 0
+        """Requests that were under way at a time, at the most."""
+        self.connections = 0
+        """Connections that are open now."""
+        self._now = 0
+        self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = self._loop.run_until_complete(
+            asyncio.start_server(self._serve, "127.0.0.1", 0)
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths asked for, in the order in which they came."""
+        return [request.path for request in self.log]
+
+    async def _close(self) -> None:
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            self.connections -= 1
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; tell whether the connection goes on."""
+        first = await reader.readline()
+        if not first:
+            return False
+        method, target, _ = first.decode().split()
+        headers: dict[str, str] = {}
+        while line := (await reader.readline()).strip():
+            name, _, value = line.decode().partition(":")
+            headers[name.lower()] = value.strip()
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        parts = urlsplit(target)
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        request = Request(method, unquote(parts.path), query, headers, body, time.monotonic())
+        self.log.append(request)
+        self._now += 1
+        self.most = max(self.most, self._now)
+        try:
+            reply = self._answer(request)
+            if reply.delay:
+                await asyncio.sleep(reply.delay)
+        finally:
+            self._now -= 1
+            request.ended = time.monotonic()
+        if reply.status is None:
+            return False
+        writer.write(reply.encoded())
+        await writer.drain()
+        return True

@@ -1,0 +1,154 @@
+"""Tasks and the server of lookups: who is let in, what is shared, and what happens when one goes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from eddyline.concurrency.event_loop import EventLoop
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.engine.modules.callers import CallDone, PlannedCall
+from eddyline.engine.signature import ENTERING
+from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.limits import Limits
+from eddyline.sources.lookup_server import LookupServer
+from eddyline.sources.lookup_source import LookedUpTable
+from eddyline.sources.python_lookup import PythonLookup
+from eddyline.sources.remote_lookup import RemoteLookup, ServerGoneError
+from eddyline.sources.shared_lookup import AccessMethod
+from eddyline.sources.wire import Address
+
+TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
+WANTED = [(1, pa.string()), (0, pa.int64())]
+
+
+@contextmanager
+def serving(function: Callable[[list[Any]], object]) -> Iterator[LookupServer]:
+    loop = EventLoop()
+    methods = {"t": AccessMethod(TABLE, PythonLookup(function), Limits(retries=0))}
+    server = LookupServer(loop, methods, time.monotonic)
+    try:
+        yield server
+    finally:
+        server.close()
+        loop.close()
+
+
+class Task:
+    """One task's connection, with what it gets."""
+
+    def __init__(self, address: Address, job: str = "1") -> None:
+        self.agenda = SharedAgenda()
+        self.remote = RemoteLookup(address, job, "t", self.agenda, WANTED, width=4)
+        self.remote.attend(0)
+
+    def ask(self, *keys: int) -> None:
+        bindings = [PlannedCall((ENTERING, key), ((pa.array([key]),),)) for key in keys]
+        self.remote.submit(bindings)
+
+    def answers(self, count: int) -> dict[int, CallDone]:
+        found: dict[int, CallDone] = {}
+        while len(found) < count:
+            self.agenda.wait()
+            found.update((done.key[1], done) for done in self.remote.collect())
+        return found
+
+
+def rows(done: CallDone) -> list[tuple[Any, ...]]:
+    assert done.error is None
+    assert isinstance(done.value, list)
+    return list(zip(*(column.to_pylist() for column in done.value), strict=True))
+
+
+def test_all_tasks_of_a_job_ask_for_a_key_once() -> None:
+    asked: list[int] = []
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        asked.extend(keys)
+        time.sleep(0.01)
+        return [(key, f"r{key}") for key in keys if key != 3]
+
+    with serving(function) as server:
+        one, two = Task(server.address), Task(server.address)
+        one.ask(1, 2, 3)
+        two.ask(2, 3, 4)
+        first, second = one.answers(3), two.answers(3)
+        assert rows(first[1]) == [("r1", 1)]
+        assert rows(first[3]) == rows(second[3]) == []
+        assert rows(second[2]) == [("r2", 2)]
+        assert sorted(asked) == [1, 2, 3, 4]
+        two.ask(1)
+        again = two.answers(1)[1]
+        assert (rows(again), again.seconds) == ([("r1", 1)], 0.0)
+        other = Task(server.address, job="2")
+        other.ask(1)
+        assert rows(other.answers(1)[1]) == [("r1", 1)]
+        assert sorted(asked) == [1, 1, 2, 3, 4]
+        assert server.statistics("1")["t"].keys == 4
+        assert server.statistics("2")["t"].keys == 1
+        for task in (one, two, other):
+            task.remote.close()
+
+
+def test_a_failure_comes_as_it_was_said() -> None:
+    def function(keys: list[int]) -> object:
+        raise ValueError(f"no {keys[0]}")
+
+    with serving(function) as server:
+        task = Task(server.address)
+        task.ask(7)
+        error = task.answers(1)[7].error
+        assert isinstance(error, LookupFailedError)
+        assert str(error).endswith("asked for t a=7: ValueError: no 7")
+        task.remote.close()
+
+
+def test_nobody_gets_in_without_the_token() -> None:
+    with serving(lambda keys: [(key, "x") for key in keys]) as server:
+        address = Address(server.address.host, server.address.port, "guessed")
+        task = Task(address)
+        task.ask(1)
+        assert isinstance(task.answers(1)[1].error, ServerGoneError)
+        task.remote.close()
+        for nonsense in (b"\n", b"{}\n", b"[]\n", b"\xff\xfe\n", b"GET / HTTP/1.1\r\n\r\n"):
+            with socket.create_connection((address.host, address.port), timeout=5) as stranger:
+                stranger.sendall(nonsense)
+                assert stranger.recv(100) == b""
+        assert server.address.token not in repr(server.address)
+
+
+def test_a_server_that_goes_answers_nothing_for_ever() -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        begun.set()
+        free.wait(10)
+        return [(key, "x") for key in keys]
+
+    with serving(function) as server:
+        task = Task(server.address)
+        task.ask(1, 2)
+        begun.wait(10)
+        free.set()
+    answers = task.answers(2)
+    assert all(done.error is None or isinstance(done.error, (ServerGoneError, LookupFailedError))
+               for done in answers.values())
+    time.sleep(0.05)
+    task.ask(9)
+    assert isinstance(task.answers(1)[9].error, ServerGoneError)
+    task.remote.close()
+
+
+def test_nobody_is_there() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ServerGoneError, match=f"127.0.0.1:{port}, which cannot be reached"):
+        Task(Address("127.0.0.1", port, "x"))

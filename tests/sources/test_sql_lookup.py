@@ -1,0 +1,103 @@
+"""Databases as sources: keys are parameters, whatever is in them."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.gate import Gate
+from eddyline.sources.limits import Limits
+from eddyline.sources.lookup_source import Key, LookedUpTable
+from eddyline.sources.sql_lookup import SqlLookup
+
+TABLE = LookedUpTable("people", ("name", "year", "note"), (pa.string(), pa.int64(), pa.string()), (0,))
+BOTH = LookedUpTable("people", TABLE.columns, TABLE.types, (0, 1))
+HOSTILE = ["'", "' OR 1=1 --", '"; DROP TABLE people; --', "%", "_", "\\", ":name", "?", "\u2019", ""]
+
+
+def fetched(source: SqlLookup, table: LookedUpTable, keys: Sequence[Key]) -> list[Any]:
+    async def ask() -> pa.RecordBatch:
+        connection = source.connect(table, Gate(Limits()))
+        try:
+            return await connection.fetch(keys)
+        finally:
+            await connection.close()
+
+    source.check(table)
+    return [tuple(row.values()) for row in asyncio.run(ask()).to_pylist()]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    path = tmp_path / "app.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE people (name TEXT, year INTEGER, note TEXT)")
+        rows = [("ada", 1815, "a"), ("ada", 1900, "b"), ("bob", 1900, None)]
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+        hostile = [(text, 1, "hostile") for text in HOSTILE]
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", hostile)
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+def test_rows_of_several_keys_come_by_one_query(url: str) -> None:
+    source = SqlLookup(url)
+    assert sorted(fetched(source, TABLE, [("ada",), ("bob",), ("eve",)]), key=str) == [
+        ("ada", 1815, "a"),
+        ("ada", 1900, "b"),
+        ("bob", 1900, None),
+    ]
+
+
+def test_keys_of_several_columns(url: str) -> None:
+    found = fetched(SqlLookup(url), BOTH, [("ada", 1900), ("bob", 1815)])
+    assert found == [("ada", 1900, "b")]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_key_is_a_key(url: str, text: str) -> None:
+    source = SqlLookup(url)
+    assert fetched(source, TABLE, [(text,)]) == [(text, 1, "hostile")]
+    assert fetched(source, BOTH, [(text, 1)]) == [(text, 1, "hostile")]
+    assert len(fetched(source, TABLE, [("ada",)])) == 2
+
+
+@given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30))
+def test_no_key_is_read_as_sql(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "app.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE people (name TEXT, year INTEGER, note TEXT)")
+        connection.execute("INSERT INTO people VALUES (?, 1, 'own')", (text,))
+        connection.execute("INSERT INTO people VALUES (?, 2, 'other')", (text + "x",))
+    connection.close()
+    found = fetched(SqlLookup(f"sqlite:///{path}"), TABLE, [(text,)])
+    assert found == [(text, 1, "own")]
+
+
+def test_a_table_that_is_not_there_fails_with_source_and_key(url: str) -> None:
+    source = SqlLookup(url, table="nobody")
+    with pytest.raises((LookupFailedError, TryAgainError), match="no such table: nobody"):
+        fetched(source, TABLE, [("ada",)])
+
+
+def test_a_password_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TINY_PASSWORD", "s3cret")
+    source = SqlLookup("postgresql+psycopg://me:${TINY_PASSWORD}@127.0.0.1:1/app")
+    assert "s3cret" not in source.label + repr(source)
+    open_ = SqlLookup("postgresql+psycopg://me:literal@127.0.0.1:1/app")
+    assert "literal" not in open_.label + repr(open_)
+
+
+@pytest.mark.parametrize("text", ["", "no url", "/data/app.db"])
+def test_what_is_no_url_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no URL of a database"):
+        SqlLookup(text)

@@ -1,0 +1,248 @@
+"""Lookup tables in Spark SQL: the same rows as of ordinary tables, each key asked for once."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.types import BooleanType
+
+import eddyline
+from eddyline.spark.claiming.bindings import UnboundLookupError
+from eddyline.spark.lookup_tables import lookup_tables_of
+from tests.http_service import HttpService, Reply, Request
+
+NAMES = itertools.count()
+
+ZIPS = [(f"1{n:04}", float(n * 10), "NY" if n % 3 else "NJ") for n in range(40)]
+CRIMES = [(f"1{n:04}", n % 5, f"town {n % 7}") for n in range(0, 60, 2)]
+TOWNS = [(f"town {n}", n * 100) for n in range(7)]
+
+SCHEMAS = {
+    "zips": "zip string, income double, state string",
+    "crimes": "zip string, rating int, town string",
+    "towns": "town string, people long",
+}
+ROWS: dict[str, list[tuple[Any, ...]]] = {"zips": ZIPS, "crimes": CRIMES, "towns": TOWNS}
+
+
+class Asked:
+    """A Python source over the rows of a table, which writes down what it was asked."""
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]], bind: Sequence[int]) -> None:
+        self.rows = rows
+        self.bind = tuple(bind)
+        self.keys: Counter[Any] = Counter()
+
+    def __call__(self, keys: list[Any]) -> list[tuple[Any, ...]]:
+        self.keys.update(keys)
+        wanted = {key if len(self.bind) > 1 else (key,) for key in keys}
+        return [row for row in self.rows if tuple(row[c] for c in self.bind) in wanted]
+
+
+@pytest.fixture(autouse=True)
+def tables(spark: SparkSession) -> Iterator[dict[str, Asked]]:
+    """Tables for lookups under their names, and with the same rows as ``plain_…``."""
+    sources = {}
+    for name, schema in SCHEMAS.items():
+        sources[name] = Asked(ROWS[name], [0])
+        column = schema.split()[0]
+        eddyline.lookup_table(
+            spark, name, schema, [column], eddyline.PythonLookup(sources[name]), max_in_flight=4
+        )
+        spark.createDataFrame(ROWS[name], schema).createOrReplaceTempView(f"plain_{name}")
+    contributors = [(n, f"1{n % 45:04}" if n % 11 else None, float(n % 100)) for n in range(400)]
+    spark.createDataFrame(contributors, "id long, zip string, amount double").repartition(
+        3
+    ).createOrReplaceTempView("fec")
+    yield sources
+    for name in SCHEMAS:
+        spark.catalog.dropTempView(name)
+
+
+def same(spark: SparkSession, sql: str, **options: Any) -> DataFrame:  # noqa: ANN401 - those of adapt
+    """Run a query over lookup tables, and over plain ones; return the adapted one."""
+    adapted = eddyline.adapt(spark.sql(sql), **options)
+    plain = sql
+    for name in SCHEMAS:
+        plain = plain.replace(f" {name} ", f" plain_{name} ")
+    assert Counter(adapted.collect()) == Counter(spark.sql(plain).collect())
+    return adapted
+
+
+def test_a_lookup_table_is_joined_like_any_other(
+    spark: SparkSession, tables: dict[str, Asked]
+) -> None:
+    same(spark, "SELECT f.id, f.amount, z.income FROM fec f JOIN zips z ON f.zip = z.zip ")
+    assert set(tables["zips"].keys) == {f"1{n:04}" for n in range(45)}
+    assert max(tables["zips"].keys.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM zips z WHERE z.zip = '10003'",
+        "SELECT * FROM zips z WHERE z.zip IN ('10003', '10004', '99999', NULL)",
+        "SELECT income FROM zips z WHERE (z.zip = '10003' OR z.zip = '10004') AND income > 30",
+        "SELECT count(*), sum(income) FROM zips z WHERE z.zip IN ('10003', '10004')",
+        "SELECT * FROM zips z WHERE z.zip = '10003' AND z.zip IN ('10003', '10004')",
+        "SELECT f.*, z.*, c.* FROM fec f JOIN zips z ON f.zip = z.zip JOIN crimes c ON f.zip = c.zip ",
+        "SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip "
+        "JOIN towns t ON c.town = t.town WHERE t.people > 200",
+        "SELECT t.* FROM crimes c JOIN towns t ON c.town = t.town WHERE c.zip = '10006'",
+        "SELECT f.id, z.income * 2 AS twice FROM fec f JOIN zips z ON f.zip = z.zip "
+        "WHERE upper(z.state) = 'NY' AND z.income + f.amount > 150",
+        "SELECT z.state, count(*), avg(f.amount) FROM fec f JOIN zips z ON f.zip = z.zip "
+        "GROUP BY z.state",
+        "SELECT a.id, b.id FROM fec a JOIN zips z ON a.zip = z.zip JOIN fec b ON b.zip = z.zip "
+        "WHERE a.id < 20 AND b.id < 90",
+        "SELECT f.id, z.state, y.state FROM fec f JOIN zips z ON f.zip = z.zip "
+        "JOIN zips y ON y.zip = z.zip ",
+        "SELECT f.id, z.income FROM fec f, zips z WHERE f.zip = z.zip AND z.zip = '10005'",
+        "SELECT f.id, z.income FROM fec f, zips z WHERE z.zip = '10005' AND f.amount < z.income",
+        "SELECT * FROM (SELECT zip, max(amount) AS most FROM fec GROUP BY zip) m "
+        "JOIN zips z ON z.zip = m.zip ",
+        "SELECT f.id FROM fec f JOIN zips z ON concat(substr(f.zip, 1, 4), '3') = z.zip ",
+        "SELECT income FROM zips z WHERE zip = '10003' UNION ALL "
+        "SELECT income FROM zips z WHERE zip = '10004'",
+        "SELECT f.id FROM fec f WHERE f.amount > (SELECT max(income) FROM zips z "
+        "WHERE z.zip = '10003')",
+    ],
+)
+def test_rows_are_those_of_ordinary_tables(
+    spark: SparkSession, tables: dict[str, Asked], sql: str
+) -> None:
+    same(spark, sql)
+    for source in tables.values():
+        # A table that stands twice in a query is asked twice for a key, once for each.
+        assert max(source.keys.values(), default=0) <= sql.count("zips")  + 1
+
+
+@pytest.mark.parametrize("joins", ["auto", "always", "never"])
+@pytest.mark.parametrize("policy", ["static", "naive", "lottery", "rank", "adaptive"])
+def test_no_choice_changes_the_rows(spark: SparkSession, joins: str, policy: str) -> None:
+    same(
+        spark,
+        "SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip "
+        "JOIN towns t ON c.town = t.town ",
+        joins=joins,
+        policy=policy,
+    )
+
+
+def test_python_predicates_are_asked_in_the_same_eddy(
+    spark: SparkSession, tables: dict[str, Asked]
+) -> None:
+    @F.udf(BooleanType())
+    def odd(number: int) -> bool:
+        return number % 2 == 1
+
+    frame = spark.table("fec").alias("f")
+    zips, plain = spark.table("zips").alias("z"), spark.table("plain_zips").alias("z")
+
+    def query(other: DataFrame) -> DataFrame:
+        joined = frame.join(other, F.col("f.zip") == F.col("z.zip"))
+        return joined.where(odd("id") & odd(F.col("income").cast("int")) | (F.col("id") < 9))
+
+    found = eddyline.adapt(query(zips))
+    assert Counter(found.collect()) == Counter(query(plain).collect())
+    assert max(tables["zips"].keys.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT * FROM zips", "zips is a lookup table.*given values of zip"),
+        ("SELECT * FROM zips WHERE income > 5", "zips is a lookup table.*given values of zip"),
+        ("SELECT * FROM fec f CROSS JOIN zips z", "zips is a lookup table"),
+        ("SELECT * FROM fec f JOIN zips z ON f.zip > z.zip", "zips cannot be asked.*values for zip"),
+        (
+            "SELECT * FROM crimes c JOIN towns t ON c.town = t.town",
+            "crimes",
+        ),
+        ("SELECT f.id FROM fec f LEFT JOIN zips z ON f.zip = z.zip WHERE z.income IS NULL", "zips"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused(spark: SparkSession, sql: str, message: str) -> None:
+    with pytest.raises(UnboundLookupError, match=message):
+        eddyline.adapt(spark.sql(sql))
+
+
+def test_without_adapt_such_a_table_says_so(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match=r"zips is a lookup table.*eddyline\.adapt"):
+        spark.sql("SELECT * FROM zips WHERE zip = '10003'").collect()
+
+
+def test_a_key_is_asked_for_once_on_any_number_of_tasks(spark: SparkSession) -> None:
+    def answer(request: Request) -> Reply:
+        number = int(request.path.rpartition("/")[2])
+        return Reply([{"square": number * number}] if number % 7 else None, delay=0.002)
+
+    with HttpService(answer) as service:
+        eddyline.lookup_table(
+            spark,
+            "squares",
+            "number long, square long",
+            ["number"],
+            eddyline.HttpLookup(service.url + "/{number}"),
+            max_in_flight=8,
+        )
+        numbers = spark.range(0, 3000, 1, 7).selectExpr("id", "id % 300 AS number")
+        joined = numbers.join(spark.table("squares"), "number")
+        rows = eddyline.adapt(joined).select("id", "number", "square").collect()
+        kept = [n for n in range(3000) if n % 300 % 7]
+        assert sorted(rows) == [(n, n % 300, (n % 300) ** 2) for n in kept]
+        assert sorted(service.paths) == sorted(f"/{n}" for n in range(300))
+        assert 4 <= service.most <= 8
+
+
+def test_a_failure_names_source_and_key(spark: SparkSession) -> None:
+    with HttpService(lambda _: Reply(None, 400)) as service:
+        eddyline.lookup_table(
+            spark, "bad", "a long, b long", ["a"], eddyline.HttpLookup(service.url + "/{a}")
+        )
+        df = spark.range(3).join(spark.table("bad"), F.col("id") == F.col("a"))
+        with pytest.raises(Exception, match=r"/\{a\}, asked for bad a=[012]: HTTP 400"):
+            eddyline.adapt(df).collect()
+
+
+@pytest.mark.parametrize(("on_error", "found"), [("null", [(0, None), (1, None)]), ("skip", [])])
+def test_a_key_without_an_answer_may_do(
+    spark: SparkSession, on_error: str, found: list[Any]
+) -> None:
+    with HttpService(lambda _: Reply(None, 400)) as service:
+        source = eddyline.HttpLookup(service.url + "/{a}")
+        eddyline.lookup_table(spark, "bad", "a long, b long", ["a"], source, on_error=on_error)
+        df = spark.range(2).join(spark.table("bad"), F.col("id") == F.col("a"))
+        assert sorted(eddyline.adapt(df.select("a", "b")).collect()) == found
+
+
+def test_a_job_that_is_over_leaves_no_connection_open(spark: SparkSession) -> None:
+    with HttpService(lambda _: Reply([])) as service:
+        eddyline.lookup_table(
+            spark, "none", "a long", ["a"], eddyline.HttpLookup(service.url + "/{a}")
+        )
+        df = spark.range(9).join(spark.table("none"), F.col("id") == F.col("a"))
+        assert eddyline.adapt(df).count() == 0
+        assert service.connections
+        server = lookup_tables_of(spark.sparkContext).server
+        server.rest()
+        assert service.connections == 0
+
+
+def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> None:
+    source = eddyline.PythonLookup(len)
+    for arguments, kind, message in (
+        (("t", "a int", ["b"], source), ValueError, "t has no column b"),
+        (("t", "a int", [], source), ValueError, "needs a bind column"),
+        (("t", "a int", "a", source), TypeError, "bind is a list of columns"),
+        (("t", 5, ["a"], source), TypeError, "a schema is"),
+        (("t", "a int", ["a"], [source, source]), ValueError, "needs a key"),
+    ):
+        with pytest.raises(kind, match=message):
+            eddyline.lookup_table(spark, *arguments)  # type: ignore[arg-type]  # what a user may give
