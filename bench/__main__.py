@@ -9,6 +9,7 @@ import bench.adversarial.benchmark
 import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
+import bench.lookups.benchmark
 import bench.predicates.benchmark
 import bench.tpch.benchmark
 import bench.waiting_predicates
@@ -22,6 +23,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,
+    "lookups": bench.lookups.benchmark.main,
 }
 
 

@@ -38,9 +38,9 @@ def service() -> Iterator[str]:
     """Run the service; give its URL."""
     command = [sys.executable, "-m", "bench.lookups.service", "--limit", str(IN_FLIGHT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
-        assert process.stdout is not None
         try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+            port = process.stdout.readline() if process.stdout is not None else ""
+            yield f"http://127.0.0.1:{int(port)}"
         finally:
             process.terminate()
 
@@ -91,9 +91,7 @@ def main(arguments: Sequence[str]) -> int:
     logs: dict[str, dict[str, Any]] = {}
     with service() as url:
         found = {
-            name: each
-            for name, each in contestants(spark, rows, url).items()
-            if given.only in name
+            name: each for name, each in contestants(spark, rows, url).items() if given.only in name
         }
         for turn in range(given.turns + 1):
             for name, (make, factor) in found.items():
@@ -102,7 +100,8 @@ def main(arguments: Sequence[str]) -> int:
                 total = make().selectExpr("count(*)", "sum(income)").collect()[0]
                 seconds = (time.perf_counter() - began) * factor
                 logs[name] = seen(url)
-                assert total[0] == ROWS // factor, (name, total)
+                if total[0] != ROWS // factor:
+                    raise AssertionError(f"{name}: {total[0]} rows")
                 if turn:
                     times.setdefault(name, []).append(seconds)
     spark.stop()
@@ -112,9 +111,7 @@ def main(arguments: Sequence[str]) -> int:
     own = times.get("eddyline")
     for name, taken in times.items():
         log = logs[name]
-        ratio = (
-            statistics.median(t / e for t, e in zip(taken, own, strict=True)) if own else 0.0
-        )
+        ratio = statistics.median(t / e for t, e in zip(taken, own, strict=True)) if own else 0.0
         table.add_row(
             name,
             f"{statistics.median(taken):.2f} ({min(taken):.2f}-{max(taken):.2f})",

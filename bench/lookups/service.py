@@ -82,7 +82,7 @@ async def _main(arguments: Sequence[str] | None) -> None:
     given = parser.parse_args(arguments)
     service = Service(given.latency, given.limit)
     server = await asyncio.start_server(service.serve, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - where it is
+    print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 

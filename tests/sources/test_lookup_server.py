@@ -1,4 +1,4 @@
-"""Tasks and the server of lookups: who is let in, what is shared, and what happens when one goes."""
+"""Tasks and the server of lookups: who is let in, what is shared, what happens when one goes."""
 
 from __future__ import annotations
 
@@ -138,8 +138,10 @@ def test_a_server_that_goes_answers_nothing_for_ever() -> None:
         begun.wait(10)
         free.set()
     answers = task.answers(2)
-    assert all(done.error is None or isinstance(done.error, (ServerGoneError, LookupFailedError))
-               for done in answers.values())
+    assert all(
+        done.error is None or isinstance(done.error, (ServerGoneError, LookupFailedError))
+        for done in answers.values()
+    )
     time.sleep(0.05)
     task.ask(9)
     assert isinstance(task.answers(1)[9].error, ServerGoneError)

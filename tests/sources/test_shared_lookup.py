@@ -37,7 +37,8 @@ async def rows(lookup: SharedLookup, keys: Sequence[Any]) -> list[Any]:
     futures = lookup.rows([(key,) for key in keys])
     answers = await asyncio.gather(*futures, return_exceptions=True)
     return [
-        str(answer) if isinstance(answer, BaseException)
+        str(answer)
+        if isinstance(answer, BaseException)
         else [tuple(row.values()) for row in answer.rows.to_pylist()]
         for answer in answers
     ]
@@ -109,9 +110,8 @@ def test_nan_is_one_key() -> None:
 
 
 def test_no_more_than_the_limit_are_on_their_way_and_no_fewer_while_keys_wait() -> None:
-    def answer(request: Request) -> Reply:
+    def answer(_: Request) -> Reply:
         return Reply([{"b": "x"}], delay=0.01)
-
 
     with HttpService(answer) as service:
 
@@ -174,11 +174,10 @@ def test_what_may_pass_is_tried_again_and_what_will_not_is_not() -> None:
 
 
 def test_a_server_that_asks_for_time_gets_it() -> None:
-    def answer(request: Request) -> Reply:
+    def answer(_: Request) -> Reply:
         if len(service.log) == 1:
             return Reply(None, 429, {"Retry-After": "0.3"})
         return Reply([{"b": "x"}])
-
 
     with HttpService(answer) as service:
 
@@ -243,16 +242,20 @@ def test_a_lookup_that_was_closed_can_be_asked_again() -> None:
     run(work())
 
 
-def test_limits_that_make_no_sense_are_refused() -> None:
-    for make in (
-        lambda: Limits(max_in_flight=0),
-        lambda: Limits(rate=0.0),
-        lambda: Limits(rate=math.inf),
-        lambda: Limits(timeout=0.0),
-        lambda: Limits(retries=-1),
-    ):
-        with pytest.raises(ValueError, match=r"max_in_flight|rate|timeout|retries"):
-            make()
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_in_flight": 0},
+        {"rate": 0.0},
+        {"rate": math.inf},
+        {"timeout": 0.0},
+        {"retries": -1},
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, Any]) -> None:
+    (name,) = limits
+    with pytest.raises(ValueError, match=name):
+        Limits(**limits)
 
 
 def test_a_failure_is_an_error_of_the_library() -> None:

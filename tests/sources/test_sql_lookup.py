@@ -19,9 +19,22 @@ from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable
 from eddyline.sources.sql_lookup import SqlLookup
 
-TABLE = LookedUpTable("people", ("name", "year", "note"), (pa.string(), pa.int64(), pa.string()), (0,))
+TABLE = LookedUpTable(
+    "people", ("name", "year", "note"), (pa.string(), pa.int64(), pa.string()), (0,)
+)
 BOTH = LookedUpTable("people", TABLE.columns, TABLE.types, (0, 1))
-HOSTILE = ["'", "' OR 1=1 --", '"; DROP TABLE people; --', "%", "_", "\\", ":name", "?", "\u2019", ""]
+HOSTILE = [
+    "'",
+    "' OR 1=1 --",
+    '"; DROP TABLE people; --',
+    "%",
+    "_",
+    "\\",
+    ":name",
+    "?",
+    "\u2019",
+    "",
+]
 
 
 def fetched(source: SqlLookup, table: LookedUpTable, keys: Sequence[Key]) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -83,44 +84,45 @@ def test_a_lookup_table_is_joined_like_any_other(
     assert max(tables["zips"].keys.values()) == 1
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT * FROM zips z WHERE z.zip = '10003'",
-        "SELECT * FROM zips z WHERE z.zip IN ('10003', '10004', '99999', NULL)",
-        "SELECT income FROM zips z WHERE (z.zip = '10003' OR z.zip = '10004') AND income > 30",
-        "SELECT count(*), sum(income) FROM zips z WHERE z.zip IN ('10003', '10004')",
-        "SELECT * FROM zips z WHERE z.zip = '10003' AND z.zip IN ('10003', '10004')",
-        "SELECT f.*, z.*, c.* FROM fec f JOIN zips z ON f.zip = z.zip JOIN crimes c ON f.zip = c.zip ",
-        "SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip "
-        "JOIN towns t ON c.town = t.town WHERE t.people > 200",
-        "SELECT t.* FROM crimes c JOIN towns t ON c.town = t.town WHERE c.zip = '10006'",
-        "SELECT f.id, z.income * 2 AS twice FROM fec f JOIN zips z ON f.zip = z.zip "
-        "WHERE upper(z.state) = 'NY' AND z.income + f.amount > 150",
-        "SELECT z.state, count(*), avg(f.amount) FROM fec f JOIN zips z ON f.zip = z.zip "
-        "GROUP BY z.state",
-        "SELECT a.id, b.id FROM fec a JOIN zips z ON a.zip = z.zip JOIN fec b ON b.zip = z.zip "
-        "WHERE a.id < 20 AND b.id < 90",
-        "SELECT f.id, z.state, y.state FROM fec f JOIN zips z ON f.zip = z.zip "
-        "JOIN zips y ON y.zip = z.zip ",
-        "SELECT f.id, z.income FROM fec f, zips z WHERE f.zip = z.zip AND z.zip = '10005'",
-        "SELECT f.id, z.income FROM fec f, zips z WHERE z.zip = '10005' AND f.amount < z.income",
-        "SELECT * FROM (SELECT zip, max(amount) AS most FROM fec GROUP BY zip) m "
-        "JOIN zips z ON z.zip = m.zip ",
-        "SELECT f.id FROM fec f JOIN zips z ON concat(substr(f.zip, 1, 4), '3') = z.zip ",
-        "SELECT income FROM zips z WHERE zip = '10003' UNION ALL "
-        "SELECT income FROM zips z WHERE zip = '10004'",
-        "SELECT f.id FROM fec f WHERE f.amount > (SELECT max(income) FROM zips z "
-        "WHERE z.zip = '10003')",
-    ],
-)
+QUERIES = """
+SELECT * FROM zips z WHERE z.zip = '10003';
+SELECT * FROM zips z WHERE z.zip IN ('10003', '10004', '99999', NULL);
+SELECT income FROM zips z WHERE (z.zip = '10003' OR z.zip = '10004') AND income > 30;
+SELECT count(*), sum(income) FROM zips z WHERE z.zip IN ('10003', '10004');
+SELECT * FROM zips z WHERE z.zip = '10003' AND z.zip IN ('10003', '10004');
+SELECT f.*, z.*, c.* FROM fec f JOIN zips z ON f.zip = z.zip JOIN crimes c ON f.zip =
+    c.zip;
+SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip JOIN towns t ON
+    c.town = t.town WHERE t.people > 200;
+SELECT t.* FROM crimes c JOIN towns t ON c.town = t.town WHERE c.zip = '10006';
+SELECT f.id, z.income * 2 AS twice FROM fec f JOIN zips z ON f.zip = z.zip WHERE
+    upper(z.state) = 'NY' AND z.income + f.amount > 150;
+SELECT z.state, count(*), avg(f.amount) FROM fec f JOIN zips z ON f.zip = z.zip GROUP BY
+    z.state;
+SELECT a.id, b.id FROM fec a JOIN zips z ON a.zip = z.zip JOIN fec b ON b.zip = z.zip
+    WHERE a.id < 20 AND b.id < 90;
+SELECT f.id, z.state, y.state FROM fec f JOIN zips z ON f.zip = z.zip JOIN zips y ON y.zip
+    = z.zip;
+SELECT f.id, z.income FROM fec f, zips z WHERE f.zip = z.zip AND z.zip = '10005';
+SELECT f.id, z.income FROM fec f, zips z WHERE z.zip = '10005' AND f.amount < z.income;
+SELECT * FROM (SELECT zip, max(amount) AS most FROM fec GROUP BY zip) m JOIN zips z ON
+    z.zip = m.zip;
+SELECT f.id FROM fec f JOIN zips z ON concat(substr(f.zip, 1, 4), '3') = z.zip;
+SELECT income FROM zips z WHERE zip = '10003' UNION ALL SELECT income FROM zips z WHERE
+    zip = '10004';
+SELECT f.id FROM fec f WHERE f.amount > (SELECT max(income) FROM zips z WHERE z.zip =
+    '10003')
+"""
+
+
+@pytest.mark.parametrize("sql", [" ".join(sql.split()) + " " for sql in QUERIES.split(";")])
 def test_rows_are_those_of_ordinary_tables(
     spark: SparkSession, tables: dict[str, Asked], sql: str
 ) -> None:
     same(spark, sql)
     for source in tables.values():
         # A table that stands twice in a query is asked twice for a key, once for each.
-        assert max(source.keys.values(), default=0) <= sql.count("zips")  + 1
+        assert max(source.keys.values(), default=0) <= sql.count("zips") + 1
 
 
 @pytest.mark.parametrize("joins", ["auto", "always", "never"])
@@ -157,10 +159,13 @@ def test_python_predicates_are_asked_in_the_same_eddy(
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("SELECT * FROM zips", "zips is a lookup table.*given values of zip"),
-        ("SELECT * FROM zips WHERE income > 5", "zips is a lookup table.*given values of zip"),
-        ("SELECT * FROM fec f CROSS JOIN zips z", "zips is a lookup table"),
-        ("SELECT * FROM fec f JOIN zips z ON f.zip > z.zip", "zips cannot be asked.*values for zip"),
+        ("SELECT * FROM zips", "zips cannot be asked.*values for zip"),
+        ("SELECT * FROM zips WHERE income > 5", "zips cannot be asked"),
+        ("SELECT income FROM zips", "zips is a lookup table.*given values of zip"),
+        (
+            "SELECT * FROM fec f JOIN zips z ON f.zip > z.zip",
+            "zips cannot be asked.*values for zip",
+        ),
         (
             "SELECT * FROM crimes c JOIN towns t ON c.town = t.town",
             "crimes",
@@ -231,7 +236,11 @@ def test_a_job_that_is_over_leaves_no_connection_open(spark: SparkSession) -> No
         assert eddyline.adapt(df).count() == 0
         assert service.connections
         server = lookup_tables_of(spark.sparkContext).server
-        server.rest()
+        for _ in range(100):  # the tasks may not have hung up yet
+            server.rest()
+            if not service.connections:
+                break
+            time.sleep(0.05)
         assert service.connections == 0
 
 
@@ -245,4 +254,4 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
         (("t", "a int", ["a"], [source, source]), ValueError, "needs a key"),
     ):
         with pytest.raises(kind, match=message):
-            eddyline.lookup_table(spark, *arguments)  # type: ignore[arg-type]  # what a user may give
+            eddyline.lookup_table(spark, *arguments)

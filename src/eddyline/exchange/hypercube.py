@@ -202,7 +202,10 @@ def plan_hypercube(graph: JoinGraph, sizes: Sequence[int], cells: int) -> Hyperc
     dimensions += [Dimension((None,) * count, own=r) for r in scanned]
     best = min(
         _splittings(cells, len(dimensions)),
-        key=lambda shares: (_sent(dimensions, shares, sizes, scanned), sum(share > 1 for share in shares)),
+        key=lambda shares: (
+            _sent(dimensions, shares, sizes, scanned),
+            sum(share > 1 for share in shares),
+        ),
     )
     used = [
         (dimension, share) for dimension, share in zip(dimensions, best, strict=True) if share > 1

@@ -80,7 +80,7 @@ class Asking:
             reraise=True,
         )
         try:
-            answer = await trying(self._try, keys)
+            answer: pa.RecordBatch = await trying(self._try, keys)
         except TryAgainError as error:
             self._breaker.failed()
             tries = self._limits.retries + 1

@@ -6,6 +6,7 @@ import email.utils
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
@@ -58,7 +59,7 @@ class HttpLookup:
     """Asks an HTTP service that answers in JSON.
 
     In ``url``, ``params`` and ``body`` a bind column's name in braces stands for its value:
-    ``HttpLookup("https://api.example/weather/{origin}", params={"hour": "{hour}"})``. In the URL it is
+    ``HttpLookup("https://api.example/{origin}", params={"hour": "{hour}"})``. In the URL it is
     quoted. With ``keys_per_call`` above 1 it stands for all values of a call, with commas
     between them; in a ``body``, which is sent as JSON, a text that is nothing but ``"{origin}"``
     becomes the value itself, or the list of the values.
@@ -141,16 +142,13 @@ class HttpConnection:
         self._params = {name: Template(text) for name, text in source.params.items()}
         headers = {name: Template(text) for name, text in source.headers.items()}
         self._secrets = read_secrets((self._url, *self._params.values(), *headers.values()))
-        limits = httpx.Limits(max_connections=gate.width, max_keepalive_connections=gate.width)
-        self._client = httpx.AsyncClient(
-            headers={name: text.filled({}, self._secrets) for name, text in headers.items()},
-            limits=limits,
-            timeout=None,  # the gate watches the time of a whole request
-            verify=source.verify,
-        )
-        self._columns = {
-            name: jmespath.compile(path) for name, path in source.columns.items()
-        }
+        self._headers = {name: text.filled({}, self._secrets) for name, text in headers.items()}
+        # A client for each request that may be on its way, as each looks through all of its
+        # connections whenever a request begins or ends: with one client of 32 connections a
+        # request took 6 ms of a core, with 32 clients of one 1 ms.
+        self._free: list[httpx.AsyncClient] = []
+        self._tls = httpx.create_ssl_context() if source.verify else False
+        self._columns = {name: jmespath.compile(path) for name, path in source.columns.items()}
         own = urlsplit(self._url.filled(dict.fromkeys(self._url.names, ""), self._secrets))
         self._origin = (own.scheme, own.netloc)
 
@@ -163,7 +161,26 @@ class HttpConnection:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        while self._free:
+            await self._free.pop().aclose()
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Give a client that nobody else uses meanwhile."""
+        if not self._free:
+            self._free.append(
+                httpx.AsyncClient(
+                    headers=self._headers,
+                    timeout=None,  # the gate watches the time of a whole request  # noqa: S113
+                    verify=self._tls,
+                    limits=httpx.Limits(max_connections=1),
+                )
+            )
+        client = self._free.pop()
+        try:
+            yield client
+        finally:
+            self._free.append(client)
 
     async def _pages(self, keys: Sequence[Key]) -> AsyncIterator[object]:
         texts = self._texts(keys)
@@ -207,7 +224,8 @@ class HttpConnection:
             try:
                 async with (
                     self._gate.request(),
-                    self._client.stream(method, url, params=params or None, json=body) as answer,
+                    self._client() as client,
+                    client.stream(method, url, params=params or None, json=body) as answer,
                 ):
                     if answer.is_redirect:
                         url = urljoin(url, answer.headers.get("location", ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
@@ -74,7 +75,7 @@ class RemoteLookup:
     def submit(self, calls: Sequence[PlannedCall]) -> None:
         """Ask the server to make calls."""
         bindings = [call.arguments[0] for call in calls]
-        columns = [pa.concat_arrays(column) for column in zip(*bindings, strict=True)]  # type: ignore[call-overload]  # arguments are objects
+        columns = [pa.concat_arrays(column) for column in zip(*bindings, strict=True)]
         payload = packed(pa.table(columns, names=[f"k{n}" for n in range(len(columns))]))
         with self._lock:
             gone = self._gone
@@ -98,10 +99,8 @@ class RemoteLookup:
 
     def close(self) -> None:
         """Hang up."""
-        try:
+        with contextlib.suppress(OSError):  # the server may have hung up before
             self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the server has hung up before
         self._reader.join()
         self._socket.close()
 

@@ -7,6 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
@@ -145,7 +146,12 @@ class SharedLookup:
         return self._asking
 
     def _by_key(self, batch: pa.RecordBatch, keys: Sequence[Key]) -> list[pa.RecordBatch]:
-        """Return the rows of each key; rows that match none are left out."""
+        """Return the rows of each key; rows that match none are left out.
+
+        Of a single key all are returned: whoever has asked leaves out what is not wanted.
+        """
+        if len(keys) == 1:
+            return [batch]
         table = self._method.table
         types = [table.types[column] for column in table.bind]
         wanted = KeySet(types)
@@ -154,10 +160,7 @@ class SharedLookup:
         order = np.argsort(of_rows, kind="stable")
         in_order = batch.take(pa.array(order))
         ends = np.searchsorted(of_rows[order], np.arange(-1, len(keys)), side="right").tolist()
-        return [
-            in_order.slice(start, stop - start)
-            for start, stop in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        return [in_order.slice(start, stop - start) for start, stop in pairwise(ends)]
 
 
 def _canonical(value: object) -> object:

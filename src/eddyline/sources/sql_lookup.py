@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ class SqlLookup:
     be; by default that of the lookup table. Keys are bound parameters, never part of the SQL.
     """
 
-    url: str
+    url: str = field(repr=False)
     table: str = ""
     keys_per_call: int = KEYS_PER_CALL
 
@@ -74,7 +74,7 @@ class SqlConnection:
         )
         self._threads = ThreadPoolExecutor(gate.width, "eddyline-sql")
         schema, _, name = (source.table or table.name).rpartition(".")
-        columns = [sa.column(column) for column in table.columns]
+        columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in table.columns]
         self._from = sa.table(name, *columns, schema=schema or None)
         self._bind = [self._from.c[column] for column in table.bind_names]
 

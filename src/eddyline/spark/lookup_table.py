@@ -24,7 +24,7 @@ _NUMBERS: Final = itertools.count()
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
 
-def lookup_table(
+def lookup_table(  # noqa: PLR0913 - what users may set
     spark: SparkSession,
     name: str,
     schema: StructType | str,
@@ -101,8 +101,10 @@ def lookup_table(
 def _schema(schema: StructType | str) -> StructType:
     if isinstance(schema, str):
         parsed = StructType.fromDDL(schema)
+        if not isinstance(parsed, StructType):
+            raise TypeError(f"a schema describes columns, which {schema!r} does not")
     elif isinstance(schema, StructType):
-        parsed = schema
+        parsed = StructType.fromJson(schema.jsonValue())
     else:
         raise TypeError(f"a schema is a StructType or its DDL, not {schema!r}")
     for field in parsed.fields:

@@ -16,7 +16,7 @@ from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentSource,
 )
 from eddyline.engine.modules.lookup_requests import LookupAnswerError, LookupRequests
-from eddyline.engine.modules.module import ConcurrentModule
+from eddyline.engine.modules.module import Answer, ConcurrentModule
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.signature import Signature
@@ -52,6 +52,14 @@ class Later:
         (back,) = [p for p in self.parts.stems[S].process(batch) if p.signature.probed]
         return back
 
+    def answers(self, count: int) -> list[Answer]:
+        """Return the answers to so many calls."""
+        found: list[Answer] = []
+        while len(found) < count:
+            self.agenda.wait()
+            found += self.lookup.collect()
+        return found
+
     def told(self) -> bool:
         """Tell whether there is anything to collect, before any further call is made."""
         return bool(self.agenda.poll())
@@ -66,12 +74,12 @@ def test_tuples_that_ask_are_away_and_the_others_are_answered_at_once() -> None:
     assert later.told()
     (answer,) = later.lookup.collect()
     assert (answer.tuples, answer.results, answer.cost) == (1, [], 0.0)
-    later.agenda.wait()
-    later.agenda.wait()
-    first, second = later.lookup.collect()
+    first, second = later.answers(2)
     assert first.tuples == second.tuples == 1
     assert sorted(later.source.asked) == [(1,), (2,)]
-    rows = [row for each in (first, second) for part in each.results for row in later.parts.rows(part)]
+    rows = [
+        row for each in (first, second) for part in each.results for row in later.parts.rows(part)
+    ]
     assert sorted(rows) == [(1, 10), (1, 11), (2, 20)]
     assert all(each.results[0].signature == Signature(1 << S) for each in (first, second))
     assert first.cost == pytest.approx(0.001 / 2)
@@ -86,8 +94,7 @@ def test_what_somebody_has_asked_for_is_not_asked_again_before_the_answer() -> N
     assert later.told()
     (answer,) = later.lookup.collect()
     assert (answer.tuples, answer.results) == (1, [])
-    later.agenda.wait()
-    (answer,) = later.lookup.collect()
+    (answer,) = later.answers(1)
     assert answer.tuples == 1
     assert later.source.asked == [(1,)]
     statistics = later.lookup.statistics(0.5)
@@ -98,9 +105,7 @@ def test_several_bindings_go_in_one_call() -> None:
     later = Later(bindings=2)
     assert later.lookup.queue.room == 2 * 2 * 2
     later.lookup.offer(later.prior(1, 2, 9))
-    later.agenda.wait()
-    later.agenda.wait()
-    answers = later.lookup.collect()
+    answers = later.answers(2)
     assert sorted(answer.tuples for answer in answers) == [1, 2]
     assert later.source.calls == 2
     assert later.lookup.statistics(0.0).calls == 2
@@ -111,9 +116,7 @@ def test_a_tuple_that_is_not_built_comes_back_after_its_answer_is_built() -> Non
     stem = later.parts.stems[S]
     later.lookup.offer(later.prior(1, 9, built=False))
     assert sum(map(len, stem.state.waiting())) == 2
-    for _ in range(2):
-        later.agenda.wait()
-    results = [part for answer in later.lookup.collect() for part in answer.results]
+    results = [part for answer in later.answers(2) for part in answer.results]
     # Of the one there is no match, and nothing to wait for; the other waits for two rows.
     (back,) = [part for part in results if part.signature.probed]
     (rows,) = [part for part in results if not part.signature.probed]
@@ -152,9 +155,9 @@ def test_a_call_asks_for_something() -> None:
 # --- In an eddy
 
 
-def chain(rows: int, keys: int, seconds: float, policy: str, *, width: int = 4) -> tuple[
-    JoinEddy, list[HeldScan], VirtualClock, list[int]
-]:
+def chain(
+    rows: int, keys: int, seconds: float, policy: str, *, width: int = 4
+) -> tuple[JoinEddy, list[HeldScan], VirtualClock, list[int]]:
     """Return an eddy over R, whose rows are scanned, and S and T, which are looked up in turn."""
     query = query_of(
         [relation("R"), looked_up("S", (0,)), looked_up("T", (0,))],

@@ -125,6 +125,7 @@ class JoinEddy:
         ]
         uses = (*self.graph.predicates, *query.outputs, *query.outputs, *by_tuple)
         self._shared = {r for r in self._numbers if query.shares_rows(r)}
+        self._supplied: list[int] = []  # relations that end as soon as no lookup is under way
         self._state = JoinState.of(self.graph) if state is None else state
         if not self._state.fits(self.graph):
             raise ValueError("the state is that of another query")
@@ -227,9 +228,9 @@ class JoinEddy:
         """Read the inputs, one a relation, to their end and yield joined rows as they arise.
 
         ``wait`` is called where no input has anything to give, and no lookup has anything to
-        answer; without it StalledError is raised then. A relation that shares another's rows has no input of its own, and one
-        that is only looked up has none: what stands in its place is not read. ValueError
-        where something else than one input a relation is given.
+        answer; without it StalledError is raised then. A relation that shares another's rows
+        has no input of its own, and one that is only looked up has none: what stands in its
+        place is not read. ValueError where something else than one input a relation is given.
         """
         if len(inputs) != len(self._numbers):
             raise ValueError(f"{len(self._numbers)} relations cannot have {len(inputs)} inputs")
@@ -257,19 +258,26 @@ class JoinEddy:
                 if arrival is not None or ended:
                     break
             else:
-                if self._eddy.away:
-                    yield from self._advanced()
-                    continue
-                if wait is None:
-                    raise StalledError("no input has rows to give, and some have not ended")
-                wait()
+                yield from self._stalled(wait)
             while self._eddy.backlog > BACKLOG:
                 yield from self._advanced()
         yield from self.finish()
 
+    def _stalled(self, wait: Callable[[], None] | None) -> Iterator[Joined]:
+        """Wait for a lookup to answer, where one has to, else as the caller says."""
+        if self._eddy.away:
+            yield from self._advanced()
+        elif wait is None:
+            raise StalledError("no input has rows to give, and some have not ended")
+        else:
+            wait()
+
     def finish(self) -> Iterator[Joined]:
         """Wait for what lookups have still to answer, and yield what arises by it."""
-        while self._eddy.away:
+        while True:
+            yield from self._end_supplied()
+            if not self._eddy.away:
+                return
             yield from self._advanced()
 
     def push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
@@ -319,11 +327,20 @@ class JoinEddy:
         ended = [alias for alias in self._numbers if self.query.store_of(alias) == relation]
         for supplied, suppliers in self.graph.suppliers.items():
             if any(suppliers >> alias & 1 for alias in ended):
-                ended.append(supplied)
+                self._supplied.append(supplied)
         for r in ended:
-            self.stems[r].end()
-            for batch in self.stems[r].state.unpark():
-                yield from self._routed(batch)
+            yield from self._ended(r)
+        yield from self._end_supplied()
+
+    def _end_supplied(self) -> Iterator[Joined]:
+        """End relations whose suppliers have ended, once these have been looked up for."""
+        while self._supplied and not self._eddy.away:
+            yield from self._ended(self._supplied.pop())
+
+    def _ended(self, relation: int) -> Iterator[Joined]:
+        self.stems[relation].end()
+        for batch in self.stems[relation].state.unpark():
+            yield from self._routed(batch)
 
     def statistics(self) -> JoinStatistics:
         """Return what was done so far."""
@@ -468,7 +485,7 @@ class JoinEddy:
     def _advanced(self) -> Iterator[Joined]:
         yield from self._emitted(self._eddy.advance())
 
-    def _emitted(self, finished: Sequence[TupleBatch]) -> Iterator[Joined]:
+    def _emitted(self, finished: list[TupleBatch]) -> Iterator[Joined]:
         if not self._eddy.away:
             for r in {looked_up for looked_up, _ in self.routes.lookups}:
                 self._components.passing[r].evict()  # built by now, every one

@@ -19,7 +19,10 @@ class LookupMethod:
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """A table whose rows are looked up. ``types`` are Spark's, as JSON; ``key`` tells rows apart."""
+    """A table whose rows are looked up.
+
+    ``types`` are Spark's, as JSON; ``key`` tells rows apart.
+    """
 
     name: str
     columns: tuple[str, ...]

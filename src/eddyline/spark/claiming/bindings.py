@@ -27,20 +27,19 @@ def looked_up_relation(
     place = {column: n for n, column in enumerate(columns)}
     methods = [method for method in table.methods if place.keys() >= set(method.bind)]
     if not methods:
+        missing = _missing(table, place)
         raise UnboundLookupError(
             f"{table.name} is a lookup table: it answers only for given values of "
-            f"{_alternatives(table)}, and the query says nothing about "
-            f"{'it' if len(_missing(table, place)) == 1 else 'them'}. Set {_missing(table, place)[0]} "
-            f"equal to constants (=, IN), or to a column of another table in an inner join."
+            f"{_alternatives(table)}, and the query says nothing about {' and '.join(missing)}. "
+            f"Set {'each' if len(missing) > 1 else 'it'} equal to constants (=, IN), or to a "
+            f"column of another table in an inner join."
         )
     key = tuple(place[column] for column in table.key) if len(methods) > 1 else ()
     relation = JoinRelation(
         table.name,
         tuple(types),
         scan=False,
-        lookups=tuple(
-            Lookup(tuple(place[column] for column in method.bind)) for method in methods
-        ),
+        lookups=tuple(Lookup(tuple(place[column] for column in method.bind)) for method in methods),
         key=key,
     )
     lookups = tuple(BlockLookup(m.name, tuple(columns), m.width) for m in methods)
@@ -82,9 +81,7 @@ def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> str:
 
 
 def _all_scanned(query: JoinQuery) -> JoinQuery:
-    relations = tuple(
-        JoinRelation(relation.name, relation.types) for relation in query.relations
-    )
+    relations = tuple(JoinRelation(relation.name, relation.types) for relation in query.relations)
     return JoinQuery(relations, query.predicates, query.outputs)
 
 

@@ -141,7 +141,11 @@ class _Walk:
         if found is None:
             return None, frozenset()
         region, claim = found
-        if rules.joins is Joins.AUTO and not claim.looked_up and not rules.pays(claim, region.inputs):
+        if (
+            rules.joins is Joins.AUTO
+            and not claim.looked_up
+            and not rules.pays(claim, region.inputs)
+        ):
             few = DeclineReason.MUCH_TO_MOVE
             self.left.extend(LeftToSpark(text, few) for text in claim.asking)
             return None, frozenset(region.paths)
