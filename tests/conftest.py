@@ -25,6 +25,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 LONGEST: Final = (
     "tests/spark/test_shapes.py",
     "tests/oracle/test_tpch.py",
+    "tests/spark/test_lookup_tables.py",
     "tests/oracle/test_random_joins.py",
     "tests/spark/joins/test_random_queries.py",
     "tests/oracle/test_adversarial.py",
