@@ -44,6 +44,9 @@ _ON_FIRST_USE = {
 }
 
 
+_LOOKUPS = {"HttpLookup", "PythonLookup", "SqlLookup", "lookup_table"}
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for."""
     if name not in _ON_FIRST_USE:
@@ -51,7 +54,14 @@ def __getattr__(name: str) -> object:
         raise AttributeError(message)
     # Before all else that needs PySpark, which would fail on an old one for no clear reason.
     importlib.import_module("eddyline.spark.host.versions").require_tested_version()
-    value: object = getattr(importlib.import_module(_ON_FIRST_USE[name]), name)
+    try:
+        module = importlib.import_module(_ON_FIRST_USE[name])
+    except ModuleNotFoundError as error:
+        if name not in _LOOKUPS or (error.name or "").startswith("eddyline"):
+            raise
+        message = f'eddyline.{name} needs {error.name}: pip install "eddyline[lookups]"'
+        raise ModuleNotFoundError(message, name=error.name) from error
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
-from eddyline.sources.lookup_server import LookupServer
-from eddyline.sources.shared_lookup import AccessMethod
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupMethod, LookupTable
 from eddyline.spark.host.session import local_cores
 from eddyline.wall_clock import WallClock
+
+if TYPE_CHECKING:
+    from eddyline.sources.lookup_server import LookupServer
+    from eddyline.sources.shared_lookup import AccessMethod
 
 DRIVER_HOST: Final = "spark.driver.host"
 PORT: Final = "spark.eddyline.lookups.port"
@@ -61,6 +63,9 @@ class LookupTables:
         """The server; it starts now if it has not yet."""
         with self._starting:
             if self._server is None:
+                # Only who has lookup tables has what these need.
+                from eddyline.sources.lookup_server import LookupServer  # noqa: PLC0415
+
                 local = local_cores(str(self._context.master)) is not None
                 settings = self._context.getConf()
                 self._server = LookupServer(
