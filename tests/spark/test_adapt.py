@@ -11,7 +11,8 @@ from pyspark.sql.functions import col, udf
 from pyspark.sql.types import BooleanType, DoubleType
 
 from eddyline.errors import EddylineError
-from eddyline.spark.adapt import ConnectNotSupportedError, adapt, adapted_blocks, explain
+from eddyline.spark.adapt import adapt, adapted_blocks, explain
+from eddyline.spark.classic import ConnectNotSupportedError
 from eddyline.spark.decline import DeclineReason
 from tests.spark.shapes import even, good, label, score, session, short, table
 

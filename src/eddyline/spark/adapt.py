@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.engine.policies.catalogue import policy_name
-from eddyline.errors import EddylineError
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -18,6 +17,7 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import pays
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
+from eddyline.spark.classic import classic as classic_frame
 from eddyline.spark.decline import DeclineReason, LeftToSpark
 from eddyline.spark.explain import Explanation, explained
 from eddyline.spark.host import catalyst
@@ -29,11 +29,6 @@ from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.worker.filter_task import result_type
-
-
-class ConnectNotSupportedError(EddylineError, NotImplementedError):
-    """The DataFrame belongs to Spark Connect, where its plan cannot be reached."""
-
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
 # well, since results of claimed functions have lost their names there.
@@ -72,7 +67,7 @@ def adapt(
     that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are
     none of these.
     """
-    classic = _classic(df)
+    classic = classic_frame(df)
     name = policy_name(policy)
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
@@ -112,7 +107,7 @@ def explain(df: DataFrame) -> Explanation:
     Works on adapted DataFrames, on what was derived from them, and on any other,
     for which it tells what :func:`adapt` would do. Raises as :func:`adapt` does.
     """
-    classic = _classic(df)
+    classic = classic_frame(df)
     joined: list[JoinBlock] = []
     workshop = JoinBlockContext(
         classic.sparkSession,
@@ -126,6 +121,7 @@ def explain(df: DataFrame) -> Explanation:
         Joins.AUTO, partial(rebuilt, workshop), partial(pays, spark), _table_of(spark)
     )
     rewriting = _rewrite(classic, _only_described, rules)
+    _require_no_lookup_left(rewriting, rules.table_of)
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
@@ -137,7 +133,7 @@ def explain(df: DataFrame) -> Explanation:
 
 def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
     """Return the distinct blocks that run in a DataFrame, however it was derived."""
-    classic = _classic(df)
+    classic = classic_frame(df)
     registry = registry_of(classic.sparkSession.sparkContext)
     commands = fused_commands(catalyst.optimized_plan(classic))
     found = (registry.made(command) for command in commands)
@@ -198,14 +194,3 @@ def _only_described(block: FilterBlock) -> FusedFunction:
 def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewriting:
     left = (LeftToSpark("the whole query", reason, detail),)
     return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
-
-
-def _classic(df: object) -> ClassicDataFrame:
-    if catalyst.is_classic(df):
-        return df
-    if isinstance(df, DataFrame):
-        raise ConnectNotSupportedError(
-            "Eddyline rewrites query plans inside Spark's driver, which Spark Connect does not "
-            "let it reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
-        )
-    raise TypeError(f"A Spark DataFrame is expected, not {type(df).__name__}.")

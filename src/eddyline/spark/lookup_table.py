@@ -14,6 +14,7 @@ from eddyline.sources.lookup_source import LookedUpTable, LookupSource
 from eddyline.sources.shared_lookup import AccessMethod
 from eddyline.spark.blocks.column_types import arrow_type_of
 from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.classic import classic_session
 from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.lookup_leaves import LOOKUP_NAME
@@ -53,8 +54,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     ``retries`` times more where that may help. What becomes of a key without an answer says
     ``on_error``: "fail", "null" for a row of NULLs beside the key, "skip" for no row.
 
-    TypeError, ValueError for what cannot be.
+    TypeError, ValueError for what cannot be; ConnectNotSupportedError on Spark Connect.
     """
+    spark = classic_session(spark)
     struct = _schema(schema)
     columns = tuple(struct.fieldNames())
     zone = str(spark.conf.get(TIME_ZONE))

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import threading
+import weakref
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupMethod, LookupTable
+from eddyline.spark.digest import digest
 from eddyline.spark.host.session import local_cores
+from eddyline.spark.per_context import PerContext
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from eddyline.sources.lookup_server import LookupServer
     from eddyline.sources.shared_lookup import AccessMethod
+
+_CAPACITY: Final = 1_000
+"""Tables remembered at a time."""
 
 DRIVER_HOST: Final = "spark.driver.host"
 PORT: Final = "spark.eddyline.lookups.port"
@@ -30,9 +36,11 @@ class LookupTables:
 
     def __init__(self, context: SparkContext) -> None:
         """Start with no table; the server starts with the first query."""
-        self._context = context
+        self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
         self._methods: dict[str, AccessMethod] = {}
-        self._tables: dict[bytes, LookupTable] = {}
+        self._tables: OrderedDict[bytes, LookupTable] = OrderedDict()
+        self._numbers = itertools.count()
+        self._loop: EventLoop | None = None
         self._server: LookupServer | None = None
         self._starting = threading.Lock()
 
@@ -45,18 +53,30 @@ class LookupTables:
         """Take note of access methods; return what plans and tasks know of them."""
         made = []
         for method in given:
-            name = f"{table}/{len(self._methods)}"
+            name = f"{table}/{next(self._numbers)}"
             self._methods[name] = method
             made.append(LookupMethod(name, method.table.bind, method.limits.max_in_flight))
         return tuple(made)
 
     def remember(self, command: bytes, table: LookupTable) -> None:
-        """Take note of the function that stands for a table."""
-        self._tables[_digest(command)] = table
+        """Take note of the function that stands for a table.
+
+        Of more than a thousand tables those are forgotten that were used longest ago, as those
+        of a name that is registered again and again.
+        """
+        self._tables[digest(command)] = table
+        if len(self._tables) > _CAPACITY:
+            _, forgotten = self._tables.popitem(last=False)
+            for method in forgotten.methods:
+                del self._methods[method.name]
 
     def of(self, command: bytes) -> LookupTable | None:
         """Return the table that a function stands for; None where it is no such function."""
-        return self._tables.get(_digest(command))
+        name = digest(command)
+        table = self._tables.get(name)
+        if table is not None:
+            self._tables.move_to_end(name)
+        return table
 
     @property
     def server(self) -> LookupServer:
@@ -66,10 +86,12 @@ class LookupTables:
                 # Only who has lookup tables has what these need.
                 from eddyline.sources.lookup_server import LookupServer  # noqa: PLC0415
 
-                local = local_cores(str(self._context.master)) is not None
-                settings = self._context.getConf()
+                context = self._living_context()
+                local = local_cores(str(context.master)) is not None
+                settings = context.getConf()
+                self._loop = EventLoop()
                 self._server = LookupServer(
-                    EventLoop(),
+                    self._loop,
                     self._methods,
                     WallClock().now,
                     host="127.0.0.1" if local else "0.0.0.0",  # noqa: S104 - executors are elsewhere, and bring a token
@@ -83,22 +105,29 @@ class LookupTables:
         found = self.server.address
         if found.host == "127.0.0.1":
             return found
-        host = str(self._context.getConf().get(DRIVER_HOST, "127.0.0.1"))
+        host = str(self._living_context().getConf().get(DRIVER_HOST, "127.0.0.1"))
         return Address(host, found.port, found.token)
 
+    def close(self) -> None:
+        """Serve no more: the context has stopped."""
+        with self._starting:
+            server, loop = self._server, self._loop
+            self._server = self._loop = None
+        if server is not None:
+            server.close()
+        if loop is not None:
+            loop.close()
 
-_tables: WeakKeyDictionary[SparkContext, LookupTables] = WeakKeyDictionary()
-_making = threading.Lock()
+    def _living_context(self) -> SparkContext:
+        context = self._context()
+        if context is None:
+            raise AssertionError("whoever asks has the context")
+        return context
+
+
+_tables = PerContext(LookupTables, LookupTables.close)
 
 
 def lookup_tables_of(context: SparkContext) -> LookupTables:
     """Return the lookup tables of a Spark context."""
-    with _making:
-        tables = _tables.get(context)
-        if tables is None:
-            tables = _tables[context] = LookupTables(context)
-    return tables
-
-
-def _digest(command: bytes) -> bytes:
-    return hashlib.sha256(command).digest()
+    return _tables.of(context)

@@ -8,18 +8,17 @@ function.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import threading
 from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from pyspark import Accumulator, SparkContext
 
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.digest import digest
 from eddyline.spark.latest import Latest
+from eddyline.spark.per_context import PerContext
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
 from eddyline.spark.worker.filter_task import fused_command, result_type
 from eddyline.spark.worker.task_records import Records, RecordsParam
@@ -58,25 +57,16 @@ class Registry:
 
     def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
         """Take note of what a function was made of."""
-        self._made.put(_digest(command), (block, options))
+        self._made.put(digest(command), (block, options))
 
     def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""
-        return self._made.get(_digest(command))
+        return self._made.get(digest(command))
 
 
-_registries: WeakKeyDictionary[SparkContext, Registry] = WeakKeyDictionary()
-_making = threading.Lock()
+_registries = PerContext(Registry)
 
 
 def registry_of(context: SparkContext) -> Registry:
     """Return the registry of a Spark context."""
-    with _making:
-        registry = _registries.get(context)
-        if registry is None:
-            registry = _registries[context] = Registry(context)
-    return registry
-
-
-def _digest(command: bytes) -> bytes:
-    return hashlib.sha256(command).digest()
+    return _registries.of(context)

@@ -87,7 +87,11 @@ class InPlaceSide:
         if prepared is not None:
             return JoinTask(self.block, self.options, prepared)
         task = JoinTask(self.block, self.options)
-        self._load(task, list(frames(small.slice(RUN_BYTES))))
+        try:
+            self._load(task, list(frames(small.slice(RUN_BYTES))))
+        except BaseException as error:
+            task.end(error)
+            raise
         if not self.block.lookups:  # whose connections end with the task
             MEMORY.prepared.put(key, task.eddy)
         return task

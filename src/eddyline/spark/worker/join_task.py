@@ -45,24 +45,31 @@ class JoinTask(BlockTask):
         """Make the eddy, or take one that an earlier task of this process has prepared."""
         super().__init__(block.identity, block.functions, block.settings, options)
         self._block = block
+        self._options = options
         self._orders = JoinOrders(len(block.graph.predicates))
         self._lookups = TaskLookups(block, options)
-        if prepared is not None:
-            self.eddy = prepared
-            self.eddy.renew(self.functions, self.work_clock, self._orders)
-        else:
-            self.eddy = JoinEddy(
-                block.query,
-                self.functions,
-                lambda: make_policy(options.policy),
-                self.work_clock,
-                self.generator,
-                lookups=self._lookups.sources,
-                instrument=self._orders,
-                learned=self.known(),
-            )
+        try:
+            self.eddy = self._eddy(prepared)
+        except BaseException:
+            self._lookups.close()
+            raise
         self._orders.policy = self.eddy.eddy.policy
         self._before = _Before.of(self.eddy) if prepared is not None else None
+
+    def _eddy(self, prepared: JoinEddy | None) -> JoinEddy:
+        if prepared is not None:
+            prepared.renew(self.functions, self.work_clock, self._orders)
+            return prepared
+        return JoinEddy(
+            self._block.query,
+            self.functions,
+            lambda: make_policy(self._options.policy),
+            self.work_clock,
+            self.generator,
+            lookups=self._lookups.sources,
+            instrument=self._orders,
+            learned=self.known(),
+        )
 
     def end(self, error: BaseException | None) -> None:
         """End the user's iterators and lookups; leave what was learned for the next task."""

@@ -47,7 +47,12 @@ class TaskLookups:
 
 
 def job_of(options: RoutingOptions) -> str:
-    """Return the name of the job that this task belongs to: of the run, and of the action."""
+    """Return the name of the job that this task belongs to: of the run, and of the action.
+
+    Where an action is none on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
+    """
     context = TaskContext.get()
-    action = None if context is None else context.getLocalProperty(ACTION)
-    return f"{options.run}/{action}"
+    if context is None:
+        return f"{options.run}"
+    action = context.getLocalProperty(ACTION)
+    return f"{options.run}/{f'stage {context.stageId()}' if action is None else action}"

@@ -1,0 +1,38 @@
+"""What Eddyline needs to be of Spark Classic, whose plans live in the driver."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.errors import EddylineError
+from eddyline.spark.host import catalyst
+
+
+class ConnectNotSupportedError(EddylineError, NotImplementedError):
+    """A DataFrame or a session belongs to Spark Connect, where plans cannot be reached."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "Eddyline rewrites query plans inside Spark's driver, which Spark Connect does not "
+            "let it reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+        )
+
+
+def classic(df: object) -> ClassicDataFrame:
+    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    if catalyst.is_classic(df):
+        return df
+    if isinstance(df, DataFrame):
+        raise ConnectNotSupportedError
+    raise TypeError(f"A Spark DataFrame is expected, not {type(df).__name__}.")
+
+
+def classic_session(spark: object) -> SparkSession:
+    """Return a session; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    if isinstance(spark, SparkSession):
+        return spark
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        raise ConnectNotSupportedError
+    raise TypeError(f"A SparkSession is expected, not {type(spark).__name__}.")
