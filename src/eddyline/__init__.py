@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eddyline.spark.host.session import session
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
+    from eddyline.spark.watching.watch import watch
 
 __all__ = [
     "EddylineError",
@@ -28,6 +29,7 @@ __all__ = [
     "report",
     "session",
     "stateless",
+    "watch",
 ]
 
 # Public names that need Spark, and where they live. They are imported on first
@@ -41,6 +43,7 @@ _ON_FIRST_USE = {
     "lookup_table": "eddyline.spark.lookup_table",
     "report": "eddyline.spark.reporting",
     "session": "eddyline.spark.host.session",
+    "watch": "eddyline.spark.watching.watch",
 }
 
 

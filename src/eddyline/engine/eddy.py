@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument, Lane, Routing, VisitCosts
+from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 
 ROUTING_COST_PRIOR = 15e-6
@@ -23,6 +25,10 @@ ROUTING_COST_PRIOR = 15e-6
 On a 2 GHz machine it measures 10 to 20 microseconds; too low a guess only makes
 the very first quanta too small.
 """
+
+
+Witness: TypeAlias = Callable[[Signature | None, TupleBatch], None]
+"""Is shown tuples that come into being, and the signature of those that a module made them of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class Eddy:
         self.modules = dict(enumerate(modules))
         """By number."""
         self._clock = clock
+        self.witness: Witness | None = None
+        """Is shown what comes, and what modules return that compute."""
         self._typical: dict[float, TypicalVisit] = {}  # by the guess
         guesses = visit_costs or [0.0] * len(self.modules)
         self._costs = VisitCosts(
@@ -202,8 +210,10 @@ class Eddy:
             finished += self.advance()
         return finished
 
-    def feed(self, batch: TupleBatch) -> list[TupleBatch]:
-        """Take new tuples, and route as far as is possible without waiting; return finished ones.
+    def feed(self, batch: TupleBatch, *, new: bool = True) -> list[TupleBatch]:
+        """Take tuples, and route as far as is possible without waiting; return finished ones.
+
+        They are ``new``, or have waited somewhere else than here.
 
         Other tuples may be with modules that answer later, or wait for room there: see
         :attr:`away` and :meth:`advance`. Raises as :meth:`run` does.
@@ -213,6 +223,8 @@ class Eddy:
             self._require_whole()
             return finished
         self._begin()
+        if self.witness is not None and new:
+            self.witness(None, batch)
         self._put(batch, len(batch), finished)
         if self._routing.away and self._agenda is not None:
             self._collect(self._agenda.poll(), finished)
@@ -270,6 +282,8 @@ class Eddy:
             for result in module.process(taken):
                 size = len(result)
                 tuples_out += size
+                if self.witness is not None:
+                    self.witness(taken.signature, result)
                 self._put(result, size, finished)
             ended = clock.now()
             seconds = max(ended - started, resolution)

@@ -88,7 +88,7 @@ def adapt(
         lambda block, command: registry.remember(command, block, options),
         lambda: lookup_tables_of(spark.sparkContext).address,
     )
-    table_of = _table_of(spark)
+    table_of = table_of_session(spark)
     rules = JoinRules(
         joins_named(joins), partial(rebuilt, workshop), partial(pays, spark), table_of
     )
@@ -118,7 +118,7 @@ def explain(df: DataFrame) -> Explanation:
     )
     spark = classic.sparkSession
     rules = JoinRules(
-        Joins.AUTO, partial(rebuilt, workshop), partial(pays, spark), _table_of(spark)
+        Joins.AUTO, partial(rebuilt, workshop), partial(pays, spark), table_of_session(spark)
     )
     rewriting = _rewrite(classic, _only_described, rules)
     _require_no_lookup_left(rewriting, rules.table_of)
@@ -163,7 +163,7 @@ def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -
     return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
 
 
-def _table_of(spark: SparkSession) -> TableOf | None:
+def table_of_session(spark: SparkSession) -> TableOf | None:
     """Return what tells the lookup tables of a session; None where there are none."""
     tables = lookup_tables_of(spark.sparkContext)
 

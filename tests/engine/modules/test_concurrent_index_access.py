@@ -12,6 +12,7 @@ from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.modules.concurrent_index_access import (
+    ALONE,
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
@@ -103,7 +104,7 @@ def test_what_somebody_has_asked_for_is_not_asked_again_before_the_answer() -> N
 
 def test_several_bindings_go_in_one_call() -> None:
     later = Later(bindings=2)
-    assert later.lookup.queue.room == 2 * 2 * 2
+    assert later.lookup.queue.room == ALONE
     later.lookup.offer(later.prior(1, 2, 9))
     answers = later.answers(2)
     assert sorted(answer.tuples for answer in answers) == [1, 2]

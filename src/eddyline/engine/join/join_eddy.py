@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -19,22 +18,18 @@ from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.join.join_state import JoinState
-from eddyline.engine.join.join_statistics import JoinStatistics
+from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
+from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, made_lookups
+from eddyline.engine.join.partial_results import PartialResults
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
-from eddyline.engine.modules.concurrent_index_access import (
-    ConcurrentIndexAccess,
-    ConcurrentSource,
-)
-from eddyline.engine.modules.index_access import IndexAccess, Source
 from eddyline.engine.modules.join_selection import JoinSelection
-from eddyline.engine.modules.lookup_requests import LookupRequests
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
-from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.relation import Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
@@ -66,8 +61,6 @@ BACKLOG = 1 << 17
 Some of them need not ask any more once another has, and other modules go on with theirs.
 """
 
-NO_LOOKUPS: Mapping[tuple[int, int], Source | ConcurrentSource] = MappingProxyType({})
-
 
 class StalledError(RuntimeError):
     """Rows are missing, and no input has any to give."""
@@ -90,7 +83,7 @@ class JoinEddy:
         clock: Clock,
         generator: np.random.Generator,
         *,
-        lookups: Mapping[tuple[int, int], Source | ConcurrentSource] = NO_LOOKUPS,
+        lookups: Mapping[tuple[int, int], LookupSource] = NO_LOOKUPS,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
         learned: Learned | None = None,
@@ -170,7 +163,7 @@ class JoinEddy:
             )
             for number, term in enumerate(map(terms_of, self.graph.predicates))
         )
-        self._lookups = tuple(self._made_lookups(lookups))
+        self._lookups = made_lookups(lookups, self._components, self.routes, self.stems)
         chosen, known = self._terms.known()
         self._eddy = Eddy(
             (*self._selections, *self.stems, *self._lookups),
@@ -217,6 +210,12 @@ class JoinEddy:
             relation.renew(functions, clock)
         self._terms.renew(clock)
         self._eddy.renew(clock, instrument)
+
+    def note_partial_results(self) -> PartialResults:
+        """Note partial results from now on, and return where."""
+        noted = PartialResults(self.graph, self._components)
+        self._eddy.witness = noted.note
+        return noted
 
     def learned(self) -> Learned:
         """Return what this eddy knows, for the next one to start with."""
@@ -320,7 +319,7 @@ class JoinEddy:
                 reduced = self._reduction.reduced(batch, alias)
                 self.stems[alias].prune(len(batch) - len(reduced))
                 batch = reduced
-            yield from self._routed(batch)
+            yield from self._emitted(self._eddy.feed(batch))
 
     def end(self, relation: int) -> Iterator[Joined]:
         """Take the end of transmission of a relation's scan; yield what waited for it."""
@@ -340,70 +339,19 @@ class JoinEddy:
     def _ended(self, relation: int) -> Iterator[Joined]:
         self.stems[relation].end()
         for batch in self.stems[relation].state.unpark():
-            yield from self._routed(batch)
+            yield from self._emitted(self._eddy.feed(batch, new=False))
 
     def statistics(self) -> JoinStatistics:
         """Return what was done so far."""
-        calls: dict[Call, CallStatistics] = {}
-        holders = {id(part): part for part in (*self._components.built, *self._components.passing)}
-        for holder in holders.values():
-            for found in holder.statistics():
-                before = calls.get(found.call)
-                calls[found.call] = CallStatistics(
-                    found.call,
-                    found.calls + (before.calls if before else 0),
-                    self._possible(found.call),
-                    found.seconds + (before.seconds if before else 0.0),
-                )
-        return JoinStatistics(
-            tuple(self._rows_of(r) for r in self._numbers),
+        return statistics_of(
+            self._components,
+            self._state.read,
             self._results.rows,
-            tuple(stem.statistics() for stem in self.stems),
-            tuple(
-                lookup.statistics(self._eddy.seconds_in(self.routes.first_lookup + number))
-                for number, lookup in enumerate(self._lookups)
-            ),
-            tuple(
-                selection.statistics(self._eddy.seconds_in(number))
-                for number, selection in enumerate(self._selections)
-            ),
-            tuple(calls.values()),
-            self._eddy.statistics(),
+            self.stems,
+            self._lookups,
+            self._selections,
+            self._eddy,
         )
-
-    def _possible(self, call: Call) -> int:
-        """Return the rows of a call's relation; of several relations the most of any."""
-        mask = self.query.relations_in(call) or 1
-        return max(self._rows_of(r) for r in self._numbers if mask >> r & 1)
-
-    def _rows_of(self, relation: int) -> int:
-        """Return the rows of a relation that came by any access method."""
-        return self._state.read[relation] + sum(
-            lookup.rows
-            for lookup, (looked_up, _) in zip(self._lookups, self.routes.lookups, strict=True)
-            if looked_up == relation
-        )
-
-    def _made_lookups(
-        self, sources: Mapping[tuple[int, int], Source | ConcurrentSource]
-    ) -> Iterator[IndexAccess | ConcurrentIndexAccess]:
-        places = [
-            (r, number)
-            for r, relation in enumerate(self.query.relations)
-            for number in range(len(relation.lookups))
-        ]
-        if set(places) != set(sources):
-            raise ValueError(
-                f"lookups {sorted(places)} of the query need a source each; there are sources "
-                f"for {sorted(sources)}"
-            )
-        for position, place in enumerate(places, self.routes.first_lookup):
-            source, stem = sources[place], self.stems[place[0]]
-            requests = LookupRequests(position, self.routes, self._components, stem)
-            if isinstance(source, ConcurrentSource):
-                yield ConcurrentIndexAccess(requests, source)
-            else:
-                yield IndexAccess(requests, source)
 
     def _text(self, predicate: int) -> str:
         return self.graph.texts[predicate] or f"predicate {predicate}"
@@ -478,9 +426,6 @@ class JoinEddy:
 
     def _kill(self, relation: int, places: npt.NDArray[np.int64]) -> None:
         self.stems[relation].kill(places)
-
-    def _routed(self, batch: TupleBatch) -> Iterator[Joined]:
-        yield from self._emitted(self._eddy.feed(batch))
 
     def _advanced(self) -> Iterator[Joined]:
         yield from self._emitted(self._eddy.advance())

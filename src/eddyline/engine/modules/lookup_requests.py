@@ -69,6 +69,11 @@ class LookupRequests:
         columns = ", ".join(str(column) for column in self._lookup.bind)
         return f"{self._stem.name}({columns})"
 
+    @property
+    def competing(self) -> bool:
+        """Whether the relation has another access method."""
+        return self._stem.description.access_methods > 1
+
     def statistics(self, seconds: float) -> LookupStatistics:
         """Return what was done so far; ``seconds`` is what the eddy measured."""
         return LookupStatistics(

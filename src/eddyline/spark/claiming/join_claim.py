@@ -108,13 +108,18 @@ class JoinClaim:
 
 
 def claim_region(
-    region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable] = NONE
+    region: Region,
+    settings: SessionSettings,
+    looked_up: Mapping[int, LookupTable] = NONE,
+    *,
+    whole: bool = False,
 ) -> JoinClaim:
     """Claim a region as a whole; DeclinedError names the node that stands in the way.
 
-    ``looked_up`` are the inputs that are lookup tables, by number.
+    ``looked_up`` are the inputs that are lookup tables, by number. Where the block makes the
+    ``whole`` output of the region, nothing is left above it, and ``outputs`` are the output.
     """
-    return _Judgement(region, settings, looked_up).claim()
+    return _Judgement(region, settings, looked_up, whole=whole).claim()
 
 
 class _JoinTerms(Terms):
@@ -126,15 +131,24 @@ class _JoinTerms(Terms):
         settings: SessionSettings,
         inputs: _Inputs,
         looked_up: int,
+        *,
+        whole: bool,
     ) -> None:
         super().__init__(definitions, settings)
         self._inputs = inputs
         self._looked_up = looked_up
+        self._whole = whole
 
     def is_native(self, tree: Tree) -> bool:
-        """Whether an expression is a column of one input; of a lookup table as it is."""
+        """Whether an expression is a column of one input; of a lookup table as it is.
+
+        What may fail is not computed before it is known that it is wanted, if there is nobody
+        else who could.
+        """
         mask = self._inputs.mask(tree)
         if mask.bit_count() > 1 or self._definitions.is_dependent(tree):
+            return False
+        if self._whole and not self._is_column(tree) and self._definitions.may_throw(tree):
             return False
         return not mask & self._looked_up or self._is_column(tree)
 
@@ -193,15 +207,23 @@ class _Inputs:
 
 class _Judgement:
     def __init__(
-        self, region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
+        self,
+        region: Region,
+        settings: SessionSettings,
+        looked_up: Mapping[int, LookupTable],
+        *,
+        whole: bool,
     ) -> None:
+        self._whole = whole
         self._region = region
         self._settings = settings
         self._tables = looked_up
         self._looked_up = sum(1 << number for number in looked_up)
         self._definitions = Definitions({})
         self._inputs = _Inputs(region, self._definitions)
-        self._terms = _JoinTerms(self._definitions, settings, self._inputs, self._looked_up)
+        self._terms = _JoinTerms(
+            self._definitions, settings, self._inputs, self._looked_up, whole=whole
+        )
         self._above: list[Tree] = []
         self._constants: list[Constants] = []
         self._below: list[list[CatalystExpression]] = [[] for _ in region.inputs]
@@ -221,9 +243,10 @@ class _Judgement:
                     text = self._definitions.text(conjunct)
                     raise declined.of(text, path) from None
         self._leave_made_keys()
-        items, needed = self._top()
+        items, needed = ((), {}) if self._whole else self._top()
         above = tuple(self._without_aliases(tree, needed) for tree in self._above)
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
+        outputs = self._whole_outputs() if self._whole else outputs
         contents = self._terms.contents
         columns = tuple(
             Column(self._input_of_argument(handle), handle) for handle in contents.arguments
@@ -246,6 +269,12 @@ class _Judgement:
         mask = self._inputs.mask(conjunct)
         if not mask & self._looked_up or self._definitions.is_dependent(conjunct):
             self._take_in(conjunct)
+        elif self._whole:
+            constants = None if mask & (mask - 1) else self._constants_in(conjunct)
+            if constants is None:
+                self._take_predicate(conjunct)
+            else:
+                self._constants.append(constants)
         elif mask & (mask - 1):
             mark = self._terms.contents.mark()
             try:
@@ -279,6 +308,9 @@ class _Judgement:
             mask = self._inputs.mask(conjunct)
             self._below[max(mask.bit_length() - 1, 0)].append(self._definitions.over_base(conjunct))
             return
+        self._take_predicate(conjunct)
+
+    def _take_predicate(self, conjunct: Tree) -> None:
         self._note_key(conjunct)
         text = self._definitions.text(conjunct)
         expression = self._null_safe_key(conjunct) or self._terms.expression(conjunct, guarded=True)
@@ -344,6 +376,19 @@ class _Judgement:
                 attribute if expanded is None else catalyst.attribute_like(attribute, expanded)
             )
         return tuple(items), needed
+
+    def _whole_outputs(self) -> list[tuple[CatalystExpression, Expression]]:
+        """Return the attributes of the region's output, and their values."""
+        outputs = []
+        for attribute in catalyst.outputs(self._region.top):
+            tree = Tree.of(attribute)
+            alias = self._definitions.known_alias(tree.identity)
+            if alias is None:
+                value = self._value(tree.identity, attribute)
+            else:
+                value = self._terms.evaluable(self._terms.expression(alias, guarded=True))
+            outputs.append((attribute, value))
+        return outputs
 
     def _expanded(
         self, tree: Tree, needed: dict[ExpressionId, CatalystExpression]

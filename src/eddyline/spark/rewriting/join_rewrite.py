@@ -73,7 +73,7 @@ def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan])
     spark = workshop.spark
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
-    inputs += _constant_inputs(spark, claim)
+    inputs += constant_inputs(spark, claim)
     block = join_block(claim, plans, inputs, places, settings)
     if block.lookups:
         block = replace(block, server=workshop.server())
@@ -157,7 +157,7 @@ def join_block(
     return replace(block, identity=identity)
 
 
-def _constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
+def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
     """Return an input for each column that a condition sets equal to constants."""
     found = []
     for constants in claim.constants:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.results import Joined
@@ -29,7 +30,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
 from eddyline.spark.worker.join_orders import JoinOrders
-from eddyline.spark.worker.task_lookups import TaskLookups
+from eddyline.spark.worker.task_lookups import TaskLookups, job_of
 from eddyline.spark.worker.task_records import function_records, predicate_record, stem_record
 
 OUTPUT_ROWS = 1 << 16
@@ -47,7 +48,7 @@ class JoinTask(BlockTask):
         self._block = block
         self._options = options
         self._orders = JoinOrders(len(block.graph.predicates))
-        self._lookups = TaskLookups(block, options)
+        self._lookups = TaskLookups(block, job_of(options), SharedAgenda())
         try:
             self.eddy = self._eddy(prepared)
         except BaseException:

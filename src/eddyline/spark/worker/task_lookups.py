@@ -6,7 +6,7 @@ import contextlib
 
 from pyspark import TaskContext
 
-from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.sources.remote_lookup import RemoteLookup
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -17,11 +17,13 @@ from eddyline.spark.worker.action_settings import ACTION
 class TaskLookups:
     """Connections to the server of lookups, one for each lookup of the block."""
 
-    def __init__(self, block: JoinBlock, options: RoutingOptions) -> None:
-        """Connect; ServerGoneError where the server cannot be reached."""
+    def __init__(self, block: JoinBlock, job: str, agenda: Agenda) -> None:
+        """Connect, for a job of this name; ServerGoneError where the server cannot be reached.
+
+        Answers are told to ``agenda``.
+        """
         self.sources: dict[tuple[int, int], ConcurrentSource] = {}
         self._open = contextlib.ExitStack()
-        agenda = SharedAgenda()
         numbers = iter(block.lookups)
         with contextlib.ExitStack() as opened:
             for r, relation in enumerate(block.query.relations):
@@ -31,7 +33,7 @@ class TaskLookups:
                         raise AssertionError("a block with lookups knows who makes them")
                     caller = RemoteLookup(
                         block.server,
-                        job_of(options),
+                        job,
                         lookup.method,
                         agenda,
                         list(zip(lookup.columns, relation.types, strict=True)),

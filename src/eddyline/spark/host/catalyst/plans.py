@@ -87,6 +87,21 @@ def project_item(plan: Plan, index: int) -> CatalystExpression:
     return CatalystExpression(plan.java.projectList().apply(index))
 
 
+def grouping(plan: Plan) -> list[CatalystExpression]:
+    """Return what an ``Aggregate`` groups by."""
+    return [CatalystExpression(java) for java in in_python(plan.java.groupingExpressions())]
+
+
+def aggregated(plan: Plan) -> list[CatalystExpression]:
+    """Return the output of an ``Aggregate``, each with its name."""
+    return [CatalystExpression(java) for java in in_python(plan.java.aggregateExpressions())]
+
+
+def project_list(plan: Plan) -> list[CatalystExpression]:
+    """Return the entries of a ``Project``'s list."""
+    return [CatalystExpression(java) for java in in_python(plan.java.projectList())]
+
+
 def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
     """Return ``PythonUDF`` number ``index`` of a node that evaluates Python functions."""
     return CatalystExpression(plan.java.udfs().apply(index))

@@ -1,0 +1,1 @@
+"""Answers that grow while a query runs: estimates with intervals, and how people look at them."""

@@ -1,0 +1,1 @@
+"""Watching a query: its block runs where the watcher is, and Spark scans."""

@@ -1,0 +1,122 @@
+"""A scan whose rows arrive from Spark's tasks while they are wanted."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.engine.modules.scan_access import Arrival
+from eddyline.errors import EddylineError
+
+HELD_ROWS: Final = 1 << 20
+"""Rows that wait to be read; then the tasks that send more have to wait as well."""
+
+
+class ScanBrokenError(EddylineError, RuntimeError):
+    """A task of a scan broke off after some of its rows had been used."""
+
+
+class Arriving:
+    """Rows of one scan, put by the threads that receive them and read by the eddy.
+
+    What a task sends stays together by partition where ``whole`` partitions are wanted: then an
+    arrival is all rows of one, else it is what comes.
+    """
+
+    def __init__(self, wake: Callable[[], None], check: Callable[[], None], *, whole: bool) -> None:
+        """``wake`` the reader when there is something new; ``check`` whether it is to go on."""
+        self._wake = wake
+        self._check = check
+        self._whole = whole
+        self._partitions: dict[int, list[pa.RecordBatch]] = {}
+        self._used: set[int] = set()  # partitions of which rows may have been read
+        self._waiting: deque[Arrival] = deque()
+        self._held = 0
+        self._changed = threading.Condition()
+        self._complete = False
+        self._error: BaseException | None = None
+        self.rows = 0
+        """Rows that were read so far."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows were read; raises what has gone wrong in the scan."""
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            return self._complete and not self._waiting
+
+    @property
+    def expected_rows(self) -> float | None:
+        """None: nobody knows."""
+        return None
+
+    def poll(self) -> Arrival | None:
+        """Return the next rows; None where none are there."""
+        self._check()
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            if not self._waiting:
+                return None
+            arrival = self._waiting.popleft()
+            self._held -= arrival.rows
+            self.rows += arrival.rows
+            self._changed.notify_all()
+            return arrival
+
+    def put(self, partition: int, batch: pa.RecordBatch) -> None:
+        """Take rows from a task, as soon as there is room."""
+        with self._changed:
+            if self._whole:
+                self._partitions.setdefault(partition, []).append(batch)
+                return
+            self._changed.wait_for(lambda: self._held < HELD_ROWS or self._error is not None)
+            self._held += batch.num_rows
+            self._used.add(partition)
+            self._waiting.append(Arrival(tuple(batch.columns), batch.num_rows))
+        self._wake()
+
+    def end_partition(self, partition: int) -> None:
+        """Say that all rows of a partition were put."""
+        if not self._whole:
+            return
+        with self._changed:
+            held = self._partitions.pop(partition, None)
+            if held is None:
+                arrival = Arrival((), 0)
+            else:
+                table = pa.Table.from_batches(held)
+                columns = tuple(column.combine_chunks() for column in table.columns)
+                arrival = Arrival(columns, len(table))
+            self._waiting.append(arrival)
+        self._wake()
+
+    def broke_off(self, partition: int) -> None:
+        """Forget what came of a partition, which comes again; fail where it was used."""
+        with self._changed:
+            self._partitions.pop(partition, None)
+            used = partition in self._used
+        if used:
+            self.fail(
+                ScanBrokenError(
+                    "a task of Spark's broke off after some of its rows had been used: watch again"
+                )
+            )
+
+    def end(self) -> None:
+        """Say that all rows were put."""
+        with self._changed:
+            self._complete = True
+        self._wake()
+
+    def fail(self, error: BaseException) -> None:
+        """Let whoever reads or puts rows fail."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+        self._wake()

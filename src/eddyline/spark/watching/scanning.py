@@ -1,0 +1,66 @@
+"""Lets Spark scan what a watched block reads, each scan in a job of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark import InheritableThread
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.sources.wire import Address
+from eddyline.spark.host.session import local_cores
+from eddyline.spark.watching.arriving import Arriving
+from eddyline.spark.watching.row_receiver import RowReceiver
+from eddyline.spark.worker.send_rows import SendRows
+
+DRIVER_HOST: Final = "spark.driver.host"
+PORT: Final = "spark.eddyline.watch.port"
+"""Setting: the port at the driver where tasks bring the rows of scans; any free one by default."""
+
+
+class Scanning:
+    """The scans of one block, while they run."""
+
+    def __init__(
+        self, spark: SparkSession, frames: Mapping[int, DataFrame], arriving: Mapping[int, Arriving]
+    ) -> None:
+        """Start them all, one job each, the smallest number first."""
+        self._context = spark.sparkContext
+        self._group = f"eddyline-watch-{uuid.uuid4().hex[:12]}"
+        local = local_cores(str(self._context.master)) is not None
+        port = int(self._context.getConf().get(PORT, "0") or 0)
+        numbers = sorted(frames)
+        host = "127.0.0.1" if local else "0.0.0.0"  # noqa: S104 - executors are elsewhere, and bring a token
+        self._receiver = RowReceiver([arriving[number] for number in numbers], host, port)
+        address = self._receiver.address
+        if not local:
+            outside = str(self._context.getConf().get(DRIVER_HOST, "127.0.0.1"))
+            address = Address(outside, address.port, address.token)
+        self._threads = []
+        for scan, number in enumerate(numbers):
+            thread = InheritableThread(
+                target=self._scan, args=(frames[number], arriving[number], SendRows(address, scan))
+            )
+            thread.daemon = True
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """End the scans that still run, and wait until they have ended."""
+        with contextlib.suppress(Exception):  # Spark may have stopped
+            self._context.cancelJobGroup(self._group)
+        self._receiver.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _scan(self, frame: DataFrame, arriving: Arriving, send: SendRows) -> None:
+        try:
+            self._context.setJobGroup(self._group, "a watched query", interruptOnCancel=True)
+            frame.mapInArrow(send, "sent long").collect()
+        except BaseException as error:  # noqa: BLE001 - it is raised where the rows are wanted
+            arriving.fail(error)
+        else:
+            arriving.end()

@@ -1,0 +1,154 @@
+"""The public face of watching: the rows of a query as they come, and a hand on it."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Final, Self
+
+from pyspark.sql import DataFrame
+
+from eddyline.engine.policies.catalogue import policy_name
+from eddyline.spark.adapt import table_of_session
+from eddyline.spark.classic import classic
+from eddyline.spark.lookup_tables import lookup_tables_of
+from eddyline.spark.watching.control import Control
+from eddyline.spark.watching.parts import Part
+from eddyline.spark.watching.watched_query import watched_query
+from eddyline.spark.watching.work import Wishes, Work
+
+EVERY: Final = 0.1
+"""Seconds between two parts, at the least, after the first."""
+
+
+def watch(
+    df: DataFrame,
+    *,
+    partial: bool = False,
+    policy: str = "adaptive",
+    seed: int = 0,
+    units: int = 100,
+    confidence: float = 0.95,
+    every: float = EVERY,
+) -> Watch:
+    """Return a query whose rows can be looked at while they come.
+
+    Iterate over it: each :class:`~eddyline.spark.watching.parts.Part` has the rows that have come
+    since the last, the first as soon as there is one, then one every ``every`` seconds. Filters and
+    inner joins run in an eddy in this process, with lookup tables; Spark scans. With
+    ``partial`` also rows come of which some relations are missing still (Raman, Deshpande and
+    Hellerstein, 2003, Section 4.5).
+
+    Of a query with COUNT, SUM and AVG, grouped or not, each part has the aggregates as they
+    look by now, with intervals that hold the final values with the probability ``confidence``: the
+    rows of the largest scan are dealt out at random to ``units``, and worked unit by unit. At the
+    end they are exact.
+
+    Raises NotWatchableError for a query that has more than that, TypeError and ValueError for what
+    cannot be, ConnectNotSupportedError on Spark Connect.
+    """
+    frame = classic(df)
+    name = policy_name(policy)
+    if isinstance(units, bool) or units != int(units) or units < 1:
+        raise ValueError(f"units are a whole number from 1 on, not {units!r}")
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"a confidence is between 0 and 1, not {confidence!r}")
+    if seed < 0:
+        raise ValueError(f"a seed is a whole number from 0 on, not {seed}")
+    wishes = Wishes(partial=partial, policy=name, seed=seed, units=units, confidence=confidence)
+    return Watch(frame, wishes, every)
+
+
+class Watch:
+    """A query that is watched: an iterator over what comes, with a brake.
+
+    It begins with the first part that is asked for, and runs in a thread of its own. A watch is
+    a context manager: at the end of the block it stops.
+    """
+
+    def __init__(self, df: DataFrame, wishes: Wishes, every: float) -> None:
+        """Understand the query; NotWatchableError where it cannot be watched."""
+        frame = classic(df)
+        spark = frame.sparkSession
+        query = watched_query(frame, table_of_session(spark))
+        if query.block.lookups:
+            address = lookup_tables_of(spark.sparkContext).address
+            query = replace(query, block=replace(query.block, server=address))
+        self._control = Control()
+        self._work = Work(spark, query, wishes, f"watch/{uuid.uuid4().hex}", self._control)
+        self._every = every
+        self._thread: threading.Thread | None = None
+        self._done = False
+        self._first = True
+
+    def __iter__(self) -> Iterator[Part]:
+        """Iterate over what comes from now on."""
+        return self
+
+    def __next__(self) -> Part:
+        """Return what has come since the last time, as soon as there is something."""
+        if self._done:
+            raise StopIteration
+        self._start()
+        if not self._first and self._thread is not None:
+            self._thread.join(self._every)
+        part = self._taken(None)
+        self._first = False
+        return part
+
+    def now(self) -> Part:
+        """Return what has come since the last time, be it nothing, without waiting."""
+        self._start()
+        return self._taken(0.0)
+
+    def pause(self) -> None:
+        """Let the query wait, until :meth:`resume`; what has come can still be taken."""
+        self._control.pause()
+
+    def resume(self) -> None:
+        """Let the query go on."""
+        self._control.resume()
+
+    @property
+    def paused(self) -> bool:
+        """Whether the query waits."""
+        return self._control.paused
+
+    def stop(self) -> None:
+        """End the query, and wait until its scans have ended; what has come can still be taken."""
+        self._control.stop()
+        self._work.poke()
+        if self._thread is not None:
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        """Return this; :meth:`stop` at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._work.run, name="eddyline-watch", daemon=True
+            )
+            self._thread.start()
+
+    def _taken(self, wait: float | None) -> Part:
+        try:
+            part = self._work.parts.take(wait)
+        except BaseException:
+            self._done = True
+            raise
+        self._done = part.done
+        return part

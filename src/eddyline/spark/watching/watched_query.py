@@ -1,0 +1,200 @@
+"""What of a DataFrame is watched: a block, the scans that feed it, and an aggregate over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.errors import EddylineError
+from eddyline.online.running_aggregates import Aggregate, AggregateFunction
+from eddyline.spark.blocks.column_types import arrow_type
+from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.claiming.join_claim import JoinClaim, claim_region
+from eddyline.spark.claiming.join_inputs import inputs_of
+from eddyline.spark.claiming.session_settings import session_settings
+from eddyline.spark.decline import DeclinedError
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, Plan
+from eddyline.spark.plan.chains import Tree
+from eddyline.spark.plan.regions import Region, read_region
+from eddyline.spark.rewriting.join_rewrite import constant_inputs, join_block
+from eddyline.spark.rewriting.rewrite_plan import TableOf
+
+_FUNCTIONS: Final = {
+    "Count": AggregateFunction.COUNT,
+    "Sum": AggregateFunction.SUM,
+    "Average": AggregateFunction.AVG,
+}
+
+_NUMBERS: Final = {"byte", "short", "integer", "long", "float", "double"}
+
+
+class NotWatchableError(EddylineError, ValueError):
+    """A query has a part that cannot be watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """An aggregate over a block's rows: its first outputs are the groups.
+
+    ``groups`` are the names of their columns, with their types. ``order`` gives for each column of
+    the DataFrame its place among groups and aggregates.
+    """
+
+    groups: tuple[tuple[str, pa.DataType], ...]
+    aggregates: tuple[Aggregate, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class WatchedQuery:
+    """A block whose outputs are the columns ``names``, and a DataFrame for each scan of it.
+
+    ``scans`` are by number of relation.
+    """
+
+    block: JoinBlock
+    scans: dict[int, DataFrame]
+    names: tuple[str, ...]
+    aggregation: Aggregation | None
+
+
+def watched_query(df: ClassicDataFrame, table_of: TableOf | None) -> WatchedQuery:
+    """Return what is watched of a DataFrame; NotWatchableError says what stands in the way."""
+    if df.isStreaming:
+        raise NotWatchableError("a stream has no end to be watched for; a batch query has")
+    over = _aggregate_in(catalyst.analyzed_plan(df))
+    if over is None:
+        block, scans = _block(df, table_of)
+        return WatchedQuery(block, scans, tuple(df.columns), None)
+    plan, order = over
+    rows, aggregation = _aggregation(df, plan, order)
+    block, scans = _block(rows, table_of)
+    return WatchedQuery(block, scans, tuple(rows.columns), aggregation)
+
+
+def _aggregate_in(plan: Plan) -> tuple[Plan, list[int] | None] | None:
+    """Return the aggregate at the top of a plan, below a choice of its columns at the most."""
+    order = None
+    while True:
+        kind = catalyst.class_name(plan).rpartition(".")[2]
+        if kind == "Aggregate":
+            return plan, order
+        (child, *more) = catalyst.children(plan) or [plan]
+        if more or child is plan:
+            return None
+        if kind == "SubqueryAlias":
+            plan = child
+        elif kind == "Project" and order is None:
+            chosen = [catalyst.identity_number(item) for item in _attributes(plan)]
+            numbers = [catalyst.identity_number(each) for each in catalyst.outputs(child)]
+            if len(chosen) < len(catalyst.project_list(plan)) or not set(chosen) <= set(numbers):
+                return None
+            order = [numbers.index(number) for number in chosen]
+            plan = child
+        else:
+            return None
+
+
+def _attributes(project: Plan) -> list[CatalystExpression]:
+    items = catalyst.project_list(project)
+    return [item for item in items if Tree.of(item).name == "AttributeReference"]
+
+
+def _aggregation(
+    df: ClassicDataFrame, plan: Plan, order: list[int] | None
+) -> tuple[ClassicDataFrame, Aggregation]:
+    """Return the rows that an aggregate is over, and how they are aggregated."""
+    (child,) = catalyst.children(plan)
+    groups = catalyst.grouping(plan)
+    items = [catalyst.named(group, f"g{n}") for n, group in enumerate(groups)]
+    names = [""] * len(groups)
+    aggregates: list[Aggregate] = []
+    places: list[int] = []
+    zone = session_settings(df.sparkSession).time_zone
+    outputs = catalyst.outputs(plan)
+    for item, output in zip(catalyst.aggregated(plan), outputs, strict=True):
+        name = str(Tree.of(output).node.fields["name"])
+        value = item if Tree.of(item).name != "Alias" else Tree.of(item).children[0].handle
+        found = [n for n, group in enumerate(groups) if catalyst.same_value(value, group)]
+        if found:
+            names[found[0]] = name
+            places.append(found[0])
+            continue
+        function, argument = _function(Tree.of(value))
+        column = None
+        if argument is not None:
+            column = len(items)
+            items.append(catalyst.named(argument.handle, f"a{column}"))
+        kind = arrow_type(catalyst.data_type(output), zone)
+        places.append(len(groups) + len(aggregates))
+        aggregates.append(Aggregate(function, column, name, kind))
+    if not aggregates:
+        raise NotWatchableError("DISTINCT has no estimate: watch the rows, or count them")
+    items = items or [catalyst.named(catalyst.literal_true(), "g0")]
+    rows = catalyst.dataframe_over(df.sparkSession, catalyst.projected(items, child))
+    chosen = tuple(places if order is None else [places[n] for n in order])
+    types = [arrow_type(catalyst.data_type(group), zone) for group in groups]
+    return rows, Aggregation(tuple(zip(names, types, strict=True)), tuple(aggregates), chosen)
+
+
+def _function(tree: Tree) -> tuple[AggregateFunction, Tree | None]:
+    """Return an aggregate's function and argument; None for a count of rows."""
+    if tree.name == "AggregateExpression":
+        function, *condition = tree.children
+        known = _FUNCTIONS.get(function.name)
+        if known is not None and not condition and not tree.node.fields.get("isDistinct"):
+            arguments = function.children
+            constant = all(each.name == "Literal" for each in arguments)
+            if known is AggregateFunction.COUNT and constant:
+                return known, None
+            if len(arguments) == 1 and (
+                known is AggregateFunction.COUNT or _is_number(arguments[0].data_type)
+            ):
+                return known, arguments[0]
+    raise NotWatchableError(
+        f"{catalyst.pretty(tree.handle)} has no running estimate: COUNT, SUM and AVG have, "
+        f"each of one expression and by itself"
+    )
+
+
+def _is_number(kind: str) -> bool:
+    name = kind.strip('"')
+    return name in _NUMBERS or name.startswith("decimal")
+
+
+def _block(
+    df: ClassicDataFrame, table_of: TableOf | None
+) -> tuple[JoinBlock, dict[int, DataFrame]]:
+    """Return the block that makes all rows of a DataFrame, and its scans."""
+    spark = df.sparkSession
+    settings = session_settings(spark)
+    region = read_region(catalyst.optimized_plan(df), looks_up=table_of is not None)
+    tables = _tables_in(region, table_of)
+    try:
+        claim = claim_region(region, settings, tables, whole=True)
+    except DeclinedError as declined:
+        raise NotWatchableError(f"this cannot be watched: {declined.left_to_spark()}") from None
+    inputs, places = inputs_of(claim, region.inputs)
+    inputs += constant_inputs(spark, claim)
+    block = join_block(claim, region.inputs, inputs, places, settings)
+    _require_all(block, claim)
+    scans: dict[int, DataFrame] = {
+        r: catalyst.dataframe_over(spark, inputs[r].plan) for r in block.scanned
+    }
+    return block, scans
+
+
+def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:
+    found = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
+    return {number: table for number, table in found if table is not None}
+
+
+def _require_all(block: JoinBlock, claim: JoinClaim) -> None:
+    if len(block.query.outputs) != max(len(claim.outputs), 1):
+        raise AssertionError("the block makes the whole output")

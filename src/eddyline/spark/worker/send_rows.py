@@ -1,0 +1,73 @@
+"""Sends the rows of a scan from where Spark reads them to who watches, while they are read.
+
+A task connects to the driver and says hello: a line of JSON with the token, its scan, its
+partition and its attempt. It is answered ``+``, or ``-`` where these rows have all come
+already; then it sends them as an Arrow stream, and an empty line at the end, so that rows which
+were cut off are not taken for all.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from eddyline.sources.wire import Address
+
+CONNECT_SECONDS: Final = 20.0
+WANTED: Final = b"+"
+THERE_ALREADY: Final = b"-"
+END: Final = b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SendRows:
+    """The function of a step that sends its rows away, and returns how many it has sent."""
+
+    address: Address
+    scan: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Send one partition; OSError where nobody takes it any more."""
+        sent = 0
+        address = (self.address.host, self.address.port)
+        with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
+            connection.settimeout(None)
+            connection.sendall(json.dumps(self._hello()).encode() + b"\n")
+            if connection.recv(1) == WANTED:
+                with connection.makefile("wb") as stream:
+                    sent = _sent(batches, stream)
+                    stream.write(END)
+                if connection.recv(1) != WANTED:
+                    raise ConnectionError("nobody watches any more")
+        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
+
+    def _hello(self) -> dict[str, object]:
+        task = TaskContext.get()
+        return {
+            "token": self.address.token,
+            "scan": self.scan,
+            "partition": 0 if task is None else task.partitionId(),
+            "attempt": 0 if task is None else task.attemptNumber(),
+        }
+
+
+def _sent(batches: Iterator[pa.RecordBatch], stream: object) -> int:
+    """Write batches as they come; return how many rows there were."""
+    sent = 0
+    writer = None
+    for batch in batches:
+        if writer is None:
+            writer = pa.ipc.new_stream(stream, batch.schema)
+        writer.write_batch(batch)
+        stream.flush()  # type: ignore[attr-defined]  # a file
+        sent += batch.num_rows
+    if writer is None:
+        writer = pa.ipc.new_stream(stream, pa.schema([]))
+    writer.close()
+    return sent
