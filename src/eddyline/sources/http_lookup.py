@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,10 +16,10 @@ import httpx
 import jmespath
 import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch, described
+from eddyline.sources.rows import as_batch
 from eddyline.sources.template import Template, hidden, read_secrets
 
 MAX_BYTES: Final = 16 << 20
@@ -29,6 +30,9 @@ MAX_PAGES: Final = 10_000
 NOT_FOUND: Final = frozenset({404, 410})
 MAY_PASS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which another try may succeed."""
+
+FOR_ALL_KEYS: Final = frozenset({401, 405, 407, 415, 501})
+"""Statuses that would be the same for any other key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,10 @@ class HttpLookup:
     by their own names. ``pages`` says how an answer goes on: :class:`NextLink`,
     :class:`PageNumber` or :class:`Cursor`.
 
-    In ``url``, ``params`` and ``headers`` ``${NAME}`` stands for an environment variable, which is
-    read when the service is first asked. Redirects are followed to the same host, and to
-    ``allow_hosts``. 404 means that there are no rows; an answer above ``max_bytes`` is a failure.
+    In ``url``, ``params`` and ``headers`` ``${NAME}`` stands for an environment variable, which
+    must be set when the table is registered, and is read when the service is first asked.
+    Redirects are followed to the same host, and to ``allow_hosts``. 404 means that there are no
+    rows, where it is said of a single key; an answer above ``max_bytes`` is a failure.
     """
 
     url: str
@@ -106,7 +111,11 @@ class HttpLookup:
         return self.url
 
     def check(self, table: LookedUpTable) -> None:
-        """Raise ValueError where a bind column is not asked for, or something unknown is."""
+        """Raise ValueError where a bind column is not asked for, or something unknown is.
+
+        MissingSecretError where a secret is not set.
+        """
+        read_secrets(map(Template, (self.url, *self.params.values(), *self.headers.values())))
         texts = (self.url, *self.params.values(), *_texts_in(self.body))
         named = {name for text in texts for name in Template(text).names}
         missing = [name for name in table.bind_names if name not in named]
@@ -156,8 +165,8 @@ class HttpConnection:
         """Ask for the rows of keys, page by page."""
         rows: list[object] = []
         async for page in self._pages(keys):
-            rows += [self._row(row) for row in self._rows_of(page, keys)]
-        return as_batch(self._table, self._source.label, rows, keys)
+            rows += [self._row(row) for row in self._rows_of(page)]
+        return as_batch(self._table, rows, keys)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -201,7 +210,7 @@ class HttpConnection:
             if pages is None:
                 return
             if isinstance(pages, PageNumber):
-                if not self._rows_of(page, keys):
+                if not self._rows_of(page):
                     return
                 number += 1
                 continue
@@ -212,8 +221,8 @@ class HttpConnection:
                 params[pages.parameter] = str(following)
             else:
                 url, params = urljoin(url, str(following)), {}
-                self._require_allowed(url, keys)
-        raise self._failed(keys, f"more than {MAX_PAGES:,} pages")
+                self._require_allowed(url)
+        raise NoAnswerError(f"more than {MAX_PAGES:,} pages")
 
     async def _page(
         self, url: str, params: Mapping[str, str], body: object, keys: Sequence[Key]
@@ -232,36 +241,27 @@ class HttpConnection:
                         params = {}
                         if answer.status_code == 303:  # noqa: PLR2004 - See Other, by its number
                             method, body = "GET", None
-                        self._require_allowed(url, keys)
+                        self._require_allowed(url)
                         continue
-                    if answer.status_code in NOT_FOUND:
+                    if answer.status_code in NOT_FOUND and len(keys) == 1:
                         return None
-                    if answer.status_code in MAY_PASS:
-                        raise TryAgainError(f"HTTP {answer.status_code}", _after(answer.headers))
-                    if not answer.is_success:
-                        raise self._failed(keys, f"HTTP {answer.status_code}")
-                    return self._parsed(await self._read(answer, keys), keys)
+                    _require_success(answer)
+                    return _parsed(await self._read(answer))
             except httpx.TransportError as error:
-                raise TryAgainError(self._hidden(f"{type(error).__name__}: {error}")) from None
-        raise self._failed(keys, f"more than {MAX_REDIRECTS} redirects")
+                raise self._broken(error) from None
+        raise NoAnswerError(f"more than {MAX_REDIRECTS} redirects")
 
-    async def _read(self, answer: httpx.Response, keys: Sequence[Key]) -> bytes:
+    async def _read(self, answer: httpx.Response) -> bytes:
         limit = self._source.max_bytes
         parts, size = [], 0
         async for part in answer.aiter_bytes():
             size += len(part)
             if size > limit:
-                raise self._failed(keys, f"the answer has more than max_bytes={limit:,} bytes")
+                raise NoAnswerError(f"the answer has more than max_bytes={limit:,} bytes")
             parts.append(part)
         return b"".join(parts)
 
-    def _parsed(self, text: bytes, keys: Sequence[Key]) -> object:
-        try:
-            return json.loads(text) if text.strip() else None
-        except ValueError as error:
-            raise self._failed(keys, f"the answer is no JSON: {error}") from None
-
-    def _rows_of(self, page: object, keys: Sequence[Key]) -> list[object]:
+    def _rows_of(self, page: object) -> list[object]:
         found = jmespath.search(self._source.rows, page) if self._source.rows else page
         if found is None:
             return []
@@ -269,7 +269,7 @@ class HttpConnection:
             return found
         if isinstance(found, dict):
             return [found]
-        raise self._failed(keys, f"the rows are {type(found).__name__}, not a list of objects")
+        raise NoAnswerError(f"the rows are {type(found).__name__}, not a list of objects")
 
     def _row(self, row: object) -> object:
         if not self._columns or not isinstance(row, dict):
@@ -291,21 +291,43 @@ class HttpConnection:
             whole[f"{{{name}}}"] = column if several else column[0]
         return _filled(self._source.body, whole, values)
 
-    def _require_allowed(self, url: str, keys: Sequence[Key]) -> None:
+    def _require_allowed(self, url: str) -> None:
         """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
         to = urlsplit(url)
         if (to.scheme, to.netloc) == self._origin or to.hostname in self._source.allow_hosts:
             return
-        raise self._failed(keys, f"it leads to {to.netloc}, which allow_hosts does not name")
+        where = hidden(to.netloc, self._secrets)
+        raise NoAnswerError(f"it leads to {where}, which allow_hosts does not name", of_keys=False)
 
-    def _failed(self, keys: Sequence[Key], what: str) -> LookupFailedError:
-        return LookupFailedError(
-            f"{self._source.label}, asked for {self._table.name} {described(self._table, keys)}: "
-            f"{self._hidden(what)}"
-        )
+    def _broken(self, error: httpx.TransportError) -> NoAnswerError:
+        """Return what a connection's end means: another may go better, if it is let in."""
+        what = hidden(f"{type(error).__name__}: {error}", self._secrets)
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return NoAnswerError(what, of_keys=False)
+            cause = cause.__cause__ or cause.__context__
+        return TryAgainError(what)
 
-    def _hidden(self, text: str) -> str:
-        return hidden(text, self._secrets)
+
+def _require_success(answer: httpx.Response) -> None:
+    """Raise TryAgainError, NoAnswerError for a status that is none of success.
+
+    That some of many keys are not found says nothing of the others.
+    """
+    status = answer.status_code
+    if status in MAY_PASS:
+        of_keys = status == 500  # noqa: PLR2004 - what the service fell over may be a key
+        raise TryAgainError(f"HTTP {status}", _after(answer.headers), of_keys=of_keys)
+    if not answer.is_success:
+        raise NoAnswerError(f"HTTP {status}", of_keys=status not in FOR_ALL_KEYS)
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return json.loads(text) if text.strip() else None
+    except ValueError as error:
+        raise NoAnswerError(f"the answer is no JSON: {error}") from None
 
 
 def _texts_in(body: object) -> list[str]:

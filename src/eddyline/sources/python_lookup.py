@@ -12,10 +12,10 @@ from typing import Any, cast
 import pandas as pd
 import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch, described
+from eddyline.sources.rows import as_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,9 @@ class PythonConnection:
             try:
                 found = await self._called(given)
             except OSError as error:
-                raise TryAgainError(f"{type(error).__name__}: {error}") from error
+                gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
+                what = f"{type(error).__name__}: {error}"
+                raise TryAgainError(what, of_keys=not gone) from error
         return self._batch(found, keys)
 
     async def _called(self, given: list[Any]) -> object:
@@ -93,8 +95,5 @@ class PythonConnection:
         if isinstance(rows, pa.Table | pa.RecordBatch):
             rows = rows.to_pylist()
         if rows is None or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
-            raise LookupFailedError(
-                f"{self._source.label}, asked for {self._table.name} "
-                f"{described(self._table, keys)}: returned {type(found).__name__}, not rows"
-            )
-        return as_batch(self._table, self._source.label, rows, keys)
+            raise NoAnswerError(f"returned {type(found).__name__}, not rows")
+        return as_batch(self._table, rows, keys)
