@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from eddyline.sources.failures import NoAnswerError
 from eddyline.sources.lookup_source import LookedUpTable
-from eddyline.sources.rows import as_batch
+from eddyline.sources.rows import RowReader
 
 
 def value(kind: pa.DataType, given_value: object) -> object:
     """Return what a value is in a column of a type."""
     table = LookedUpTable("t", ("a", "b"), (pa.int64(), kind), (0,))
-    (found,) = as_batch(table, [{"b": given_value}], [(1,)]).column("b").to_pylist()
+    (found,) = RowReader(table).batch([{"b": given_value}], [(1,)]).column("b").to_pylist()
     return found
 
 
@@ -148,4 +148,4 @@ def test_what_does_not_fit_is_said(kind: pa.DataType, given_value: object) -> No
 def test_what_is_no_row_is_said(row: object) -> None:
     table = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
     with pytest.raises(NoAnswerError, match="a row "):
-        as_batch(table, [row], [(1,), (2,)])
+        RowReader(table).batch([row], [(1,), (2,)])

@@ -14,7 +14,7 @@ from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import LookupFailedError, NoAnswerError, TryAgainError
 from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupConnection
-from eddyline.sources.rows import as_batch, failed
+from eddyline.sources.rows import RowReader, failed
 
 FIRST_PAUSE: Final = 0.2
 """Seconds before the second try at the most; each next one waits for twice as long at the most."""
@@ -53,6 +53,7 @@ class Asking:
     ) -> None:
         """Ask through ``connection``; ``random`` is for the pauses, ``now`` tells seconds."""
         self._table = table
+        self._reader = RowReader(table)
         self._label = label
         self._connection = connection
         self._limits = limits
@@ -93,6 +94,31 @@ class Asking:
         if not self._breaker.lets_through():
             why = "is not asked for a while, since it did not answer before"
             raise NoAnswerError(why, of_keys=False)
+        try:
+            try:
+                rows = await self._try(keys)
+            except TryAgainError as error:
+                rows = await self._again(keys, error, patient=patient)
+        except NoAnswerError as error:
+            if not isinstance(error, TryAgainError):
+                self._breaker.answered()
+            raise
+        except Exception as error:
+            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
+        self._breaker.answered()
+        return rows
+
+    async def _again(
+        self, keys: Sequence[Key], failure: TryAgainError, *, patient: bool
+    ) -> pa.RecordBatch:
+        """Try further after a first failure; only then, as to get ready for it costs 45 us."""
+        failures = [failure]
+
+        async def next_try() -> pa.RecordBatch:
+            if failures:
+                raise failures.pop()
+            return await self._try(keys)
+
         trying = AsyncRetrying(
             stop=stop_after_attempt(self._limits.retries + 1 if patient else 1),
             retry=retry_if_exception(_may_pass),
@@ -100,17 +126,11 @@ class Asking:
             reraise=True,
         )
         try:
-            rows: pa.RecordBatch = await trying(self._try, keys)
+            rows: pa.RecordBatch = await trying(next_try)
         except TryAgainError as error:
             tries = trying.statistics["attempt_number"]
             times = "once" if tries == 1 else f"{tries} times"
             raise TryAgainError(f"{error}, tried {times}", of_keys=error.of_keys) from None
-        except NoAnswerError:
-            self._breaker.answered()
-            raise
-        except Exception as error:
-            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
-        self._breaker.answered()
         return rows
 
     async def _try(self, keys: Sequence[Key]) -> pa.RecordBatch:
@@ -125,9 +145,9 @@ class Asking:
             return error
         _log.warning("%s", error)
         if self._limits.on_error is OnError.SKIP:
-            return as_batch(self._table, (), keys)
+            return self._reader.batch((), keys)
         rows = [dict(zip(self._table.bind_names, key, strict=True)) for key in keys]
-        return as_batch(self._table, rows, keys)
+        return self._reader.batch(rows, keys)
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait: what the server asked for, else twice as long each time.

@@ -15,7 +15,7 @@ import pyarrow as pa
 from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch
+from eddyline.sources.rows import RowReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class PythonConnection:
         """Make threads for a function that is not asynchronous; they start when they are used."""
         self._source = source
         self._table = table
+        self._reader = RowReader(table)
         self._gate = gate
         self._later = inspect.iscoroutinefunction(source.function)
         self._threads = ThreadPoolExecutor(gate.width, "eddyline-lookup")
@@ -96,4 +97,4 @@ class PythonConnection:
             rows = rows.to_pylist()
         if rows is None or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
             raise NoAnswerError(f"returned {type(found).__name__}, not rows")
-        return as_batch(self._table, rows, keys)
+        return self._reader.batch(rows, keys)

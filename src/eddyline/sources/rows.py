@@ -12,27 +12,54 @@ from eddyline.sources.failures import LookupFailedError, NoAnswerError
 from eddyline.sources.lookup_source import Key, LookedUpTable
 
 
-def as_batch(table: LookedUpTable, rows: Iterable[object], keys: Sequence[Key]) -> pa.RecordBatch:
-    """Return rows, which are mappings by column or sequences in the columns' order.
+class RowReader:
+    """Makes columns of a table's rows."""
 
-    A bind column that a mapping lacks has the value that was asked for, where that is one key. A
-    time without a zone is one of the session's zone, as Spark's own readers have it. NoAnswerError
-    where rows are not of the table.
-    """
-    found = [_values(table, row, keys) for row in rows]
-    columns = []
-    for number, (name, kind) in enumerate(zip(table.columns, table.types, strict=True)):
-        convert = conversion(kind)
-        values = [row[number] for row in found]
-        try:
-            if convert is not None:
-                values = [None if value is None else convert(value) for value in values]
-            columns.append(pa.array(values, kind))
-        except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-            raise NoAnswerError(
-                f"column {name} is {kind}, which an answer does not fit: {error}"
-            ) from error
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    def __init__(self, table: LookedUpTable) -> None:
+        """Find out how each column's values are read."""
+        self._columns = table.columns
+        self._bind = table.bind_names
+        self._schema = table.schema
+        self._reads = [
+            (name, kind, conversion(kind))
+            for name, kind in zip(table.columns, table.types, strict=True)
+        ]
+
+    def batch(self, rows: Iterable[object], keys: Sequence[Key]) -> pa.RecordBatch:
+        """Return rows, which are mappings by column or sequences in the columns' order.
+
+        A bind column that a mapping lacks has the value that was asked for, where that is one
+        key. A time without a zone is one of the session's zone, as Spark's own readers have it.
+        NoAnswerError where rows are not of the table.
+        """
+        found = [self._values(row, keys) for row in rows]
+        columns = []
+        for number, (name, kind, convert) in enumerate(self._reads):
+            values = [row[number] for row in found]
+            try:
+                if convert is not None:
+                    values = [None if value is None else convert(value) for value in values]
+                columns.append(pa.array(values, kind))
+            except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+                raise NoAnswerError(
+                    f"column {name} is {kind}, which an answer does not fit: {error}"
+                ) from error
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _values(self, row: object, keys: Sequence[Key]) -> Sequence[Any]:
+        if isinstance(row, Mapping):
+            asked = dict(zip(self._bind, keys[0], strict=True)) if len(keys) == 1 else {}
+            missing = [name for name in self._bind if name not in row and name not in asked]
+            if missing:
+                raise NoAnswerError(
+                    f"a row lacks {', '.join(missing)}, so that nobody knows which key it is for"
+                )
+            return [row.get(name, asked.get(name)) for name in self._columns]
+        if isinstance(row, Sequence) and not isinstance(row, str | bytes):
+            if len(row) == len(self._columns):
+                return row
+            raise NoAnswerError(f"a row has {len(row)} values, not {len(self._columns)}")
+        raise NoAnswerError(f"a row is {type(row).__name__}, neither a mapping nor a sequence")
 
 
 def failed(table: LookedUpTable, label: str, keys: Sequence[Key], why: str) -> LookupFailedError:
@@ -59,19 +86,3 @@ def described(table: LookedUpTable, keys: Sequence[Key]) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - fits a line
-
-
-def _values(table: LookedUpTable, row: object, keys: Sequence[Key]) -> Sequence[Any]:
-    if isinstance(row, Mapping):
-        asked = dict(zip(table.bind_names, keys[0], strict=True)) if len(keys) == 1 else {}
-        missing = [name for name in table.bind_names if name not in row and name not in asked]
-        if missing:
-            raise NoAnswerError(
-                f"a row lacks {', '.join(missing)}, so that nobody knows which key it is for"
-            )
-        return [row.get(name, asked.get(name)) for name in table.columns]
-    if isinstance(row, Sequence) and not isinstance(row, str | bytes):
-        if len(row) == len(table.columns):
-            return row
-        raise NoAnswerError(f"a row has {len(row)} values, not {len(table.columns)}")
-    raise NoAnswerError(f"a row is {type(row).__name__}, neither a mapping nor a sequence")

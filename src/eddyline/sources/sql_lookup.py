@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch
+from eddyline.sources.rows import RowReader
 from eddyline.sources.template import Template, hidden, read_secrets
 
 KEYS_PER_CALL: Final = 500
@@ -83,6 +83,7 @@ class SqlConnection:
         """Read the secrets. MissingSecretError where one is not set."""
         self._source = source
         self._table = table
+        self._reader = RowReader(table)
         self._gate = gate
         url = Template(source.url)
         self._secrets = read_secrets([url])
@@ -113,7 +114,7 @@ class SqlConnection:
                 raise NoAnswerError(said) from None
             except SQLAlchemyError as error:
                 raise NoAnswerError(hidden(str(error), self._secrets)) from None
-        return as_batch(self._table, rows, keys)
+        return self._reader.batch(rows, keys)
 
     async def close(self) -> None:
         """Close the connections."""
