@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
-from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable
 from eddyline.sources.sql_lookup import SqlLookup
+from eddyline.sources.template import MissingSecretError
+from tests.asked import answered, called
 
 TABLE = LookedUpTable(
     "people", ("name", "year", "note"), (pa.string(), pa.int64(), pa.string()), (0,)
@@ -38,15 +37,7 @@ HOSTILE = [
 
 
 def fetched(source: SqlLookup, table: LookedUpTable, keys: Sequence[Key]) -> list[Any]:
-    async def ask() -> pa.RecordBatch:
-        connection = source.connect(table, Gate(Limits()))
-        try:
-            return await connection.fetch(keys)
-        finally:
-            await connection.close()
-
-    source.check(table)
-    return [tuple(row.values()) for row in asyncio.run(ask()).to_pylist()]
+    return [tuple(row.values()) for row in called(source, table, keys)]
 
 
 @pytest.fixture
@@ -98,14 +89,20 @@ def test_no_key_is_read_as_sql(tmp_path_factory: pytest.TempPathFactory, text: s
 
 def test_a_table_that_is_not_there_fails_with_source_and_key(url: str) -> None:
     source = SqlLookup(url, table="nobody")
-    with pytest.raises((LookupFailedError, TryAgainError), match="no such table: nobody"):
-        fetched(source, TABLE, [("ada",)])
+    (said,), asked = answered(source, TABLE, [("ada",)], Limits(retries=3))
+    assert said == (
+        f"{source.label}, asked for people name='ada': OperationalError: no such table: nobody"
+    )
+    assert asked.tries == 1
 
 
 def test_a_password_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TINY_PASSWORD", "s3cret")
     source = SqlLookup("postgresql+psycopg://me:${TINY_PASSWORD}@127.0.0.1:1/app")
     assert "s3cret" not in source.label + repr(source)
+    monkeypatch.delenv("TINY_PASSWORD")
+    with pytest.raises(MissingSecretError, match="TINY_PASSWORD is not set"):
+        source.check(TABLE)
     open_ = SqlLookup("postgresql+psycopg://me:literal@127.0.0.1:1/app")
     assert "literal" not in open_.label + repr(open_)
 
@@ -114,3 +111,23 @@ def test_a_password_is_shown_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_url_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no URL of a database"):
         SqlLookup(text)
+
+
+def test_a_driver_that_is_not_there_is_missed_at_once() -> None:
+    source = SqlLookup("oracle+cx_oracle://me:secret@127.0.0.1:1/app")
+    with pytest.raises(ValueError, match=r"people, needs a driver: .*cx_Oracle") as raised:
+        source.check(TABLE)
+    assert "secret" not in str(raised.value)
+
+
+def test_one_bad_key_takes_no_other_along(url: str) -> None:
+    source = SqlLookup(url)
+    numbers = LookedUpTable("people", TABLE.columns, TABLE.types, (1,))
+    found, asked = answered(source, numbers, [(1815,), (2**70,), (1900,), (7,)])
+    assert found[0] == [("ada", 1815, "a")]
+    said = str(found[1])
+    assert "OverflowError" in said
+    assert f"year={2**70}" in said
+    assert sorted(found[2], key=str) == [("ada", 1900, "b"), ("bob", 1900, None)]
+    assert found[3] == []
+    assert asked.tries == 5  # four keys, two of them, these two alone, the other two

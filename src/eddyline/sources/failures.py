@@ -9,13 +9,26 @@ class LookupFailedError(EddylineError, RuntimeError):
     """A source has not answered, or with something else than rows, and will not."""
 
 
-class TryAgainError(Exception):
-    """A source has not answered this time; ``after`` so many seconds it may, if it has said so.
+class NoAnswerError(Exception):
+    """A source has given no rows for a call, and will not. It never leaves this package.
 
-    It never leaves :mod:`eddyline.sources`.
+    ``of_keys`` says whether some of the call's keys may be to blame, so that the others have
+    rows if they are asked for without.
     """
 
-    def __init__(self, message: str, after: float | None = None) -> None:
-        """Say what happened."""
+    def __init__(self, message: str, *, of_keys: bool = True) -> None:
+        """Say what happened; who has asked adds source and keys."""
         super().__init__(message)
+        self.of_keys = of_keys
+
+
+class TryAgainError(NoAnswerError):
+    """A source has not answered this time; ``after`` so many seconds it may, if it has said so.
+
+    Mostly no key is to blame: it is the source that does not answer.
+    """
+
+    def __init__(self, message: str, after: float | None = None, *, of_keys: bool = False) -> None:
+        """Say what happened."""
+        super().__init__(message, of_keys=of_keys)
         self.after = after

@@ -43,9 +43,11 @@ class Gate:
             self._inside += 1
             self.most = max(self.most, self._inside)
             try:
-                async with asyncio.timeout(self._timeout):
+                async with asyncio.timeout(self._timeout) as limit:
                     yield
             except TimeoutError:
+                if not limit.expired():  # somebody else's, which says something else
+                    raise
                 raise TryAgainError(f"no answer in {self._timeout:g} s") from None
             finally:
                 self._inside -= 1

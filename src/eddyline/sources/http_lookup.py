@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import email.utils
-import json
-import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
-from urllib.parse import quote, urljoin, urlsplit
+from typing import Final
+from urllib.parse import urlsplit
 
-import httpx
 import jmespath
-import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
 from eddyline.sources.gate import Gate
-from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch, described
-from eddyline.sources.template import Template, hidden, read_secrets
+from eddyline.sources.http_connection import HttpConnection
+from eddyline.sources.http_pages import Cursor, NextLink, PageNumber
+from eddyline.sources.http_request import HttpRequests
+from eddyline.sources.lookup_source import LookedUpTable
+from eddyline.sources.template import Template
+
+__all__ = ["Cursor", "HttpLookup", "NextLink", "PageNumber"]
 
 MAX_BYTES: Final = 16 << 20
 """Bytes of an answer at the most, where nothing else is said; all its pages have it each."""
-
-MAX_REDIRECTS: Final = 5
-MAX_PAGES: Final = 10_000
-NOT_FOUND: Final = frozenset({404, 410})
-MAY_PASS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses after which another try may succeed."""
-
-
-@dataclass(frozen=True, slots=True)
-class NextLink:
-    """Pages that say where the next one is: at this JMESPath, a link; the last has none."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageNumber:
-    """Pages that are asked for by number, until one has no rows."""
-
-    parameter: str
-    first: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """Pages that say by which value the next one is asked for; the last says nothing."""
-
-    path: str
-    parameter: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +37,10 @@ class HttpLookup:
     by their own names. ``pages`` says how an answer goes on: :class:`NextLink`,
     :class:`PageNumber` or :class:`Cursor`.
 
-    In ``url``, ``params`` and ``headers`` ``${NAME}`` stands for an environment variable, which is
-    read when the service is first asked. Redirects are followed to the same host, and to
-    ``allow_hosts``. 404 means that there are no rows; an answer above ``max_bytes`` is a failure.
+    In ``url``, ``params`` and ``headers`` ``${NAME}`` stands for an environment variable, which
+    must be set when the table is registered, and is read when the service is first asked.
+    Redirects are followed to the same host, and to ``allow_hosts``. 404 means that there are no
+    rows, where it is said of a single key; an answer above ``max_bytes`` is a failure.
     """
 
     url: str
@@ -106,7 +75,10 @@ class HttpLookup:
         return self.url
 
     def check(self, table: LookedUpTable) -> None:
-        """Raise ValueError where a bind column is not asked for, or something unknown is."""
+        """Raise ValueError where a bind column is not asked for, or something unknown is.
+
+        MissingSecretError where a secret is not set.
+        """
         texts = (self.url, *self.params.values(), *_texts_in(self.body))
         named = {name for text in texts for name in Template(text).names}
         missing = [name for name in table.bind_names if name not in named]
@@ -121,191 +93,11 @@ class HttpLookup:
         strange = sorted(set(self.columns) - set(table.columns))
         if strange:
             raise ValueError(f"{table.name} has no column {strange[0]}")
+        HttpRequests(self, table)
 
     def connect(self, table: LookedUpTable, gate: Gate) -> HttpConnection:
         """Open a pool of connections."""
         return HttpConnection(self, table, gate)
-
-
-class HttpConnection:
-    """A pool of connections to a service."""
-
-    def __init__(self, source: HttpLookup, table: LookedUpTable, gate: Gate) -> None:
-        """Read the secrets; connections are made when they are needed.
-
-        MissingSecretError where a secret is not set.
-        """
-        self._source = source
-        self._table = table
-        self._gate = gate
-        self._url = Template(source.url)
-        self._params = {name: Template(text) for name, text in source.params.items()}
-        headers = {name: Template(text) for name, text in source.headers.items()}
-        self._secrets = read_secrets((self._url, *self._params.values(), *headers.values()))
-        self._headers = {name: text.filled({}, self._secrets) for name, text in headers.items()}
-        # A client for each request that may be on its way, as each looks through all of its
-        # connections whenever a request begins or ends: with one client of 32 connections a
-        # request took 6 ms of a core, with 32 clients of one 1 ms.
-        self._free: list[httpx.AsyncClient] = []
-        self._tls = httpx.create_ssl_context() if source.verify else False
-        self._columns = {name: jmespath.compile(path) for name, path in source.columns.items()}
-        own = urlsplit(self._url.filled(dict.fromkeys(self._url.names, ""), self._secrets))
-        self._origin = (own.scheme, own.netloc)
-
-    async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
-        """Ask for the rows of keys, page by page."""
-        rows: list[object] = []
-        async for page in self._pages(keys):
-            rows += [self._row(row) for row in self._rows_of(page, keys)]
-        return as_batch(self._table, self._source.label, rows, keys)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        while self._free:
-            await self._free.pop().aclose()
-
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Give a client that nobody else uses meanwhile."""
-        if not self._free:
-            self._free.append(
-                httpx.AsyncClient(
-                    headers=self._headers,
-                    timeout=None,  # the gate watches the time of a whole request  # noqa: S113
-                    verify=self._tls,
-                    limits=httpx.Limits(max_connections=1),
-                )
-            )
-        client = self._free.pop()
-        try:
-            yield client
-        finally:
-            self._free.append(client)
-
-    async def _pages(self, keys: Sequence[Key]) -> AsyncIterator[object]:
-        texts = self._texts(keys)
-        values = {name: ",".join(each) for name, each in texts.items()}
-        quoted = {name: ",".join(map(_quoted, each)) for name, each in texts.items()}
-        url = self._url.filled(quoted, self._secrets)
-        params = {name: t.filled(values, self._secrets) for name, t in self._params.items()}
-        body = self._body(keys, values)
-        pages = self._source.pages
-        number = pages.first if isinstance(pages, PageNumber) else 0
-        for _ in range(MAX_PAGES):
-            if isinstance(pages, PageNumber):
-                params[pages.parameter] = str(number)
-            page = await self._page(url, params, body, keys)
-            if page is None:
-                return
-            yield page
-            if pages is None:
-                return
-            if isinstance(pages, PageNumber):
-                if not self._rows_of(page, keys):
-                    return
-                number += 1
-                continue
-            following = jmespath.search(pages.path, page)
-            if not following:
-                return
-            if isinstance(pages, Cursor):
-                params[pages.parameter] = str(following)
-            else:
-                url, params = urljoin(url, str(following)), {}
-                self._require_allowed(url, keys)
-        raise self._failed(keys, f"more than {MAX_PAGES:,} pages")
-
-    async def _page(
-        self, url: str, params: Mapping[str, str], body: object, keys: Sequence[Key]
-    ) -> object:
-        """Return what a page is as JSON; None where there is none."""
-        method = self._source.method
-        for _ in range(MAX_REDIRECTS + 1):
-            try:
-                async with (
-                    self._gate.request(),
-                    self._client() as client,
-                    client.stream(method, url, params=params or None, json=body) as answer,
-                ):
-                    if answer.is_redirect:
-                        url = urljoin(url, answer.headers.get("location", ""))
-                        params = {}
-                        if answer.status_code == 303:  # noqa: PLR2004 - See Other, by its number
-                            method, body = "GET", None
-                        self._require_allowed(url, keys)
-                        continue
-                    if answer.status_code in NOT_FOUND:
-                        return None
-                    if answer.status_code in MAY_PASS:
-                        raise TryAgainError(f"HTTP {answer.status_code}", _after(answer.headers))
-                    if not answer.is_success:
-                        raise self._failed(keys, f"HTTP {answer.status_code}")
-                    return self._parsed(await self._read(answer, keys), keys)
-            except httpx.TransportError as error:
-                raise TryAgainError(self._hidden(f"{type(error).__name__}: {error}")) from None
-        raise self._failed(keys, f"more than {MAX_REDIRECTS} redirects")
-
-    async def _read(self, answer: httpx.Response, keys: Sequence[Key]) -> bytes:
-        limit = self._source.max_bytes
-        parts, size = [], 0
-        async for part in answer.aiter_bytes():
-            size += len(part)
-            if size > limit:
-                raise self._failed(keys, f"the answer has more than max_bytes={limit:,} bytes")
-            parts.append(part)
-        return b"".join(parts)
-
-    def _parsed(self, text: bytes, keys: Sequence[Key]) -> object:
-        try:
-            return json.loads(text) if text.strip() else None
-        except ValueError as error:
-            raise self._failed(keys, f"the answer is no JSON: {error}") from None
-
-    def _rows_of(self, page: object, keys: Sequence[Key]) -> list[object]:
-        found = jmespath.search(self._source.rows, page) if self._source.rows else page
-        if found is None:
-            return []
-        if isinstance(found, list):
-            return found
-        if isinstance(found, dict):
-            return [found]
-        raise self._failed(keys, f"the rows are {type(found).__name__}, not a list of objects")
-
-    def _row(self, row: object) -> object:
-        if not self._columns or not isinstance(row, dict):
-            return row
-        found = {name: path.search(row) for name, path in self._columns.items()}
-        return row | {name: value for name, value in found.items() if value is not None}
-
-    def _texts(self, keys: Sequence[Key]) -> dict[str, list[str]]:
-        return {
-            name: [_text(key[number]) for key in keys]
-            for number, name in enumerate(self._table.bind_names)
-        }
-
-    def _body(self, keys: Sequence[Key], values: Mapping[str, str]) -> object:
-        several = self._source.keys_per_call > 1
-        whole: dict[str, object] = {}
-        for number, name in enumerate(self._table.bind_names):
-            column = [_plain(key[number]) for key in keys]
-            whole[f"{{{name}}}"] = column if several else column[0]
-        return _filled(self._source.body, whole, values)
-
-    def _require_allowed(self, url: str, keys: Sequence[Key]) -> None:
-        """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
-        to = urlsplit(url)
-        if (to.scheme, to.netloc) == self._origin or to.hostname in self._source.allow_hosts:
-            return
-        raise self._failed(keys, f"it leads to {to.netloc}, which allow_hosts does not name")
-
-    def _failed(self, keys: Sequence[Key], what: str) -> LookupFailedError:
-        return LookupFailedError(
-            f"{self._source.label}, asked for {self._table.name} {described(self._table, keys)}: "
-            f"{self._hidden(what)}"
-        )
-
-    def _hidden(self, text: str) -> str:
-        return hidden(text, self._secrets)
 
 
 def _texts_in(body: object) -> list[str]:
@@ -316,44 +108,3 @@ def _texts_in(body: object) -> list[str]:
     if isinstance(body, Sequence):
         return [text for value in body for text in _texts_in(value)]
     return []
-
-
-def _filled(body: Any, whole: Mapping[str, object], values: Mapping[str, str]) -> object:  # noqa: ANN401 - JSON
-    if isinstance(body, str):
-        return whole[body] if body in whole else Template(body).filled(values, {})
-    if isinstance(body, Mapping):
-        return {name: _filled(value, whole, values) for name, value in body.items()}
-    if isinstance(body, Sequence):
-        return [_filled(value, whole, values) for value in body]
-    return body
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, bool | int | float | str) else _text(value)
-
-
-def _quoted(text: str) -> str:
-    """Return a value as a part of a path, which leads to no other part."""
-    return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
-
-
-def _text(value: object) -> str:
-    """Return a value as it stands in a URL: true and false as JSON has them, times in ISO 8601."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    isoformat = getattr(value, "isoformat", None)
-    return str(isoformat()) if isoformat is not None else str(value)
-
-
-def _after(headers: httpx.Headers) -> float | None:
-    """Return the seconds that a server asks to wait: Retry-After, a number or a date."""
-    asked = headers.get("retry-after")
-    if asked is None:
-        return None
-    try:
-        return max(float(asked), 0.0)
-    except ValueError:
-        try:
-            return max(email.utils.parsedate_to_datetime(asked).timestamp() - time.time(), 0.0)
-        except ValueError:
-            return None

@@ -45,7 +45,8 @@ class LookupConnection(Protocol):
         """Return all rows of the table for the given keys, in any order; others may be among them.
 
         Raises :class:`~eddyline.sources.failures.TryAgainError` where that may help,
-        :class:`~eddyline.sources.failures.LookupFailedError` where not.
+        :class:`~eddyline.sources.failures.NoAnswerError` where not; any other error means the
+        latter. Where some of the keys may be to blame, others are asked for without them.
         """
         ...
 
@@ -71,7 +72,10 @@ class LookupSource(Protocol):
         ...
 
     def check(self, table: LookedUpTable) -> None:
-        """Raise ValueError where this cannot be a source of the table; nothing is opened."""
+        """Raise ValueError where this cannot be a source of the table; nothing is opened.
+
+        :class:`~eddyline.sources.template.MissingSecretError` where a secret is not set.
+        """
         ...
 
     def connect(self, table: LookedUpTable, gate: Gate) -> LookupConnection:

@@ -12,10 +12,10 @@ from typing import Any, cast
 import pandas as pd
 import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch, described
+from eddyline.sources.rows import RowReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class PythonConnection:
         """Make threads for a function that is not asynchronous; they start when they are used."""
         self._source = source
         self._table = table
+        self._reader = RowReader(table)
         self._gate = gate
         self._later = inspect.iscoroutinefunction(source.function)
         self._threads = ThreadPoolExecutor(gate.width, "eddyline-lookup")
@@ -73,7 +74,9 @@ class PythonConnection:
             try:
                 found = await self._called(given)
             except OSError as error:
-                raise TryAgainError(f"{type(error).__name__}: {error}") from error
+                gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
+                what = f"{type(error).__name__}: {error}"
+                raise TryAgainError(what, of_keys=not gone) from error
         return self._batch(found, keys)
 
     async def _called(self, given: list[Any]) -> object:
@@ -93,8 +96,5 @@ class PythonConnection:
         if isinstance(rows, pa.Table | pa.RecordBatch):
             rows = rows.to_pylist()
         if rows is None or not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
-            raise LookupFailedError(
-                f"{self._source.label}, asked for {self._table.name} "
-                f"{described(self._table, keys)}: returned {type(found).__name__}, not rows"
-            )
-        return as_batch(self._table, self._source.label, rows, keys)
+            raise NoAnswerError(f"returned {type(found).__name__}, not rows")
+        return self._reader.batch(rows, keys)

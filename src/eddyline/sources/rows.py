@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.conversions import conversion
+from eddyline.sources.failures import LookupFailedError, NoAnswerError
 from eddyline.sources.lookup_source import Key, LookedUpTable
 
-_FROM_TEXT: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[str], object]], ...]] = (
-    (pa.types.is_date, dt.date.fromisoformat),
-    (pa.types.is_timestamp, dt.datetime.fromisoformat),
-    (pa.types.is_decimal, decimal.Decimal),
-)
-"""Types that JSON has only as text."""
+
+class RowReader:
+    """Makes columns of a table's rows."""
+
+    def __init__(self, table: LookedUpTable) -> None:
+        """Find out how each column's values are read."""
+        self._columns = table.columns
+        self._bind = table.bind_names
+        self._schema = table.schema
+        self._reads = [
+            (name, kind, conversion(kind))
+            for name, kind in zip(table.columns, table.types, strict=True)
+        ]
+
+    def batch(self, rows: Iterable[object], keys: Sequence[Key]) -> pa.RecordBatch:
+        """Return rows, which are mappings by column or sequences in the columns' order.
+
+        A bind column that a mapping lacks has the value that was asked for, where that is one
+        key. A time without a zone is one of the session's zone, as Spark's own readers have it.
+        NoAnswerError where rows are not of the table.
+        """
+        found = [self._values(row, keys) for row in rows]
+        columns = []
+        for number, (name, kind, convert) in enumerate(self._reads):
+            values = [row[number] for row in found]
+            try:
+                if convert is not None:
+                    values = [None if value is None else convert(value) for value in values]
+                columns.append(pa.array(values, kind))
+            except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+                raise NoAnswerError(
+                    f"column {name} is {kind}, which an answer does not fit: {error}"
+                ) from error
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _values(self, row: object, keys: Sequence[Key]) -> Sequence[Any]:
+        if isinstance(row, Mapping):
+            asked = dict(zip(self._bind, keys[0], strict=True)) if len(keys) == 1 else {}
+            missing = [name for name in self._bind if name not in row and name not in asked]
+            if missing:
+                raise NoAnswerError(
+                    f"a row lacks {', '.join(missing)}, so that nobody knows which key it is for"
+                )
+            return [row.get(name, asked.get(name)) for name in self._columns]
+        if isinstance(row, Sequence) and not isinstance(row, str | bytes):
+            if len(row) == len(self._columns):
+                return row
+            raise NoAnswerError(f"a row has {len(row)} values, not {len(self._columns)}")
+        raise NoAnswerError(f"a row is {type(row).__name__}, neither a mapping nor a sequence")
 
 
-def as_batch(
-    table: LookedUpTable, label: str, rows: Iterable[object], keys: Sequence[Key]
-) -> pa.RecordBatch:
-    """Return rows, which are mappings by column or sequences in the columns' order.
-
-    A bind column that a mapping lacks has the value that was asked for, where that is one
-    key. LookupFailedError where rows are not of the table.
-    """
-    found = [_values(table, label, row, keys) for row in rows]
-    columns = []
-    for number, (name, kind) in enumerate(zip(table.columns, table.types, strict=True)):
-        values = [_converted(row[number], kind) for row in found]
-        try:
-            columns.append(pa.array(values, kind))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise LookupFailedError(
-                f"{label}, asked for {table.name} {described(table, keys)}: column {name} is "
-                f"{kind}, which an answer does not fit: {error}"
-            ) from error
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+def failed(table: LookedUpTable, label: str, keys: Sequence[Key], why: str) -> LookupFailedError:
+    """Return the error that users get for keys without an answer."""
+    return LookupFailedError(f"{label}, asked for {table.name} {described(table, keys)}: {why}")
 
 
 def described(table: LookedUpTable, keys: Sequence[Key]) -> str:
@@ -61,37 +86,3 @@ def described(table: LookedUpTable, keys: Sequence[Key]) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - fits a line
-
-
-def _values(table: LookedUpTable, label: str, row: object, keys: Sequence[Key]) -> Sequence[Any]:
-    if isinstance(row, Mapping):
-        asked = dict(zip(table.bind_names, keys[0], strict=True)) if len(keys) == 1 else {}
-        missing = [name for name in table.bind_names if name not in row and name not in asked]
-        if missing:
-            raise LookupFailedError(
-                f"{label}, asked for {table.name} {described(table, keys)}: a row lacks "
-                f"{', '.join(missing)}, so that nobody knows which key it is for"
-            )
-        return [row.get(name, asked.get(name)) for name in table.columns]
-    if isinstance(row, Sequence) and not isinstance(row, str | bytes):
-        if len(row) == len(table.columns):
-            return row
-        raise LookupFailedError(
-            f"{label}, asked for {table.name} {described(table, keys)}: a row has {len(row)} "
-            f"values, not {len(table.columns)}"
-        )
-    raise LookupFailedError(
-        f"{label}, asked for {table.name} {described(table, keys)}: a row is "
-        f"{type(row).__name__}, neither a mapping nor a sequence"
-    )
-
-
-def _converted(value: object, kind: pa.DataType) -> object:
-    if isinstance(value, str):
-        for fits, convert in _FROM_TEXT:
-            if fits(kind):
-                try:
-                    return convert(value)
-                except (ValueError, ArithmeticError):
-                    return value  # pyarrow says what is wrong
-    return value

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -15,10 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.sources.asking import Asking
+from eddyline.sources.asking import Answer, Asking
+from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
+from eddyline.sources.rows import failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class SharedLookup:
         self._now = now
         self._gate = Gate(method.limits)
         self._asking: Asking | None = None
+        self._closed: list[Asking] = []
         self._answers: dict[Key, asyncio.Future[Found]] = {}
         self._waiting: deque[Key] = deque()
         self._workers: set[asyncio.Task[None]] = set()
@@ -70,13 +74,13 @@ class SharedLookup:
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
-        asking = self._asking
+        asking = [*self._closed, *([] if self._asking is None else [self._asking])]
         return SharedLookupStatistics(
             len(self._answers) - len(self._waiting),
             self._calls,
             self._gate.requests,
-            0 if asking is None else asking.tries,
-            0 if asking is None else asking.failures,
+            sum(each.tries for each in asking),
+            sum(each.failures for each in asking),
             self._gate.most,
         )
 
@@ -110,6 +114,7 @@ class SharedLookup:
                 del self._answers[key]
         asking, self._asking = self._asking, None
         if asking is not None:
+            self._closed.append(asking)
             await asking.close()
 
     async def _work(self) -> None:
@@ -120,16 +125,30 @@ class SharedLookup:
             self._calls += 1
             began = self._now()
             try:
-                batch = await self._opened().ask(keys)
-                answers = self._by_key(batch, keys)
+                async with aclosing(self._opened().ask(keys)) as answers:
+                    async for answer in answers:
+                        self._give(answer, began)
+                        began = self._now()
             except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
-                for key in keys:
-                    self._answers[key].set_exception(error)
-                    self._answers[key].exception()  # nobody may ask again, and need not
-            else:
-                seconds = (self._now() - began) / len(keys)
-                for key, answer in zip(keys, answers, strict=True):
-                    self._answers[key].set_result(Found(answer, seconds))
+                method = self._method
+                why = f"{type(error).__name__}: {error}"
+                self._fail(keys, failed(method.table, method.source.label, keys, why))
+
+    def _give(self, answer: Answer, began: float) -> None:
+        """Give everybody the rows of keys, or the failure."""
+        keys, rows = answer
+        if isinstance(rows, LookupFailedError):
+            self._fail(keys, rows)
+            return
+        seconds = (self._now() - began) / len(keys)
+        for key, found in zip(keys, self._by_key(rows, keys), strict=True):
+            self._answers[key].set_result(Found(found, seconds))
+
+    def _fail(self, keys: Sequence[Key], error: LookupFailedError) -> None:
+        for key in keys:
+            if not self._answers[key].done():
+                self._answers[key].set_exception(error)
+                self._answers[key].exception()  # nobody may ask again, and need not
 
     def _opened(self) -> Asking:
         if self._asking is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,14 +13,18 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from eddyline.sources.failures import LookupFailedError, TryAgainError
+from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import as_batch, described
+from eddyline.sources.rows import RowReader
 from eddyline.sources.template import Template, hidden, read_secrets
 
 KEYS_PER_CALL: Final = 500
 """Keys of one IN list: few enough for the parameters of every database."""
+
+_SQLITE_MAY_PASS: Final = frozenset(
+    {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +32,10 @@ class SqlLookup:
     """Asks a database for the rows of one of its tables or views, many keys at a time.
 
     ``url`` is SQLAlchemy's, as ``postgresql+psycopg://reader:${PGPASSWORD}@db.example/app`` or
-    ``sqlite:////data/app.db``; ``${NAME}`` stands for an environment variable, which is read when
-    the database is first asked. ``table`` is the table's name there, as ``schema.table`` if need
-    be; by default that of the lookup table. Keys are bound parameters, never part of the SQL.
+    ``sqlite:////data/app.db``; ``${NAME}`` stands for an environment variable, which must be set
+    when the table is registered, and is read when the database is first asked. ``table`` is the
+    table's name there, as ``schema.table`` if need be; by default that of the lookup table. Keys
+    are bound parameters, never part of the SQL.
     """
 
     url: str = field(repr=False)
@@ -52,7 +58,18 @@ class SqlLookup:
         return f"{url} {self.table}".rstrip()
 
     def check(self, table: LookedUpTable) -> None:
-        """Any table may be a database's."""
+        """Raise ValueError where the database's driver is not installed.
+
+        MissingSecretError where a secret is not set.
+        """
+        url = Template(self.url)
+        filled = sa.make_url(url.filled({}, read_secrets([url])))
+        try:
+            filled.get_dialect().import_dbapi()
+        except ImportError as error:
+            raise ValueError(
+                f"{self.label}, the source of {table.name}, needs a driver: {error}"
+            ) from None
 
     def connect(self, table: LookedUpTable, gate: Gate) -> SqlConnection:
         """Make a pool of connections, which are opened when they are needed."""
@@ -66,6 +83,7 @@ class SqlConnection:
         """Read the secrets. MissingSecretError where one is not set."""
         self._source = source
         self._table = table
+        self._reader = RowReader(table)
         self._gate = gate
         url = Template(source.url)
         self._secrets = read_secrets([url])
@@ -91,14 +109,12 @@ class SqlConnection:
                 rows = await loop.run_in_executor(self._threads, self._rows, query)
             except DBAPIError as error:
                 said = hidden(f"{type(error.orig).__name__}: {error.orig}", self._secrets)
-                if error.connection_invalidated or isinstance(
-                    error, sa.exc.OperationalError | sa.exc.InterfaceError
-                ):
+                if _may_pass(error):
                     raise TryAgainError(said) from None
-                raise self._failed(keys, said) from None
+                raise NoAnswerError(said) from None
             except SQLAlchemyError as error:
-                raise self._failed(keys, hidden(str(error), self._secrets)) from None
-        return as_batch(self._table, self._source.label, rows, keys)
+                raise NoAnswerError(hidden(str(error), self._secrets)) from None
+        return self._reader.batch(rows, keys)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -109,8 +125,13 @@ class SqlConnection:
         with self._engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
-    def _failed(self, keys: Sequence[Key], what: str) -> LookupFailedError:
-        return LookupFailedError(
-            f"{self._source.label}, asked for {self._table.name} {described(self._table, keys)}: "
-            f"{what}"
-        )
+
+def _may_pass(error: DBAPIError) -> bool:
+    """Tell whether the statement may succeed another time."""
+    said = error.orig
+    if isinstance(said, sqlite3.Error):  # for which whatever goes wrong is an OperationalError
+        # The low byte tells the kind, the others what of it.
+        return getattr(said, "sqlite_errorcode", 0) & 0xFF in _SQLITE_MAY_PASS
+    return error.connection_invalidated or isinstance(
+        error, sa.exc.OperationalError | sa.exc.InterfaceError
+    )

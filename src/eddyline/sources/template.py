@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +47,39 @@ class Template:
             return secrets[place[2]] if place[1] else values[place[2]]
 
         return _PLACE.sub(at, self.text)
+
+    def prepared(self, secrets: Mapping[str, str], quote: Callable[[str], str]) -> Prepared:
+        """Return the text with its secrets, all but the values' places quoted, to be filled often.
+
+        >>> Template("/a b/${V}/{zip}").prepared({"V": "2"}, str.upper).filled({"zip": "x"})
+        '/A B/2/x'
+        """
+        literals, names, last = [""], [], 0
+        for found in _PLACE.finditer(self.text):
+            literals[-1] += self.text[last : found.start()]
+            last = found.end()
+            if found[1]:
+                literals[-1] += secrets[found[2]]
+            else:
+                names.append(found[2])
+                literals.append("")
+        literals[-1] += self.text[last:]
+        return Prepared(tuple(map(quote, literals)), tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Texts, and the names of the values that stand between them."""
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Return the text with all values in their places."""
+        parts = [self.literals[0]]
+        for name, literal in zip(self.names, self.literals[1:], strict=True):
+            parts += (values[name], literal)
+        return "".join(parts)
 
 
 def read_secrets(templates: Iterable[Template]) -> dict[str, str]:

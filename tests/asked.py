@@ -1,0 +1,68 @@
+"""Sources asked for keys, as the server of lookups asks them, and one call alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from random import Random
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.gate import Gate
+from eddyline.sources.limits import Limits
+from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
+from eddyline.sources.shared_lookup import AccessMethod, SharedLookup, SharedLookupStatistics
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+
+def called(
+    source: LookupSource, table: LookedUpTable, keys: Sequence[Key], limits: Limits | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows that a source gives in one call; or raise what the call raises."""
+
+    async def call() -> pa.RecordBatch:
+        connection = source.connect(table, Gate(limits or Limits()))
+        try:
+            return await connection.fetch(keys)
+        finally:
+            await connection.close()
+
+    source.check(table)
+    rows: list[dict[str, Any]] = asyncio.run(call()).to_pylist()
+    return rows
+
+
+def answered(
+    source: LookupSource, table: LookedUpTable, keys: Sequence[Key], limits: Limits | None = None
+) -> tuple[list[Rows | str], SharedLookupStatistics]:
+    """Return for each key its rows, or the error's text; and what it took."""
+
+    async def ask() -> tuple[list[Rows | str], SharedLookupStatistics]:
+        method = AccessMethod(table, source, limits or Limits(retries=0))
+        lookup = SharedLookup(method, Random(0), time.monotonic)
+        try:
+            found = await asyncio.gather(*lookup.rows(keys), return_exceptions=True)
+        finally:
+            await lookup.close()
+        rows: list[Rows | str] = []
+        for each in found:
+            if isinstance(each, BaseException):
+                assert isinstance(each, LookupFailedError), each
+                rows.append(str(each))
+            else:
+                rows.append([tuple(row.values()) for row in each.rows.to_pylist()])
+        return rows, lookup.statistics()
+
+    source.check(table)
+    return asyncio.run(ask())
+
+
+def why(source: LookupSource, table: LookedUpTable, key: Key, limits: Limits | None = None) -> str:
+    """Return the error's text for a key that has no answer."""
+    (found,), _ = answered(source, table, [key], limits)
+    assert isinstance(found, str), found
+    return found
