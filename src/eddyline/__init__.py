@@ -10,6 +10,7 @@ from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
     from eddyline.sources.http_lookup import HttpLookup
+    from eddyline.sources.lookup_method import LookupMethod
     from eddyline.sources.python_lookup import PythonLookup
     from eddyline.sources.sql_lookup import SqlLookup
     from eddyline.spark.adapt import adapt, explain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EddylineError",
     "HttpLookup",
+    "LookupMethod",
     "PythonLookup",
     "SqlLookup",
     "adapt",
@@ -36,6 +38,7 @@ __all__ = [
 # use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.
 _ON_FIRST_USE = {
     "HttpLookup": "eddyline.sources.http_lookup",
+    "LookupMethod": "eddyline.sources.lookup_method",
     "PythonLookup": "eddyline.sources.python_lookup",
     "SqlLookup": "eddyline.sources.sql_lookup",
     "adapt": "eddyline.spark.adapt",
@@ -47,7 +50,7 @@ _ON_FIRST_USE = {
 }
 
 
-_LOOKUPS = {"HttpLookup", "PythonLookup", "SqlLookup", "lookup_table"}
+_LOOKUPS = {"HttpLookup", "LookupMethod", "PythonLookup", "SqlLookup", "lookup_table"}
 
 
 def __getattr__(name: str) -> object:

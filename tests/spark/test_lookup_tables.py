@@ -297,7 +297,67 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
         (("t", "a int", [], source), ValueError, "needs a bind column"),
         (("t", "a int", "a", source), TypeError, "bind is a list of columns"),
         (("t", 5, ["a"], source), TypeError, "a schema is"),
-        (("t", "a int", ["a"], [source, source]), ValueError, "needs a key"),
+        (("t", "a int", ["a"], []), ValueError, "needs a source"),
     ):
         with pytest.raises(kind, match=message):
             eddyline.lookup_table(spark, *arguments)
+    other = eddyline.LookupMethod(["a"], source)
+    with pytest.raises(ValueError, match="several ways to its rows and needs a key"):
+        eddyline.lookup_table(spark, "t", "a int", ["a"], source, also=[other])
+    unknown = eddyline.LookupMethod(["b"], source)
+    with pytest.raises(ValueError, match="t has no column b"):
+        eddyline.lookup_table(spark, "t", "a int", ["a"], source, key=["a"], also=[unknown])
+
+
+def test_mirrors_share_the_keys(spark: SparkSession) -> None:
+    mirrors = [Asked(ZIPS, [0]), Asked(ZIPS, [0])]
+    sources = [eddyline.PythonLookup(each) for each in mirrors]
+    eddyline.lookup_table(spark, "zips", SCHEMAS["zips"], ["zip"], sources, max_in_flight=2)
+    same(spark, "SELECT f.id, z.income FROM fec f JOIN zips z ON f.zip = z.zip ")
+    asked = mirrors[0].keys + mirrors[1].keys
+    assert set(asked) == {f"1{n:04}" for n in range(45)}
+    assert set(asked.values()) == {1}
+    assert all(each.keys for each in mirrors)
+
+
+WAYS = """
+SELECT f.id, c.rating FROM fec f JOIN crimes c ON f.zip = c.zip;
+SELECT c.zip, t.people FROM plain_towns t JOIN crimes c ON t.town = c.town;
+SELECT c.* FROM crimes c WHERE c.town = 'town 3';
+SELECT c.* FROM crimes c WHERE c.zip = '10006' AND c.town = 'town 6';
+SELECT f.id, t.people FROM fec f JOIN crimes c ON f.zip = c.zip JOIN plain_towns t ON
+    c.town = t.town;
+SELECT a.zip, b.zip FROM crimes a JOIN crimes b ON a.town = b.town WHERE a.zip = '10006'
+"""
+
+
+@pytest.mark.parametrize("sql", [" ".join(sql.split()) + " " for sql in WAYS.split(";")])
+@pytest.mark.parametrize("policy", ["naive", "adaptive", "lottery"])
+def test_a_table_may_be_looked_up_by_either_column(
+    spark: SparkSession, sql: str, policy: str
+) -> None:
+    by_zip, by_town = Asked(CRIMES, [0]), Asked(CRIMES, [2])
+    eddyline.lookup_table(
+        spark,
+        "crimes",
+        SCHEMAS["crimes"],
+        ["zip"],
+        eddyline.PythonLookup(by_zip),
+        key=["zip"],
+        also=[eddyline.LookupMethod(["town"], eddyline.PythonLookup(by_town))],
+    )
+    same(spark, sql, policy=policy)
+    assert by_zip.keys or by_town.keys
+    assert set(by_zip.keys.values()) | set(by_town.keys.values()) <= {1}
+
+
+def test_a_query_that_binds_no_way_says_which_there_are(spark: SparkSession) -> None:
+    source = eddyline.PythonLookup(Asked(CRIMES, [0]))
+    other = eddyline.LookupMethod(["rating", "town"], source)
+    schema = SCHEMAS["crimes"]
+    eddyline.lookup_table(spark, "crimes", schema, ["zip"], source, key=["zip"], also=[other])
+    ways = r"given values of zip or rating and town"
+    with pytest.raises(UnboundLookupError, match="no values for"):
+        eddyline.adapt(spark.sql("SELECT count(1) FROM crimes WHERE town = 'town 3'"))
+    with pytest.raises(Exception, match=ways):
+        spark.sql("SELECT * FROM crimes").collect()

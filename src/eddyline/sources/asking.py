@@ -62,11 +62,12 @@ class Asking:
         self.tries = 0
         self.failures = 0
 
-    async def ask(self, keys: Sequence[Key]) -> AsyncGenerator[Answer, None]:
+    async def ask(self, keys: Sequence[Key], *, final: bool = True) -> AsyncGenerator[Answer, None]:
         """Give the rows of keys: mostly at once, in several parts where a call fails.
 
         Where there is no answer, what ``on_error`` says: LookupFailedError, which names the
-        source and the keys, a row of NULLs for each, or none.
+        source and the keys, a row of NULLs for each, or none. That is so if this is ``final``;
+        else always LookupFailedError, and others are asked before it is :meth:`settled`.
         """
         parts = [keys]
         while parts:
@@ -81,7 +82,7 @@ class Asking:
                     continue
                 if isinstance(error, TryAgainError):
                     self._breaker.failed()
-                yield Answer(part, self._without(part, str(error)))
+                yield Answer(part, self._without(part, str(error), final=final))
             else:
                 yield Answer(part, rows)
 
@@ -137,10 +138,10 @@ class Asking:
         self.tries += 1
         return await self._connection.fetch(keys)
 
-    def _without(self, keys: Sequence[Key], why: str) -> pa.RecordBatch | LookupFailedError:
-        """Return what keys have that have no answer."""
-        self.failures += 1
-        error = failed(self._table, self._label, keys, why)
+    def settled(
+        self, keys: Sequence[Key], error: LookupFailedError
+    ) -> pa.RecordBatch | LookupFailedError:
+        """Return what keys have that have no answer, by what ``on_error`` says."""
         if self._limits.on_error is OnError.FAIL:
             return error
         _log.warning("%s", error)
@@ -148,6 +149,13 @@ class Asking:
             return self._reader.batch((), keys)
         rows = [dict(zip(self._table.bind_names, key, strict=True)) for key in keys]
         return self._reader.batch(rows, keys)
+
+    def _without(
+        self, keys: Sequence[Key], why: str, *, final: bool
+    ) -> pa.RecordBatch | LookupFailedError:
+        self.failures += 1
+        error = failed(self._table, self._label, keys, why)
+        return self.settled(keys, error) if final else error
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait: what the server asked for, else twice as long each time.

@@ -64,7 +64,9 @@ class PythonConnection:
         self._table = table
         self._reader = RowReader(table)
         self._gate = gate
-        self._later = inspect.iscoroutinefunction(source.function)
+        # An object that is called like a function may be asynchronous as well.
+        called = (source.function, type(source.function).__call__)
+        self._later = any(map(inspect.iscoroutinefunction, called))
         self._threads = ThreadPoolExecutor(gate.width, "eddyline-lookup")
 
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:

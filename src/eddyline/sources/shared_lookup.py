@@ -10,32 +10,50 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.sources.asking import Answer, Asking
+from eddyline.sources.asking import Answer
 from eddyline.sources.failures import LookupFailedError
-from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
+from eddyline.sources.mirror import Mirror
 from eddyline.sources.rows import failed
+
+OVERDUE: Final = 4.0
+"""How many times as long as usual a call must take before another source is asked as well."""
+
+SOON: Final = 0.05
+"""Seconds that no call is overdue for."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessMethod:
-    """An access method as it was registered: what is asked for which table, within which limits."""
+    """An access method as it was registered: what is asked for which table, within which limits.
+
+    ``mirrors`` give the same rows for the same keys, each within limits of its own.
+    """
 
     table: LookedUpTable
     source: LookupSource
     limits: Limits
+    mirrors: tuple[AccessMethod, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Calls that may be on their way at a time, to whichever source."""
+        return self.limits.max_in_flight + sum(mirror.width for mirror in self.mirrors)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLookupStatistics:
-    """What was asked so far: distinct keys, calls for them, and the requests that these took."""
+    """What was asked so far: distinct keys, calls for them, and the requests that these took.
+
+    ``by_source`` are the keys that each source was asked for, in the order of registration.
+    """
 
     keys: int
     calls: int
@@ -43,6 +61,7 @@ class SharedLookupStatistics:
     tries: int
     failures: int
     most_in_flight: int
+    by_source: tuple[tuple[str, int], ...] = ()
 
 
 class Found(NamedTuple):
@@ -53,35 +72,43 @@ class Found(NamedTuple):
 
 
 class SharedLookup:
-    """Asks a source for keys, each once, however many ask, and keeps the answers.
+    """Asks for keys, each once, however many ask, and keeps the answers.
 
     For one event loop. As many calls as the limits say are on their way as long as any
     key waits; a call takes as many keys as wait, up to what the source takes in one.
+
+    Mirrors compete for the keys that wait: whichever has a call to spare takes the next, so the
+    one that answers sooner gets more, and no key is asked for twice for that. One that stalls
+    loses its keys to another that has nothing else to do, and one that fails for a key leaves it
+    to the others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here
+    keys, since many tasks ask for the same).
     """
 
     def __init__(self, method: AccessMethod, random: Random, now: Callable[[], float]) -> None:
-        """Get ready; the source is opened with the first key."""
-        self._method = method
-        self._random = random
+        """Get ready; a source is opened with the first key that it gets."""
+        self._table = method.table
+        methods = (method, *method.mirrors)
+        self._mirrors = tuple(
+            Mirror(each.table, each.source, each.limits, random, now) for each in methods
+        )
         self._now = now
-        self._gate = Gate(method.limits)
-        self._asking: Asking | None = None
-        self._closed: list[Asking] = []
         self._answers: dict[Key, asyncio.Future[Found]] = {}
         self._waiting: deque[Key] = deque()
+        self._tried: dict[Key, set[Mirror]] = {}  # where a key has failed, if it has
         self._workers: set[asyncio.Task[None]] = set()
         self._calls = 0
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
-        asking = [*self._closed, *([] if self._asking is None else [self._asking])]
+        mirrors = self._mirrors
         return SharedLookupStatistics(
             len(self._answers) - len(self._waiting),
             self._calls,
-            self._gate.requests,
-            sum(each.tries for each in asking),
-            sum(each.failures for each in asking),
-            self._gate.most,
+            sum(each.gate.requests for each in mirrors),
+            sum(each.tries for each in mirrors),
+            sum(each.failures for each in mirrors),
+            max(each.gate.most for each in mirrors),
+            tuple((each.label, each.keys) for each in mirrors),
         )
 
     def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
@@ -95,14 +122,11 @@ class SharedLookup:
                 future = self._answers[key] = loop.create_future()
                 self._waiting.append(key)
             found.append(future)
-        for _ in range(min(len(self._waiting), self._gate.width - len(self._workers))):
-            worker = loop.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+        self._let_work()
         return found
 
     async def close(self) -> None:
-        """Ask no more; keep the answers, and open the source again if it is asked again."""
+        """Ask no more; keep the answers, and open the sources again if they are asked again."""
         self._waiting.clear()
         workers = list(self._workers)
         for worker in workers:
@@ -112,57 +136,139 @@ class SharedLookup:
             if not answer.done():
                 answer.cancel()
                 del self._answers[key]
-        asking, self._asking = self._asking, None
-        if asking is not None:
-            self._closed.append(asking)
-            await asking.close()
+        for mirror in self._mirrors:
+            await mirror.close()
 
-    async def _work(self) -> None:
-        """Make calls as long as any key waits."""
-        while self._waiting:
-            size = min(len(self._waiting), self._method.source.keys_per_call)
-            keys = [self._waiting.popleft() for _ in range(size)]
-            self._calls += 1
-            began = self._now()
-            try:
-                async with aclosing(self._opened().ask(keys)) as answers:
-                    async for answer in answers:
-                        self._give(answer, began)
-                        began = self._now()
-            except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
-                method = self._method
-                why = f"{type(error).__name__}: {error}"
-                self._fail(keys, failed(method.table, method.source.label, keys, why))
+    def _let_work(self) -> None:
+        """Begin as many calls as there are keys waiting, and allowed; of mirrors in turn."""
+        loop = asyncio.get_running_loop()
+        waiting = len(self._waiting)
+        starting = [
+            (number, mirror)
+            for mirror in self._mirrors
+            for number in range(min(waiting, mirror.gate.width - mirror.workers))
+        ]
+        if len(self._mirrors) > 1:
+            starting.sort(key=lambda one: one[0])
+        for _, mirror in starting:
+            mirror.workers += 1
+            worker = loop.create_task(self._work(mirror))
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
 
-    def _give(self, answer: Answer, began: float) -> None:
+    async def _work(self, mirror: Mirror) -> None:
+        """Make calls as long as there is a key for this mirror."""
+        try:
+            while True:
+                keys = self._next(mirror)
+                if keys:
+                    await self._call(mirror, keys)
+                    continue
+                patience = self._patience(mirror)
+                if patience is None or mirror.lurking:
+                    return
+                mirror.lurking = True
+                try:
+                    await asyncio.sleep(patience)
+                finally:
+                    mirror.lurking = False
+        finally:
+            mirror.workers -= 1
+
+    def _next(self, mirror: Mirror) -> list[Key]:
+        """Take keys that this mirror can be asked for: waiting ones, else overdue ones."""
+        keys: list[Key] = []
+        passed: list[Key] = []
+        while self._waiting and len(keys) < mirror.keys_per_call:
+            key = self._waiting.popleft()
+            (passed if mirror in self._tried.get(key, ()) else keys).append(key)
+        self._waiting.extendleft(reversed(passed))
+        if keys or len(self._mirrors) == 1:
+            return keys
+        now = self._now()
+        for other in self._mirrors:
+            if other is mirror:
+                continue
+            for key, began in other.under_way.items():
+                if len(keys) == mirror.keys_per_call:
+                    break
+                if now - began >= self._limit(mirror, other) and self._may_take(mirror, key):
+                    keys.append(key)
+        return keys
+
+    def _may_take(self, mirror: Mirror, key: Key) -> bool:
+        """Tell whether a key that is under way elsewhere may be asked for here as well."""
+        return (
+            key not in mirror.under_way
+            and mirror not in self._tried.get(key, ())
+            and not self._answers[key].done()
+        )
+
+    def _limit(self, mirror: Mirror, other: Mirror) -> float:
+        """Return the seconds after which a call elsewhere is overdue: several usual ones."""
+        return OVERDUE * max(mirror.usual_seconds, other.usual_seconds, SOON)
+
+    def _patience(self, mirror: Mirror) -> float | None:
+        """Return the seconds until a key elsewhere may be overdue; None where there is none."""
+        now = self._now()
+        waits = [
+            max(self._limit(mirror, other) - (now - began), 0.0) + SOON / 10
+            for other in self._mirrors
+            if other is not mirror
+            for key, began in other.under_way.items()
+            if self._may_take(mirror, key)
+        ]
+        return min(waits, default=None)
+
+    async def _call(self, mirror: Mirror, keys: list[Key]) -> None:
+        self._calls += 1
+        began = mirror.begin(keys)
+        final = len(self._mirrors) == 1
+        try:
+            async with aclosing(mirror.opened().ask(keys, final=final)) as answers:
+                async for answer in answers:
+                    self._give(mirror, answer, began)
+                    began = self._now()
+        except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
+            why = f"{type(error).__name__}: {error}"
+            self._fail(mirror, keys, failed(self._table, mirror.label, keys, why))
+        finally:
+            mirror.end(keys)
+
+    def _give(self, mirror: Mirror, answer: Answer, began: float) -> None:
         """Give everybody the rows of keys, or the failure."""
         keys, rows = answer
         if isinstance(rows, LookupFailedError):
-            self._fail(keys, rows)
+            self._fail(mirror, keys, rows)
             return
-        seconds = (self._now() - began) / len(keys)
+        seconds = self._now() - began
+        mirror.took(seconds)
         for key, found in zip(keys, self._by_key(rows, keys), strict=True):
-            self._answers[key].set_result(Found(found, seconds))
+            if not self._answers[key].done():  # another may have been sooner
+                self._answers[key].set_result(Found(found, seconds / len(keys)))
 
-    def _fail(self, keys: Sequence[Key], error: LookupFailedError) -> None:
+    def _fail(self, mirror: Mirror, keys: Sequence[Key], error: LookupFailedError) -> None:
+        """Leave keys to the sources that have not been asked yet; where all were, they fail."""
         for key in keys:
-            if not self._answers[key].done():
-                self._answers[key].set_exception(error)
-                self._answers[key].exception()  # nobody may ask again, and need not
-
-    def _opened(self) -> Asking:
-        if self._asking is None:
-            method = self._method
-            connection = method.source.connect(method.table, self._gate)
-            self._asking = Asking(
-                method.table,
-                method.source.label,
-                connection,
-                method.limits,
-                self._random,
-                self._now,
-            )
-        return self._asking
+            answer = self._answers[key]
+            if answer.done():
+                continue
+            tried = self._tried.setdefault(key, set())
+            tried.add(mirror)
+            if len(tried) < len(self._mirrors):
+                # Whoever has it under way already will answer.
+                if not any(each is not mirror and key in each.under_way for each in self._mirrors):
+                    self._waiting.append(key)
+                continue
+            several = len(self._mirrors) > 1
+            rows = mirror.opened().settled([key], error) if several else error
+            if isinstance(rows, LookupFailedError):
+                answer.set_exception(rows)
+                answer.exception()  # nobody may ask again, and need not
+            else:
+                answer.set_result(Found(rows, 0.0))
+        if self._waiting:
+            self._let_work()
 
     def _by_key(self, batch: pa.RecordBatch, keys: Sequence[Key]) -> list[pa.RecordBatch]:
         """Return the rows of each key; rows that match none are left out.
@@ -171,7 +277,7 @@ class SharedLookup:
         """
         if len(keys) == 1:
             return [batch]
-        table = self._method.table
+        table = self._table
         types = [table.types[column] for column in table.bind]
         wanted = KeySet(types)
         wanted.add([pa.array([k[n] for k in keys], kind) for n, kind in enumerate(types)])

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from eddyline.sources.limits import Limits, OnError
+from eddyline.sources.lookup_method import LookupMethod
 from eddyline.sources.lookup_source import LookedUpTable, LookupSource
 from eddyline.sources.shared_lookup import AccessMethod
 from eddyline.spark.blocks.column_types import arrow_type_of
@@ -38,6 +38,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     timeout: float = 30.0,
     retries: int = 3,
     on_error: str = "fail",
+    also: Sequence[LookupMethod] = (),
 ) -> DataFrame:
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
@@ -48,35 +49,50 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     columns of other tables that an inner join sets equal, also of other lookup tables. A query
     that has none is refused by ``adapt``; one that runs without fails.
 
-    Several sources give the same rows, and compete; then ``key`` names the columns that tell rows
-    apart. For the whole job at most ``max_in_flight`` requests are on their way to a source at a
+    Several sources are mirrors: they give the same rows and compete for the keys, each of which one
+    of them is asked for; a slow one gets fewer, and what one has no answer for another is asked.
+    ``also`` are ways to the same rows by other columns; then ``key`` names the columns that tell
+    rows apart.
+
+    For the whole job at most ``max_in_flight`` requests are on their way to a source at a
     time, and ``rate`` begin a second; each takes ``timeout`` seconds at the most, and is tried
     ``retries`` times more where that may help. What becomes of a key without an answer says
     ``on_error``: "fail", "null" for a row of NULLs beside the key, "skip" for no row.
 
-    TypeError, ValueError for what cannot be; ConnectNotSupportedError on Spark Connect.
+    TypeError, ValueError for what cannot be, MissingSecretError for a secret that is not set;
+    ConnectNotSupportedError on Spark Connect.
     """
     spark = classic_session(spark)
     struct = _schema(schema)
     columns = tuple(struct.fieldNames())
     zone = str(spark.conf.get(TIME_ZONE))
     types = tuple(arrow_type_of(field.dataType, zone) for field in struct.fields)
-    bound = _numbers(name, columns, bind, "bind")
-    if not bound:
-        raise ValueError(f"{name} needs a bind column: a table without is a table like any other")
-    sources = list(source) if isinstance(source, Sequence) else [source]
-    if len(sources) > 1 and not key:
+    first = LookupMethod(
+        bind,
+        source,
+        max_in_flight=max_in_flight,
+        rate=rate,
+        timeout=timeout,
+        retries=retries,
+    )
+    given = (first, *also)
+    if len(given) > 1 and not key:
         raise ValueError(
-            f"{name} has several sources and needs a key, by which rows that two of them "
-            f"give are known to be the same"
+            f"{name} has several ways to its rows and needs a key, by which rows that two of "
+            f"them give are known to be the same"
         )
-    table = LookedUpTable(name, columns, types, bound)
-    limits = Limits(max_in_flight, rate, timeout, retries, OnError(on_error))
-    for each in sources:
-        each.check(table)
+    registered = []
+    for method in given:
+        bound = _numbers(name, columns, method.bind, "bind")
+        if not bound:
+            raise ValueError(
+                f"{name} needs a bind column: a table without is a table like any other"
+            )
+        table = LookedUpTable(name, columns, types, bound)
+        registered.append(_access_method(table, method, on_error))
     tables = lookup_tables_of(spark.sparkContext)
-    methods = tables.methods(name, [AccessMethod(table, each, limits) for each in sources])
-    command = pickled(NotAdapted(name, tuple(bind), next(_NUMBERS)), struct)
+    bind_columns = tuple(tuple(method.bind) for method in given)
+    command = pickled(NotAdapted(name, bind_columns, next(_NUMBERS)), struct)
     tables.remember(
         command,
         LookupTable(
@@ -84,7 +100,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             columns,
             tuple(field.dataType.json() for field in struct.fields),
             _numbers(name, columns, key, "key"),
-            methods,
+            tables.methods(name, registered),
         ),
     )
     one_row = catalyst.analyzed_plan(spark.range(0, 1, 1, 1))
@@ -98,6 +114,17 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     frame = catalyst.dataframe_over(spark, leaf)
     frame.createOrReplaceTempView(name)
     return frame
+
+
+def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) -> AccessMethod:
+    """Return an access method with its mirrors, all of them checked."""
+    limits = method.limits(on_error)
+    first, *mirrors = method.sources
+    for each in (first, *mirrors):
+        each.check(table)
+    return AccessMethod(
+        table, first, limits, tuple(AccessMethod(table, each, limits) for each in mirrors)
+    )
 
 
 def _schema(schema: StructType | str) -> StructType:

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
 from eddyline.sources.wire import Address
-from eddyline.spark.blocks.lookup_table import LookupMethod, LookupTable
+from eddyline.spark.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.spark.digest import digest
 from eddyline.spark.host.session import local_cores
 from eddyline.spark.per_context import PerContext
@@ -49,13 +49,13 @@ class LookupTables:
         """Whether there is any table."""
         return bool(self._tables)
 
-    def methods(self, table: str, given: Sequence[AccessMethod]) -> tuple[LookupMethod, ...]:
+    def methods(self, table: str, given: Sequence[AccessMethod]) -> tuple[PlannedLookup, ...]:
         """Take note of access methods; return what plans and tasks know of them."""
         made = []
         for method in given:
             name = f"{table}/{next(self._numbers)}"
             self._methods[name] = method
-            made.append(LookupMethod(name, method.table.bind, method.limits.max_in_flight))
+            made.append(PlannedLookup(name, method.table.bind, method.width))
         return tuple(made)
 
     def remember(self, command: bytes, table: LookupTable) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class LookupMethod:
+class PlannedLookup:
     """A way to the rows of a table: by the values of its ``bind`` columns.
 
     ``name`` is what the server of lookups calls it, ``width`` how many calls it makes at a time.
@@ -21,14 +21,15 @@ class LookupMethod:
 class LookupTable:
     """A table whose rows are looked up.
 
-    ``types`` are Spark's, as JSON; ``key`` tells rows apart.
+    ``types`` are Spark's, as JSON; ``key`` tells rows apart. It may have a ``scan`` as well.
     """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[str, ...]
     key: tuple[int, ...]
-    methods: tuple[LookupMethod, ...]
+    methods: tuple[PlannedLookup, ...]
+    scan: bool = False
 
 
 @dataclass(frozen=True, slots=True)
