@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
+from typing import TypeAlias
 
 from eddyline.query.expressions import (
     Argument,
@@ -36,6 +37,7 @@ from eddyline.query.expressions import (
     Expression,
     calls_in,
     with_arguments,
+    with_children,
 )
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import LookupTable
@@ -49,6 +51,8 @@ from eddyline.spark.plan.definitions import Definitions
 from eddyline.spark.plan.regions import Path, Region
 
 NONE: Mapping[int, LookupTable] = MappingProxyType({})
+
+_Outputs: TypeAlias = list[tuple[CatalystExpression, Expression]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ class JoinClaim:
     ``looked_up`` are the inputs whose rows are looked up, ``constants`` values of columns of
     these. ``outputs`` gives, for each attribute
     that the region's top needs, the attribute and the column or call that is its value.
-    ``items`` are the named expressions over these that make the region's output.
+    ``items`` are the named expressions over these that make the region's output. Of a region that
+    is claimed as a whole ``values`` make it, of which the columns number the ``outputs``.
     """
 
     predicates: tuple[Expression, ...]
@@ -82,6 +87,7 @@ class JoinClaim:
     above: tuple[CatalystExpression, ...] = ()
     looked_up: Mapping[int, LookupTable] = field(default_factory=dict)
     constants: tuple[Constants, ...] = ()
+    values: tuple[Expression, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -116,8 +122,8 @@ def claim_region(
 ) -> JoinClaim:
     """Claim a region as a whole; DeclinedError names the node that stands in the way.
 
-    ``looked_up`` are the inputs that are lookup tables, by number. Where the block makes the
-    ``whole`` output of the region, nothing is left above it, and ``outputs`` are the output.
+    ``looked_up`` are the inputs that are lookup tables, by number. Where it is claimed as a
+    ``whole``, nothing is left to Spark above the block.
     """
     return _Judgement(region, settings, looked_up, whole=whole).claim()
 
@@ -246,7 +252,7 @@ class _Judgement:
         items, needed = ((), {}) if self._whole else self._top()
         above = tuple(self._without_aliases(tree, needed) for tree in self._above)
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
-        outputs = self._whole_outputs() if self._whole else outputs
+        values, outputs = self._whole_output() if self._whole else ((), outputs)
         contents = self._terms.contents
         columns = tuple(
             Column(self._input_of_argument(handle), handle) for handle in contents.arguments
@@ -263,6 +269,7 @@ class _Judgement:
             above,
             self._tables,
             tuple(self._constants),
+            values,
         )
 
     def _take(self, conjunct: Tree) -> None:
@@ -377,18 +384,35 @@ class _Judgement:
             )
         return tuple(items), needed
 
-    def _whole_outputs(self) -> list[tuple[CatalystExpression, Expression]]:
-        """Return the attributes of the region's output, and their values."""
-        outputs = []
+    def _whole_output(self) -> tuple[tuple[Expression, ...], _Outputs]:
+        """Return the values of the region's output, and the columns and results in them.
+
+        Columns are numbered among the latter.
+        """
+        needed: dict[Expression, CatalystExpression] = {}
+
+        def leaf(expression: Expression) -> Expression:
+            if isinstance(expression, Argument):
+                needed.setdefault(expression, self._terms.contents.arguments[expression.index])
+            elif isinstance(expression, Call):
+                needed.setdefault(expression, self._terms.function_of(expression).handle)
+            else:
+                return with_children(expression, leaf)
+            return Argument(list(needed).index(expression), expression.type)
+
+        values = []
         for attribute in catalyst.outputs(self._region.top):
             tree = Tree.of(attribute)
             alias = self._definitions.known_alias(tree.identity)
             if alias is None:
-                value = self._value(tree.identity, attribute)
+                value: Expression = self._value(tree.identity, attribute)
             else:
-                value = self._terms.evaluable(self._terms.expression(alias, guarded=True))
-            outputs.append((attribute, value))
-        return outputs
+                try:
+                    value = self._terms.evaluable(self._terms.expression(alias, guarded=True))
+                except DeclinedError as declined:
+                    raise declined.of(self._definitions.text(alias)) from None
+            values.append(leaf(value))
+        return tuple(values), [(handle, value) for value, handle in needed.items()]
 
     def _expanded(
         self, tree: Tree, needed: dict[ExpressionId, CatalystExpression]

@@ -86,6 +86,10 @@ class Terms:
         self._calls[id(result.function)] = result.function, call
         return call
 
+    def function_of(self, call: Call) -> Tree:
+        """Return the function, outermost of a nest, that a call translates."""
+        return next(tree for tree, known in self._calls.values() if known == call)
+
     def back_to(self, mark: Mark) -> None:
         """Take back what was brought in since."""
         if self.contents.back_to(mark):

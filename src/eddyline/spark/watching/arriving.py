@@ -51,6 +51,12 @@ class Arriving:
             return self._complete and not self._waiting
 
     @property
+    def is_read(self) -> bool:
+        """Whether all rows were read, whatever has gone wrong."""
+        with self._changed:
+            return self._complete and not self._waiting
+
+    @property
     def expected_rows(self) -> float | None:
         """None: nobody knows."""
         return None

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.sources.wire import Address
 from eddyline.spark.host.session import local_cores
-from eddyline.spark.watching.arriving import Arriving
+from eddyline.spark.watching.arriving import Arriving, ScanBrokenError
 from eddyline.spark.watching.row_receiver import RowReceiver
-from eddyline.spark.worker.send_rows import SendRows
+from eddyline.spark.worker.send_rows import CUT_OFF, SendRows
 
 DRIVER_HOST: Final = "spark.driver.host"
 PORT: Final = "spark.eddyline.watch.port"
@@ -59,7 +59,9 @@ class Scanning:
     def _scan(self, frame: DataFrame, arriving: Arriving, send: SendRows) -> None:
         try:
             self._context.setJobGroup(self._group, "a watched query", interruptOnCancel=True)
-            frame.mapInArrow(send, "sent long").collect()
+            sent = frame.mapInArrow(send, "sent long").collect()
+            if any(row.sent == CUT_OFF for row in sent):
+                raise ScanBrokenError("rows of a scan were cut off on their way: watch again")  # noqa: TRY301 - as any failure of a scan
         except BaseException as error:  # noqa: BLE001 - it is raised where the rows are wanted
             arriving.fail(error)
         else:

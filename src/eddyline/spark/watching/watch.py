@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import threading
 import uuid
+import weakref
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from rich import get_console
+from rich.console import Console, RenderableType
+from rich.live import Live
 
 from eddyline.engine.policies.catalogue import policy_name
+from eddyline.online.live_table import SourceLine, live_table
 from eddyline.spark.adapt import table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
@@ -104,6 +111,34 @@ class Watch:
         self._start()
         return self._taken(0.0)
 
+    def show(self, rows: int = 10, console: Console | None = None) -> None:
+        """Show a table that changes as rows come, to the end; in a terminal and in a notebook.
+
+        Of rows the last ones are shown, ``rows`` at the most. Interrupt it (Ctrl-C) to look no
+        further: the query goes on, until :meth:`stop`.
+        """
+        console = console or get_console()
+        changing = console.is_terminal or console.is_jupyter
+        shown: RenderableType = ""
+        last: pa.Table | None = None
+        with Live(console=console, auto_refresh=False) if changing else nullcontext() as live:
+            for part in self:
+                newest = part.rows.slice(max(part.rows.num_rows - rows, 0))
+                last = newest if last is None else pa.concat_tables([last, newest])
+                last = last.slice(max(last.num_rows - rows, 0))
+                shown = self._shown(part, last)
+                if live is not None:
+                    live.update(shown, refresh=True)
+        if not changing:
+            console.print(shown)
+
+    def _shown(self, part: Part, rows: pa.Table) -> RenderableType:
+        lines = [SourceLine(s.name, s.rows, s.ended, s.keys) for s in part.sources]
+        state = "done" if part.done else "paused" if self.paused else "running"
+        return live_table(
+            rows, part.estimates, lines, total=part.total, seconds=part.seconds, state=state
+        )
+
     def pause(self) -> None:
         """Let the query wait, until :meth:`resume`; what has come can still be taken."""
         self._control.pause()
@@ -119,10 +154,7 @@ class Watch:
 
     def stop(self) -> None:
         """End the query, and wait until its scans have ended; what has come can still be taken."""
-        self._control.stop()
-        self._work.poke()
-        if self._thread is not None:
-            self._thread.join()
+        _stop(self._control, self._work, self._thread)
 
     def __enter__(self) -> Self:
         """Return this; :meth:`stop` at the end of the block."""
@@ -142,6 +174,8 @@ class Watch:
             self._thread = threading.Thread(
                 target=self._work.run, name="eddyline-watch", daemon=True
             )
+            # Whoever forgets it, or ends the process, wants no more.
+            weakref.finalize(self, _stop, self._control, self._work, self._thread)
             self._thread.start()
 
     def _taken(self, wait: float | None) -> Part:
@@ -152,3 +186,10 @@ class Watch:
             raise
         self._done = part.done
         return part
+
+
+def _stop(control: Control, work: Work, thread: threading.Thread | None) -> None:
+    control.stop()
+    work.poke()
+    if thread is not None and thread.is_alive():
+        thread.join()

@@ -11,10 +11,11 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.errors import EddylineError
 from eddyline.online.running_aggregates import Aggregate, AggregateFunction
+from eddyline.query.expressions import Expression
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.claiming.join_claim import JoinClaim, claim_region
+from eddyline.spark.claiming.join_claim import claim_region
 from eddyline.spark.claiming.join_inputs import inputs_of
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.decline import DeclinedError
@@ -53,14 +54,17 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class WatchedQuery:
-    """A block whose outputs are the columns ``names``, and a DataFrame for each scan of it.
+    """A block, and a DataFrame for each scan of it, by number of relation.
 
-    ``scans`` are by number of relation.
+    ``names``, ``types`` (Spark's, as JSON) and ``values`` are those of the columns that are
+    watched, or aggregated; ``Argument(i)`` in the values is output number i of the block.
     """
 
     block: JoinBlock
     scans: dict[int, DataFrame]
     names: tuple[str, ...]
+    types: tuple[str, ...]
+    values: tuple[Expression, ...]
     aggregation: Aggregation | None
 
 
@@ -70,12 +74,10 @@ def watched_query(df: ClassicDataFrame, table_of: TableOf | None) -> WatchedQuer
         raise NotWatchableError("a stream has no end to be watched for; a batch query has")
     over = _aggregate_in(catalyst.analyzed_plan(df))
     if over is None:
-        block, scans = _block(df, table_of)
-        return WatchedQuery(block, scans, tuple(df.columns), None)
+        return _watched(df, table_of, None)
     plan, order = over
     rows, aggregation = _aggregation(df, plan, order)
-    block, scans = _block(rows, table_of)
-    return WatchedQuery(block, scans, tuple(rows.columns), aggregation)
+    return _watched(rows, table_of, aggregation)
 
 
 def _aggregate_in(plan: Plan) -> tuple[Plan, list[int] | None] | None:
@@ -168,9 +170,9 @@ def _is_number(kind: str) -> bool:
     return name in _NUMBERS or name.startswith("decimal")
 
 
-def _block(
-    df: ClassicDataFrame, table_of: TableOf | None
-) -> tuple[JoinBlock, dict[int, DataFrame]]:
+def _watched(
+    df: ClassicDataFrame, table_of: TableOf | None, aggregation: Aggregation | None
+) -> WatchedQuery:
     """Return the block that makes all rows of a DataFrame, and its scans."""
     spark = df.sparkSession
     settings = session_settings(spark)
@@ -183,18 +185,16 @@ def _block(
     inputs, places = inputs_of(claim, region.inputs)
     inputs += constant_inputs(spark, claim)
     block = join_block(claim, region.inputs, inputs, places, settings)
-    _require_all(block, claim)
-    scans: dict[int, DataFrame] = {
-        r: catalyst.dataframe_over(spark, inputs[r].plan) for r in block.scanned
-    }
-    return block, scans
+    return WatchedQuery(
+        block,
+        {r: catalyst.dataframe_over(spark, inputs[r].plan) for r in block.scanned},
+        tuple(df.columns),
+        tuple(catalyst.data_type(attribute) for attribute in catalyst.outputs(region.top)),
+        claim.values,
+        aggregation,
+    )
 
 
 def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:
     found = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
     return {number: table for number, table in found if table is not None}
-
-
-def _require_all(block: JoinBlock, claim: JoinClaim) -> None:
-    if len(block.query.outputs) != max(len(claim.outputs), 1):
-        raise AssertionError("the block makes the whole output")

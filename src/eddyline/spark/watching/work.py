@@ -22,8 +22,9 @@ from eddyline.online.running_aggregates import Estimates, RunningAggregates
 from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.watching.arriving import Arriving
 from eddyline.spark.watching.control import Control, StoppedError, WatchedAgenda
-from eddyline.spark.watching.parts import Parts, SourceProgress
+from eddyline.spark.watching.parts import MISSING, Parts, SourceProgress
 from eddyline.spark.watching.scanning import Scanning
+from eddyline.spark.watching.values import Values
 from eddyline.spark.watching.watched_query import Aggregation, WatchedQuery
 from eddyline.spark.worker.calling import make_function
 from eddyline.spark.worker.task_lookups import TaskLookups
@@ -60,8 +61,9 @@ class Work:
         self._job = job
         self._control = control
         self._agenda = WatchedAgenda(self._check)
-        self._types = [returned_type(spark_type(text)) for text in self._block.output_types]
-        fields = list(zip(query.names, self._types, strict=False))
+        self._types = [returned_type(spark_type(text)) for text in query.types]
+        self._values = Values(query.values)
+        fields = list(zip(query.names, self._types, strict=True))
         self.parts = Parts(pa.schema([] if query.aggregation is not None else fields))
         self._sampled = self._largest() if query.aggregation is not None else None
         self._arriving = {
@@ -71,6 +73,7 @@ class Work:
         self._eddy: JoinEddy | None = None
         self._noted: PartialResults | None = None
         self._last_progress = 0.0
+        self._ended = False
 
     def poke(self) -> None:
         """Let the thread that works see that it is to pause, or to stop."""
@@ -109,6 +112,7 @@ class Work:
                     self._aggregate(eddy)
             finally:
                 scanning.stop()
+            self._ended = True
             self._flush()
             self._tell_progress(eddy)
         finally:
@@ -159,31 +163,36 @@ class Work:
             keys[relation] = keys.get(relation, 0) + lookup.bindings
         self.parts.put_progress(
             [
-                SourceProgress(relation.name, done.read[r], eddy.stems[r].complete, keys.get(r))
+                SourceProgress(relation.name, done.read[r], self._has_ended(r), keys.get(r))
                 for r, relation in enumerate(self._block.query.relations)
             ]
         )
+
+    def _has_ended(self, relation: int) -> bool:
+        scan = self._arriving.get(relation)
+        return self._ended if scan is None else scan.is_read
 
     def _emit(self, joined: Iterable[Joined]) -> None:
         for each in joined:
             self.parts.put(self._full_rows(each), lambda: not self._control.stopped)
 
     def _full_rows(self, joined: Joined) -> pa.RecordBatch:
-        columns = list(map(relabelled, joined.outputs, self._types))
+        columns = list(map(relabelled, self._values.of(joined.outputs, joined.rows), self._types))
         names = list(self._query.names)
         if not names:  # nobody wants a column, but there are rows
-            return pa.record_batch([pa.array([None] * joined.rows)], names=[""]).select([])
+            return pa.record_batch([pa.nulls(joined.rows)], names=[""]).select([])
         return pa.record_batch(columns, names=names)
 
     def _partial_rows(self, partial: Partial) -> pa.RecordBatch:
+        found = self._values.known(partial.outputs, partial.rows)
         columns = [
             pa.nulls(partial.rows, kind) if values is None else relabelled(values, kind)
-            for values, kind in zip(partial.outputs, self._types, strict=True)
+            for values, kind in zip(found, self._types, strict=True)
         ]
         names = list(self._query.names)
-        missing = [name for name, each in zip(names, partial.outputs, strict=False) if each is None]
+        missing = [name for name, each in zip(names, found, strict=True) if each is None]
         marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * partial.rows))
-        return pa.record_batch([*columns[: len(names)], marks], names=[*names, "missing"])
+        return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
     def _aggregate(self, eddy: JoinEddy) -> None:
         """Read all other relations, then the sampled one unit by unit."""
@@ -232,7 +241,7 @@ class Work:
 
     def _add(self, running: RunningAggregates, joined: Iterable[Joined]) -> None:
         for each in joined:
-            running.add(each.outputs, each.rows)
+            running.add(self._values.of(each.outputs, each.rows), each.rows)
 
 
 def in_order(estimates: Estimates, aggregation: Aggregation) -> Estimates:

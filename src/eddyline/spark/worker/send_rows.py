@@ -24,28 +24,38 @@ WANTED: Final = b"+"
 THERE_ALREADY: Final = b"-"
 END: Final = b"\n"
 
+CUT_OFF: Final = -1
+"""Returned instead of a number of rows where nobody took them all."""
+
 
 @dataclass(frozen=True, slots=True)
 class SendRows:
-    """The function of a step that sends its rows away, and returns how many it has sent."""
+    """The function of a step that sends its rows away, and returns how many these were."""
 
     address: Address
     scan: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Send one partition; OSError where nobody takes it any more."""
+        """Send one partition; it is cut off, and no more, where nobody takes it any longer."""
+        try:
+            sent = self._send(batches)
+        except OSError:
+            sent = CUT_OFF
+        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
+
+    def _send(self, batches: Iterator[pa.RecordBatch]) -> int:
         sent = 0
         address = (self.address.host, self.address.port)
         with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
             connection.settimeout(None)
             connection.sendall(json.dumps(self._hello()).encode() + b"\n")
-            if connection.recv(1) == WANTED:
+            answer = connection.recv(1)
+            if answer == WANTED:
                 with connection.makefile("wb") as stream:
                     sent = _sent(batches, stream)
                     stream.write(END)
-                if connection.recv(1) != WANTED:
-                    raise ConnectionError("nobody watches any more")
-        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
+                answer = connection.recv(1)
+            return sent if answer in {WANTED, THERE_ALREADY} else CUT_OFF
 
     def _hello(self) -> dict[str, object]:
         task = TaskContext.get()

@@ -1,0 +1,233 @@
+"""Watching: the rows that Spark gives, as they come; estimates that end exact; a brake."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from rich.console import Console
+
+import eddyline
+from eddyline.spark.claiming.bindings import UnboundLookupError
+from eddyline.spark.watching.parts import Part
+from eddyline.spark.watching.watched_query import NotWatchableError
+
+ZIPS = [(f"1{n:04}", float(n * 10), "NY" if n % 3 else "NJ") for n in range(40)]
+SCHEMA = "zip string, income double, state string"
+
+
+def look_up(keys: list[str]) -> list[tuple[Any, ...]]:
+    return [row for row in ZIPS if row[0] in keys]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark: SparkSession) -> None:
+    """Tables to scan, and one that is looked up."""
+    spark.createDataFrame(ZIPS, SCHEMA).createOrReplaceTempView("plain_zips")
+    rows = [
+        (n, f"1{n % 45:04}" if n % 11 else None, float(n % 100), f"{n % 7}.25") for n in range(3000)
+    ]
+    frame = spark.createDataFrame(rows, "id long, zip string, amount double, price string")
+    frame = frame.withColumn("price", F.col("price").cast("decimal(10,2)"))
+    frame.repartition(3).cache().createOrReplaceTempView("fec")
+    eddyline.lookup_table(
+        spark, "zips", SCHEMA, ["zip"], eddyline.PythonLookup(look_up), max_in_flight=4
+    )
+
+
+def watched(df: DataFrame, **options: Any) -> list[Part]:  # noqa: ANN401 - those of watch
+    return list(eddyline.watch(df, every=0.0, **options))
+
+
+def rows_of(parts: Sequence[Part]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for part in parts for row in part.rows.to_pylist())
+
+
+QUERIES = """
+SELECT * FROM fec;
+SELECT id, amount * 2 AS twice FROM fec WHERE amount > 50;
+SELECT f.id, z.income FROM fec f JOIN zips z ON f.zip = z.zip ;
+SELECT upper(f.zip) AS u, z.state FROM fec f JOIN zips z ON f.zip = z.zip WHERE z.income > 100;
+SELECT f.id + 1 AS next, z.income + f.amount AS both FROM fec f JOIN zips z ON f.zip = z.zip
+    WHERE z.income + f.amount > 150;
+SELECT a.id, b.id AS other FROM fec a JOIN zips z ON a.zip = z.zip JOIN fec b ON b.zip =
+    z.zip WHERE a.id < 50 AND b.id < 90;
+SELECT * FROM zips z WHERE z.zip IN ('10003', '10004', 'x');
+SELECT m.zip, m.most, z.state FROM (SELECT zip, max(amount) AS most FROM fec GROUP BY zip) m
+    JOIN zips z ON z.zip = m.zip ;
+SELECT f.id, g.id AS other FROM fec f JOIN fec g ON f.id = g.id + 1 WHERE f.id < 100;
+SELECT DISTINCT zip FROM fec
+"""
+
+
+@pytest.mark.parametrize("sql", [" ".join(sql.split()) for sql in QUERIES.split(";")])
+def test_the_rows_are_spark_s(spark: SparkSession, sql: str) -> None:
+    parts = watched(spark.sql(sql))
+    plain = spark.sql(sql.replace(" zips ", " plain_zips "))
+    assert rows_of(parts) == Counter(tuple(row) for row in plain.collect())
+    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert parts[-1].rows.column_names == plain.columns
+    assert parts[-1].total == sum(part.rows.num_rows for part in parts)
+    assert all(source.ended for source in parts[-1].sources)
+
+
+def test_python_predicates_run_where_the_watcher_is(spark: SparkSession) -> None:
+    seen: list[str] = []
+
+    @F.udf("boolean")
+    def odd(number: int) -> bool:
+        seen.append(threading.current_thread().name)
+        return number % 2 == 1
+
+    parts = watched(spark.table("fec").where(odd("id")).select("id"))
+    assert rows_of(parts) == Counter((n,) for n in range(1, 3000, 2))
+
+
+def test_partial_rows_say_what_is_missing(spark: SparkSession) -> None:
+    sql = "SELECT f.id, z.income FROM fec f JOIN zips z ON f.zip = z.zip"
+    parts = watched(spark.sql(sql), partial=True)
+    partial = [row for part in parts for row in part.partial.to_pylist()]
+    of_fec = Counter(row["id"] for row in partial if row["missing"] == ["income"])
+    assert of_fec == Counter(n for n in range(3000) if n % 11)
+    assert all(row["income"] is None for row in partial if row["missing"] == ["income"])
+    assert {tuple(row["missing"]) for row in partial} <= {("income",), ("id",)}
+
+
+AGGREGATES = """
+SELECT count(*) AS n FROM fec;
+SELECT count(*) AS n, sum(amount) AS s, avg(amount) AS m FROM fec WHERE id < 0;
+SELECT zip, count(*) AS n, sum(id) AS s, avg(price) AS m, sum(price) AS p FROM fec GROUP BY zip;
+SELECT z.state, count(f.zip) AS n, avg(f.amount) AS m FROM fec f JOIN zips z ON f.zip = z.zip
+    GROUP BY z.state;
+SELECT avg(amount * 2) AS m, zip FROM fec GROUP BY zip;
+SELECT count(*) AS n FROM fec f JOIN fec g ON f.zip = g.zip WHERE f.id < 200
+"""
+
+
+@pytest.mark.parametrize("sql", [" ".join(sql.split()) for sql in AGGREGATES.split(";")])
+def test_estimates_end_exact(spark: SparkSession, sql: str) -> None:
+    df = spark.sql(sql)
+    parts = watched(df, units=7)
+    last = parts[-1].estimates
+    assert last is not None
+    assert last.exact
+    plain = spark.sql(sql.replace(" zips ", " plain_zips "))
+    found = last.table.select(df.columns)
+
+    def rounded(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(round(v, 9) if isinstance(v, float) else v for v in values)
+
+    assert Counter(rounded(tuple(row.values())) for row in found.to_pylist()) == Counter(
+        rounded(tuple(row)) for row in plain.collect()
+    )
+    for name in df.columns:
+        if f"{name}_low" in last.table.column_names:
+            assert last.table.column(f"{name}_low") == last.table.column(name)
+
+
+def test_estimates_on_the_way_come_with_intervals(spark: SparkSession) -> None:
+    df = spark.sql("SELECT count(*) AS n, avg(amount) AS m FROM fec")
+    with eddyline.watch(df, units=40, every=0.0) as watch:
+        found = [part.estimates for part in watch if part.estimates is not None]
+    on_the_way = [each for each in found if 0.1 < each.fraction < 1.0]
+    if not on_the_way:  # they came all at once
+        pytest.skip("the machine was too quick to be looked at")
+    (row,) = on_the_way[0].table.to_pylist()
+    assert row["n_low"] < row["n"] < row["n_high"]
+    assert row["m_low"] < row["m"] < row["m_high"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT max(amount) FROM fec", r"max\(.*amount\) has no running estimate"),
+        ("SELECT upper(state) FROM zips WHERE zip = '10003'", r"upper\(state\).*not understood"),
+        ("SELECT count(DISTINCT zip) FROM fec", "has no running estimate"),
+        ("SELECT sum(amount) + 1 AS s FROM fec", "has no running estimate"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(spark: SparkSession, sql: str, message: str) -> None:
+    with pytest.raises(NotWatchableError, match=message):
+        eddyline.watch(spark.sql(sql))
+
+
+def test_what_cannot_be_bound_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(UnboundLookupError, match="zips cannot be asked"):
+        eddyline.watch(spark.sql("SELECT * FROM zips"))
+
+
+def test_arguments_are_checked(spark: SparkSession) -> None:
+    df = spark.table("fec")
+    for options in ({"units": 0}, {"confidence": 1.0}, {"seed": -1}, {"policy": "none"}):
+        with pytest.raises(ValueError, match=r"units|confidence|seed|policy"):
+            eddyline.watch(df, **options)
+    with pytest.raises(TypeError, match="DataFrame"):
+        eddyline.watch("fec")  # type: ignore[arg-type]  # no DataFrame
+
+
+def test_an_error_of_a_function_is_raised_where_rows_are_wanted(spark: SparkSession) -> None:
+    @F.udf("boolean")
+    def fails(number: int) -> bool:
+        raise ValueError(f"no {number}")
+
+    with pytest.raises(ValueError, match="no "):
+        watched(spark.table("fec").where(fails("id")))
+
+
+def test_an_error_of_a_scan_is_raised_where_rows_are_wanted(spark: SparkSession) -> None:
+    df = spark.table("fec").select(F.raise_error(F.lit("no scan")).cast("int").alias("x"))
+    with pytest.raises(Exception, match="no scan"):
+        watched(df)
+
+
+def test_a_paused_query_waits_and_a_stopped_one_ends(spark: SparkSession) -> None:
+    gate = threading.Event()
+
+    def wait(keys: list[int]) -> list[tuple[int, int]]:
+        gate.wait(20)
+        return [(key, key) for key in keys]
+
+    eddyline.lookup_table(
+        spark, "slow", "a long, b long", ["a"], eddyline.PythonLookup(wait), max_in_flight=2
+    )
+    df = spark.range(100).join(spark.table("slow"), F.col("id") == F.col("a"))
+    with eddyline.watch(df, partial=True) as watch:
+        part = next(watch)
+        assert part.partial.num_rows
+        watch.pause()
+        assert watch.paused
+        gate.set()
+        time.sleep(0.3)
+        held = watch.now().total
+        time.sleep(0.2)
+        assert watch.now().total == held < 100
+        watch.resume()
+        rest = list(watch)
+        assert rest[-1].total == 100
+    with eddyline.watch(spark.range(10**9).where("id % 2 = 0"), every=0.0) as endless:
+        assert next(endless).rows.num_rows
+    assert not endless.paused
+    tracker = spark.sparkContext.statusTracker()
+    for _ in range(200):
+        if not tracker.getActiveJobsIds():
+            break
+        time.sleep(0.05)
+    assert tracker.getActiveJobsIds() == []
+
+
+def test_the_table_shows_what_has_come(spark: SparkSession) -> None:
+    console = Console(file=io.StringIO(), width=80)
+    eddyline.watch(spark.sql("SELECT id FROM fec WHERE id < 20")).show(rows=3, console=console)
+    df = spark.sql("SELECT count(*) AS n FROM fec")
+    eddyline.watch(df, units=3).show(console=console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # a text file in memory
+    assert "20 rows in" in text
+    assert "exact, in" in text
+    assert "3,000" in text
