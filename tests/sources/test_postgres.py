@@ -9,7 +9,7 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -25,7 +25,7 @@ from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.shared_lookup import AccessMethod, SharedLookup
 from eddyline.sources.sql_lookup import SqlLookup
-from tests.asked import Rows, answered, why
+from tests.asked import Rows, answered, until, why
 from tests.postgres import PASSWORD, Postgres
 
 NAMES = itertools.count()
@@ -43,14 +43,6 @@ def server() -> Iterator[Postgres]:
 def no_connection_is_left(server: Postgres) -> Iterator[None]:
     yield
     assert until(lambda: not server.others())
-
-
-def until(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Wait until something holds that others bring about; tell whether it does in the end."""
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.02)
-    return holds()
 
 
 def made(server: Postgres, columns: str, rows: list[dict[str, Any]]) -> str:
