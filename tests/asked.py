@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
@@ -66,3 +66,11 @@ def why(source: LookupSource, table: LookedUpTable, key: Key, limits: Limits | N
     (found,), _ = answered(source, table, [key], limits)
     assert isinstance(found, str), found
     return found
+
+
+def until(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Wait until something holds that others bring about; tell whether it does in the end."""
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.02)
+    return holds()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -28,12 +30,17 @@ class Request:
 
 @dataclass
 class Reply:
-    """What is answered, after ``delay`` seconds. Without a status the connection is cut."""
+    """What is answered, after ``delay`` seconds. Without a status the connection is cut.
+
+    Where there are ``parts``, these bytes are sent as they are instead, with ``delay`` seconds
+    after them, and then it is cut.
+    """
 
     body: object = None
     status: int | None = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    parts: Iterable[bytes] = ()
 
     def encoded(self) -> bytes:
         body = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
@@ -45,21 +52,29 @@ class Reply:
 class HttpService:
     """Answers each request as ``answer`` says; a context manager."""
 
-    def __init__(self, answer: Callable[[Request], Reply]) -> None:
+    def __init__(
+        self, answer: Callable[[Request], Reply], tls: ssl.SSLContext | None = None
+    ) -> None:
         self._answer = answer
         self.log: list[Request] = []
         self.most = 0
         """Requests that were under way at a time, at the most."""
         self.connections = 0
         """Connections that are open now."""
+        self.opened = 0
+        """Connections that were ever opened."""
+        self.sent = 0
+        """Bytes of parts that the other side has taken, or the network for it."""
         self._now = 0
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0)
+            asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
         )
         self.port = self._server.sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = (
+            f"http://127.0.0.1:{self.port}" if tls is None else f"https://localhost:{self.port}"
+        )
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
@@ -93,6 +108,7 @@ class HttpService:
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
+        self.opened += 1
         try:
             while await self._one(reader, writer):
                 pass
@@ -102,6 +118,13 @@ class HttpService:
             self.connections -= 1
             self._tasks.discard(task)
             writer.close()
+
+    @staticmethod
+    async def _pause(reader: asyncio.StreamReader, seconds: float) -> None:
+        """Wait; no longer than somebody is there."""
+        with contextlib.suppress(TimeoutError):
+            if not await asyncio.wait_for(reader.read(1), seconds):
+                raise ConnectionError("nobody waits any more")
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; tell whether the connection goes on."""
@@ -122,8 +145,13 @@ class HttpService:
         self.most = max(self.most, self._now)
         try:
             reply = self._answer(request)
+            for part in reply.parts:
+                writer.write(part)
+                await writer.drain()
+                self.sent += len(part)
+                reply.status = None
             if reply.delay:
-                await asyncio.sleep(reply.delay)
+                await self._pause(reader, reply.delay)
         finally:
             self._now -= 1
             request.ended = time.monotonic()

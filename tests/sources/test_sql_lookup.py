@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
+import threading
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable
 from eddyline.sources.sql_lookup import SqlLookup
 from eddyline.sources.template import MissingSecretError
-from tests.asked import answered, called
+from tests.asked import answered, called, why
 
 TABLE = LookedUpTable(
     "people", ("name", "year", "note"), (pa.string(), pa.int64(), pa.string()), (0,)
@@ -118,6 +123,64 @@ def test_a_driver_that_is_not_there_is_missed_at_once() -> None:
     with pytest.raises(ValueError, match=r"people, needs a driver: .*cx_Oracle") as raised:
         source.check(TABLE)
     assert "secret" not in str(raised.value)
+
+
+PARIS = pa.timestamp("us", tz="Europe/Paris")
+NOON = dt.datetime(2024, 6, 1, 12, tzinfo=ZoneInfo("Europe/Paris"))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "stored", "key"),
+    [
+        ("TEXT", pa.string(), "'", "'"),
+        ("TEXT", pa.string(), "a\0b", "a\0b"),
+        ("INTEGER", pa.int64(), -(2**63), -(2**63)),
+        ("BOOLEAN", pa.bool_(), 1, True),
+        ("REAL", pa.float64(), 0.1, 0.1),
+        ("NUMERIC", pa.decimal128(10, 2), 1.5, Decimal("1.50")),
+        ("BLOB", pa.binary(), b"\0'\xff", b"\0'\xff"),
+        ("TEXT", pa.date32(), "2024-06-01", dt.date(2024, 6, 1)),
+        ("TEXT", pa.timestamp("us"), "2024-06-01 12:00:00", NOON.replace(tzinfo=None)),
+        ("TEXT", PARIS, "2024-06-01 12:00:00", NOON),
+        ("TEXT", PARIS, "2024-06-01 12:00:00", NOON.astimezone(dt.UTC)),
+        ("TEXT", PARIS, "2024-06-01 12:00:00.500000", NOON.replace(microsecond=500_000)),
+    ],
+)
+def test_a_key_of_any_type_finds_its_rows(
+    tmp_path: Path, column: str, kind: pa.DataType, stored: object, key: object
+) -> None:
+    path = tmp_path / "types.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE t (k {column}, n INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(stored, 1), (None, 2)])
+    connection.close()
+    table = LookedUpTable("t", ("k", "n"), (kind, pa.int64()), (0,))
+    both = LookedUpTable("t", ("k", "n"), (kind, pa.int64()), (1, 0))
+    source = SqlLookup(f"sqlite:///{path}")
+    for found in (answered(source, table, [(key,)])[0], answered(source, both, [(1, key)])[0]):
+        assert found == [[(key, 1)]]
+
+
+def test_a_statement_that_takes_too_long_is_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "slow.db"
+    endless = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) SELECT k FROM n"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE VIEW t AS {endless}")
+    connection.close()
+    table = LookedUpTable("t", ("k",), (pa.int64(),), (0,))
+    before = threading.active_count()
+    said = why(SqlLookup(f"sqlite:///{path}"), table, (-1,), Limits(timeout=0.3, retries=0))
+    assert said.endswith("t k=-1: no answer in 0.3 s, tried once")
+    assert threading.active_count() <= before + 1  # who has interrupted it may wait for more work
+
+
+def test_all_rows_can_be_scanned(url: str) -> None:
+    batches = list(SqlLookup(url).scan(TABLE, rows_per_batch=4))
+    assert [batch.num_rows for batch in batches] == [4, 4, 4, 1]
+    rows = pa.Table.from_batches(batches).to_pylist()
+    assert {(row["name"], row["note"]) for row in rows} >= {("ada", "a"), ("bob", None)}
+    with pytest.raises(LookupFailedError, match="asked for people: OperationalError: no such"):
+        list(SqlLookup(url, table="nobody").scan(TABLE))
 
 
 def test_one_bad_key_takes_no_other_along(url: str) -> None:

@@ -16,7 +16,7 @@ class Gate:
     """The limits of a source, for all that ask it.
 
     ``width`` is the number of requests that may be on their way at a time, ``most`` how many
-    were so far, and ``requests`` how many have begun.
+    were so far, and ``requests`` how many have begun; ``timeout`` the seconds that each has.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -25,7 +25,7 @@ class Gate:
         self.most = 0
         self.requests = 0
         self._free = asyncio.Semaphore(limits.max_in_flight)
-        self._timeout = limits.timeout
+        self.timeout = limits.timeout
         # A bucket of one: a larger one would let as many go at once after a pause.
         self._paces = None if limits.rate is None else AsyncLimiter(1, 1 / limits.rate)
         self._inside = 0
@@ -43,11 +43,11 @@ class Gate:
             self._inside += 1
             self.most = max(self.most, self._inside)
             try:
-                async with asyncio.timeout(self._timeout) as limit:
+                async with asyncio.timeout(self.timeout) as limit:
                     yield
             except TimeoutError:
                 if not limit.expired():  # somebody else's, which says something else
                     raise
-                raise TryAgainError(f"no answer in {self._timeout:g} s") from None
+                raise TryAgainError(f"no answer in {self.timeout:g} s") from None
             finally:
                 self._inside -= 1

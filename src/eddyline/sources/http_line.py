@@ -163,15 +163,16 @@ def _decoder(encoding: str) -> _Decoder | None:
     if encoding in {"", "identity"}:
         return None
     if encoding in {"gzip", "x-gzip", "deflate"}:
-        return _Decoder()
+        return _Decoder(bare=encoding == "deflate")
     raise NoAnswerError(f"the answer is compressed as {encoding}, which nobody asked for")
 
 
 class _Decoder:
     """Decompresses piece by piece, and never more than is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, bare: bool) -> None:
         self._inner = zlib.decompressobj(32 + zlib.MAX_WBITS)  # gzip's or zlib's header
+        self._may_be_bare = bare  # some send it without a header
         self._begun = False
 
     @property
@@ -180,17 +181,11 @@ class _Decoder:
 
     def decompress(self, piece: bytes, most: int) -> bytes:
         """Return what a piece holds, ``most`` bytes of it at the most."""
-        try:
-            return self._decompressed(piece, most)
-        except zlib.error as error:
-            raise NoAnswerError(f"the compressed answer is broken: {error}") from None
-
-    def _decompressed(self, piece: bytes, most: int) -> bytes:
         begun, self._begun = self._begun, True
         try:
             return self._inner.decompress(piece, most)
-        except zlib.error:
-            if begun:
-                raise
-            self._inner = zlib.decompressobj(-zlib.MAX_WBITS)  # some send it without a header
-            return self._inner.decompress(piece, most)
+        except zlib.error as error:
+            if begun or not self._may_be_bare:
+                raise NoAnswerError(f"the compressed answer is broken: {error}") from None
+        self._inner, self._may_be_bare = zlib.decompressobj(-zlib.MAX_WBITS), False
+        return self.decompress(piece, most)

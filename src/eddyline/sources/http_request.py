@@ -48,9 +48,11 @@ class Place(NamedTuple):
 
     def following(self, link: str) -> Place:
         """Return where a link leads that was found here. NoAnswerError where it is no such."""
-        return place(
-            urljoin(f"{self.origin.scheme}://{_host(self.origin).decode()}{self.target}", link)
-        )
+        here = f"{self.origin.scheme}://{_host(self.origin).decode()}{self.target}"
+        try:
+            return place(urljoin(here, link))
+        except ValueError as error:
+            raise NoAnswerError(f"it leads to no URL: {error}") from None
 
 
 def place(url: str) -> Place:

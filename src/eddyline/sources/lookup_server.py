@@ -186,8 +186,7 @@ class _Answers:
             ready, self._ready = self._ready, []
             for header, payload in _messages(ready):
                 header["bytes"] = len(payload)
-                self._writer.write(json.dumps(header).encode() + b"\n")
-                self._writer.write(payload)
+                self._writer.write(json.dumps(header).encode() + b"\n" + payload)
             await self._writer.drain()
 
 

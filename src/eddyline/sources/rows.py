@@ -63,8 +63,9 @@ class RowReader:
 
 
 def failed(table: LookedUpTable, label: str, keys: Sequence[Key], why: str) -> LookupFailedError:
-    """Return the error that users get for keys without an answer."""
-    return LookupFailedError(f"{label}, asked for {table.name} {described(table, keys)}: {why}")
+    """Return the error that users get for keys without an answer; without keys for the table."""
+    asked = f"{table.name} {described(table, keys)}".rstrip()
+    return LookupFailedError(f"{label}, asked for {asked}: {why}")
 
 
 def described(table: LookedUpTable, keys: Sequence[Key]) -> str:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
-from eddyline.sources.failures import NoAnswerError, TryAgainError
+from eddyline.sources.failures import NoAnswerError
 from eddyline.sources.gate import Gate
-from eddyline.sources.lookup_source import Key, LookedUpTable
-from eddyline.sources.rows import RowReader
-from eddyline.sources.template import Template, hidden, read_secrets
+from eddyline.sources.lookup_source import LookedUpTable
+from eddyline.sources.rows import RowReader, failed
+from eddyline.sources.sql_connection import SqlConnection, explained
+from eddyline.sources.sql_statements import Statements, engine_for, with_secrets
 
 KEYS_PER_CALL: Final = 500
 """Keys of one IN list: few enough for the parameters of every database."""
 
-_SQLITE_MAY_PASS: Final = frozenset(
-    {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-)
+SCANNED: Final = 10_000
+"""Rows of a batch of a scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,9 @@ class SqlLookup:
     when the table is registered, and is read when the database is first asked. ``table`` is the
     table's name there, as ``schema.table`` if need be; by default that of the lookup table. Keys
     are bound parameters, never part of the SQL.
+
+    A statement that takes too long is cancelled in the database, where its driver can. SQLite has
+    no times: they are texts there, as ``2024-06-01 10:00:00``.
     """
 
     url: str = field(repr=False)
@@ -62,76 +62,39 @@ class SqlLookup:
 
         MissingSecretError where a secret is not set.
         """
-        url = Template(self.url)
-        filled = sa.make_url(url.filled({}, read_secrets([url])))
+        url, _ = with_secrets(self.url)
         try:
-            filled.get_dialect().import_dbapi()
-        except ImportError as error:
+            url.get_dialect().import_dbapi()
+        except (ImportError, sa.exc.NoSuchModuleError) as error:
             raise ValueError(
                 f"{self.label}, the source of {table.name}, needs a driver: {error}"
             ) from None
 
     def connect(self, table: LookedUpTable, gate: Gate) -> SqlConnection:
         """Make a pool of connections, which are opened when they are needed."""
-        return SqlConnection(self, table, gate)
+        return SqlConnection(self.url, self.table, table, gate)
 
+    def scan(
+        self, table: LookedUpTable, rows_per_batch: int = SCANNED
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Give all rows of the table, batch by batch, by one connection of its own.
 
-class SqlConnection:
-    """A pool of connections to a database, each used by a thread."""
-
-    def __init__(self, source: SqlLookup, table: LookedUpTable, gate: Gate) -> None:
-        """Read the secrets. MissingSecretError where one is not set."""
-        self._source = source
-        self._table = table
-        self._reader = RowReader(table)
-        self._gate = gate
-        url = Template(source.url)
-        self._secrets = read_secrets([url])
-        self._engine = sa.create_engine(
-            url.filled({}, self._secrets), pool_size=gate.width, max_overflow=0
-        )
-        self._threads = ThreadPoolExecutor(gate.width, "eddyline-sql")
-        schema, _, name = (source.table or table.name).rpartition(".")
-        columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in table.columns]
-        self._from = sa.table(name, *columns, schema=schema or None)
-        self._bind = [self._from.c[column] for column in table.bind_names]
-
-    async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
-        """Return the rows of keys, by one query."""
-        if len(self._bind) == 1:
-            wanted = self._bind[0].in_([key[0] for key in keys])
-        else:
-            wanted = sa.tuple_(*self._bind).in_(list(map(tuple, keys)))
-        query = sa.select(*self._from.c).where(wanted)
-        loop = asyncio.get_running_loop()
-        async with self._gate.request():
-            try:
-                rows = await loop.run_in_executor(self._threads, self._rows, query)
-            except DBAPIError as error:
-                said = hidden(f"{type(error.orig).__name__}: {error.orig}", self._secrets)
-                if _may_pass(error):
-                    raise TryAgainError(said) from None
-                raise NoAnswerError(said) from None
-            except SQLAlchemyError as error:
-                raise NoAnswerError(hidden(str(error), self._secrets)) from None
-        return self._reader.batch(rows, keys)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._engine.dispose()
-
-    def _rows(self, query: sa.Select[Any]) -> list[tuple[Any, ...]]:
-        with self._engine.connect() as connection:
-            return [tuple(row) for row in connection.execute(query)]
-
-
-def _may_pass(error: DBAPIError) -> bool:
-    """Tell whether the statement may succeed another time."""
-    said = error.orig
-    if isinstance(said, sqlite3.Error):  # for which whatever goes wrong is an OperationalError
-        # The low byte tells the kind, the others what of it.
-        return getattr(said, "sqlite_errorcode", 0) & 0xFF in _SQLITE_MAY_PASS
-    return error.connection_invalidated or isinstance(
-        error, sa.exc.OperationalError | sa.exc.InterfaceError
-    )
+        No more than a batch is in memory where the database's driver can stream. To close the
+        generator ends the statement and the connection. LookupFailedError where it fails.
+        """
+        url, secrets = with_secrets(self.url)
+        engine = engine_for(url, table, poolclass=NullPool)
+        statements, reader = Statements(engine.dialect, self.table, table), RowReader(table)
+        options = {"stream_results": True, "max_row_buffer": rows_per_batch}
+        try:
+            with (
+                engine.connect() as connection,
+                connection.execution_options(**options).execute(statements.scan) as found,
+            ):
+                for rows in found.partitions(rows_per_batch):
+                    yield reader.batch(rows, ())
+        except (sa.exc.SQLAlchemyError, NoAnswerError) as error:
+            why = str(error) if isinstance(error, NoAnswerError) else explained(error, secrets)
+            raise failed(table, self.label, (), why) from None
+        finally:
+            engine.dispose()
