@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +19,13 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics
+from eddyline.engine.join.lookup_modules import NO_LOOKUPS, AnySource, lookup_modules
+from eddyline.engine.join.preference import Preference
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
-from eddyline.engine.modules.concurrent_index_access import (
-    ConcurrentIndexAccess,
-    ConcurrentSource,
-)
-from eddyline.engine.modules.index_access import IndexAccess, Source
+from eddyline.engine.join.shortcuts import Shortcuts
 from eddyline.engine.modules.join_selection import JoinSelection
-from eddyline.engine.modules.lookup_requests import LookupRequests
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
@@ -39,7 +35,7 @@ from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
 from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call
+from eddyline.query.expressions import Call, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import Leaf, Term, expression_of, terms_of
@@ -66,7 +62,8 @@ BACKLOG = 1 << 17
 Some of them need not ask any more once another has, and other modules go on with theirs.
 """
 
-NO_LOOKUPS: Mapping[tuple[int, int], Source | ConcurrentSource] = MappingProxyType({})
+PREFERRED = 10.0
+"""What a row that a user prefers is worth beside another, unless told otherwise."""
 
 
 class StalledError(RuntimeError):
@@ -90,7 +87,7 @@ class JoinEddy:
         clock: Clock,
         generator: np.random.Generator,
         *,
-        lookups: Mapping[tuple[int, int], Source | ConcurrentSource] = NO_LOOKUPS,
+        lookups: Mapping[tuple[int, int], AnySource] = NO_LOOKUPS,
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
         learned: Learned | None = None,
@@ -135,7 +132,8 @@ class JoinEddy:
             for r, part in enumerate(self._state.passing)
         ]
         self._components = ComponentStores(query, built, passing)
-        self.routes = JoinRoutes(self.graph, early_predicates(self.graph))
+        self.routes = JoinRoutes(self.graph, early_predicates(self.graph), clock)
+        self._preferences = 0  # so far
         self.stems = tuple(
             SteM(
                 r,
@@ -150,6 +148,7 @@ class JoinEddy:
             )
             for r in self._numbers
         )
+        self._shortcuts = Shortcuts(self.routes, self.stems, self._shared)
         in_hand = TuplesInHand(built[0].is_vectorized)
         self._terms = TermModules(
             in_hand, make_policy, clock, generator, self._text_of_term, quantum, learned
@@ -170,7 +169,9 @@ class JoinEddy:
             )
             for number, term in enumerate(map(terms_of, self.graph.predicates))
         )
-        self._lookups = tuple(self._made_lookups(lookups))
+        self._lookups = tuple(
+            lookup_modules(query, self.routes, self._components, self.stems, lookups)
+        )
         chosen, known = self._terms.known()
         self._eddy = Eddy(
             (*self._selections, *self.stems, *self._lookups),
@@ -222,6 +223,30 @@ class JoinEddy:
         """Return what this eddy knows, for the next one to start with."""
         return self._terms.learned()
 
+    def prefer(self, predicate: Expression | None, weight: float = PREFERRED) -> None:
+        """Let rows that satisfy a predicate come first from now on; None: no row before others.
+
+        In place of what was preferred before, and between the steps of :meth:`run` as well. The
+        predicate is over columns of the query; what it says of R.a it says of S.b where R.a =
+        S.b (Raman, Deshpande and Hellerstein, 2003, Section 4.6). ``weight`` is what such a row
+        is worth beside any other; one below 1 lets these come last. The rows are the same.
+        ValueError for what :class:`~eddyline.engine.join.preference.Preference` refuses.
+        """
+        preference = None
+        if predicate is not None:
+            self._preferences += 1
+            preference = Preference(self._preferences, predicate, weight)
+        self.routes.prefer(preference)
+
+        def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
+            if preference is None:
+                return [batch.under(batch.signature._replace(preference=0))]
+            if preference.has_marked(batch.signature):
+                return [batch]
+            return preference.marked(batch, self.graph, self._components)
+
+        self._eddy.sort_by(sort)
+
     def run(
         self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None = None
     ) -> Iterator[Joined]:
@@ -251,6 +276,7 @@ class JoinEddy:
                 ended = sources[number].ended
                 if arrival is not None:
                     read[number] += arrival.rows
+                    self._expect(own[number], sources[number].expected_rows)
                     if arrival.rows:
                         yield from self.push(own[number], arrival)
                 if ended:
@@ -262,6 +288,11 @@ class JoinEddy:
             while self._eddy.backlog > BACKLOG:
                 yield from self._advanced()
         yield from self.finish()
+
+    def _expect(self, relation: int, rows: float | None) -> None:
+        for alias in self._numbers:
+            if self.query.store_of(alias) == relation:
+                self.routes.tables[alias].expects(rows)
 
     def _stalled(self, wait: Callable[[], None] | None) -> Iterator[Joined]:
         """Wait for a lookup to answer, where one has to, else as the caller says."""
@@ -298,6 +329,8 @@ class JoinEddy:
         return self._pushed(relation, arrival)
 
     def _pushed(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        for table in self.routes.tables:
+            table.began()
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
         first = self._components.passing[relation]
         if first.store.stop - first.store.first > PASSING:
@@ -308,7 +341,8 @@ class JoinEddy:
             numbers = first.load(arrival.columns, arrival.rows)
         for alias in aliases:
             self._state.read[alias] += arrival.rows
-            streamed = self._may_stream(alias)
+            self.routes.tables[alias].came(arrival.rows)
+            streamed = self._shortcuts.may_stream(alias)
             self.routes.stream(alias, streamed=streamed)
             rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._numbers)
             rows[alias] = numbers
@@ -316,7 +350,7 @@ class JoinEddy:
             if streamed and self._nothing_to_probe(batch):
                 self.stems[alias].prune(len(batch))
                 continue
-            if not streamed and self._may_be_reduced(alias):
+            if not streamed and self._shortcuts.may_be_reduced(alias):
                 reduced = self._reduction.reduced(batch, alias)
                 self.stems[alias].prune(len(batch) - len(reduced))
                 batch = reduced
@@ -384,78 +418,18 @@ class JoinEddy:
             if looked_up == relation
         )
 
-    def _made_lookups(
-        self, sources: Mapping[tuple[int, int], Source | ConcurrentSource]
-    ) -> Iterator[IndexAccess | ConcurrentIndexAccess]:
-        places = [
-            (r, number)
-            for r, relation in enumerate(self.query.relations)
-            for number in range(len(relation.lookups))
-        ]
-        if set(places) != set(sources):
-            raise ValueError(
-                f"lookups {sorted(places)} of the query need a source each; there are sources "
-                f"for {sorted(sources)}"
-            )
-        for position, place in enumerate(places, self.routes.first_lookup):
-            source, stem = sources[place], self.stems[place[0]]
-            requests = LookupRequests(position, self.routes, self._components, stem)
-            if isinstance(source, ConcurrentSource):
-                yield ConcurrentIndexAccess(requests, source)
-            else:
-                yield IndexAccess(requests, source)
-
     def _text(self, predicate: int) -> str:
         return self.graph.texts[predicate] or f"predicate {predicate}"
 
     def _text_of_term(self, term: Term) -> str:
         return self.query.text_of(expression_of(term))
 
-    def _may_stream(self, relation: int) -> bool:
-        """Tell whether rows need no SteM, as every row that they may meet is there already.
-
-        Or is looked up for them: then they wait for it, and need not be found.
-        """
-        return (
-            not self.routes.must_build_first(relation)
-            and relation not in self._shared
-            and all(
-                stem.complete or not stem.description.scan
-                for r, stem in enumerate(self.stems)
-                if r != relation
-            )
-        )
-
-    def _may_be_reduced(self, relation: int) -> bool:
-        """Tell whether rows that have no match may stay out of the SteM."""
-        return not self.routes.must_build_first(relation) and relation not in self._shared
-
     def _waits_for_more(self, relation: int) -> bool:
         """Tell whether tuples that are not finished hold rows of a relation that were not built."""
-        return bool(self._eddy.away) or any(
-            batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
-            for stem in self.stems
-            for batch in stem.state.waiting()
-        )
+        return bool(self._eddy.away) or self._shortcuts.is_held_unbuilt(relation)
 
     def _nothing_to_probe(self, batch: TupleBatch) -> bool:
-        """Tell whether some relation has no row older than a singleton.
-
-        "The Eddy need only route to a SteM probe tuples with timestamp greater than this
-        minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
-        Not so where a lookup can bring them sooner, or where they rely on this tuple to
-        supply others.
-        """
-        spanned, built, _, _ = batch.signature
-        supplies = any(spanned & suppliers for suppliers in self.graph.suppliers.values())
-        for r, stem in enumerate(self.stems):
-            if spanned >> r & 1:
-                continue
-            comes = stem.description.scan and not stem.state.answers and not supplies
-            later = comes and built == spanned
-            if (stem.complete or later) and not stem.older_than(batch).any():
-                return True
-        return False
+        return self._shortcuts.nothing_to_probe(batch)
 
     def _passed_before(self, relation: int, places: range, done: int) -> None:
         """Take over, for rows that are built now, what they have passed before they came."""

@@ -1,0 +1,207 @@
+"""Expected value over expected time: the policy of the SteM paper, for competing access methods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.policy import Allotment, no_overhead
+from eddyline.engine.routes import Routes
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.table_progress import Fetching
+
+MEMORY: Final = 0.75
+"""Weight that an answer keeps after each further one: the last four or so count.
+
+What a service takes for an answer now it will take for the next. With a memory of fifty, an index
+that has become slow after thousands of fast answers would look fast for fifty slow ones.
+"""
+
+ROWS_MEMORY: Final = 0.98
+"""The same for the rows of an answer, which differ from one to the next and seldom change."""
+
+MOST_WAITING: Final = 1 << 14
+"""Tuples that wait for room in a lookup rather than be left to the scan."""
+
+COMMITTED: Final = 8
+"""Tuples that wait for the lookups of a relation; while there are as many in front of each
+relation that could be next, others keep the choice. A prior prober has none (ProbeCompletion)."""
+
+LEAST_COST: Final = 1e-9
+"""Least cost of a tuple, in the clock's unit, so that no access method is for nothing."""
+
+
+@dataclass(slots=True)
+class AccessRecord:
+    """What is known of one lookup: its cost a tuple, and the rows of an answer."""
+
+    cost: float | None = None  # None: it has not answered yet
+    rows: float = 0.5  # as one answer that was half seen
+    answers: float = 1.0
+
+    def record(self, tuples: int, rows: int, cost: float) -> None:
+        """Learn from ``tuples`` that came back, and ``rows`` with them, for a cost in all."""
+        each = cost / tuples
+        kept = MEMORY**tuples
+        self.cost = each if self.cost is None else kept * self.cost + (1.0 - kept) * each
+        if cost:  # else somebody had asked already, and the rows have come
+            self.answers = ROWS_MEMORY * self.answers + tuples
+            self.rows = ROWS_MEMORY * self.rows + rows
+
+    @property
+    def fan_out(self) -> float:
+        """Rows that an answer has."""
+        return self.rows / self.answers
+
+
+class BenefitPolicy:
+    """Send a tuple where the expected value of what comes back is greatest for the time it takes.
+
+    Raman, Deshpande and Hellerstein (2003, Section 4.1): the benefit of a module is the value
+    of what it gives, by the expected number of matches and the user's preferences, and is
+    divided by the time that it is expected to take. It is for what has several access methods:
+
+    - A prior prober goes to the lookup with the greatest value over time that has room. So all
+      are at work while they answer, the best first, and one that stalls has no room. A tuple
+      that a scan will bring the matches of is worth a lookup only as far as that is sooner: the
+      less of the relation the scan has left, the less (Section 4.5). It waits for room that long.
+    - Of several SteMs whose misses must be looked up, a tuple probes the one whose access
+      methods have the matches soonest, behind those that wait there already (Section 4.4).
+
+    All else, such as predicates and SteMs that nothing is looked up for, it leaves to
+    :class:`~eddyline.engine.policies.adaptive.AdaptivePolicy`, by expected cost.
+    """
+
+    name = "benefit"
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self._usual = AdaptivePolicy()
+        self._records: dict[int, AccessRecord] = {}
+        self._away: dict[int, int] = {}  # tuples that are with a lookup
+        self._routes = Routes(0)
+
+    def start(
+        self,
+        routes: Routes,
+        generator: np.random.Generator,
+        overhead: Callable[[int], float] = no_overhead,
+        *,
+        queued: bool = False,
+    ) -> None:
+        """Take the routes; what is known of access methods stays where they are the same."""
+        if routes.numbers != self._routes.numbers:
+            self._records.clear()
+        if routes is not self._routes:
+            self._away.clear()
+        self._routes = routes
+        self._usual.start(routes, generator, overhead, queued=queued)
+
+    def route(
+        self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
+    ) -> Allotment | None:
+        """Choose an access method for prior probers, and what to probe for others."""
+        if signature.probed:
+            if len(candidates) == 1:
+                return Allotment(candidates[0], tuples)
+            return self._access(signature, candidates, open_, tuples)
+        usual = self._usual.route(signature, candidates, open_, tuples)
+        if usual is None or len(candidates) == 1:
+            return usual
+        if self._routes.fetching(signature, usual.module) is None:
+            return usual
+        rivals = {}
+        for stem in candidates:
+            fetching = self._routes.fetching(signature, stem)
+            if fetching is not None:
+                rivals[stem] = fetching
+        return usual if len(rivals) == 1 else self._probe(rivals, tuples)
+
+    def sent(self, signature: Signature, module: int, tuples: int) -> None:
+        """Count what is with a lookup."""
+        if signature.probed:
+            self._away[module] = self._away.get(module, 0) + tuples
+        else:
+            self._usual.sent(signature, module, tuples)
+
+    def returned(
+        self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
+    ) -> None:
+        """Learn how long a lookup takes, and how many rows it gives."""
+        if not signature.probed:
+            self._usual.returned(signature, module, tuples_in, tuples_out, cost)
+            return
+        self._away[module] = max(self._away.get(module, 0) - tuples_in, 0)
+        if tuples_in:
+            self._record(module).record(tuples_in, tuples_out, cost)
+
+    def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
+        """Return the order of the modules among which cost alone decides."""
+        return self._usual.order(signature)
+
+    def value_over_time(self, signature: Signature, lookup: int) -> float:
+        """Return what asking a lookup is worth for a tuple, for each unit of its time.
+
+        Not above 0 where the scan of the same relation is expected to be as soon. Infinity as
+        long as nothing is known of the lookup.
+        """
+        record = self._record(lookup)
+        if record.cost is None:
+            return math.inf
+        fetching = self._routes.fetching(signature, lookup)
+        soon = self._delay(lookup, 0)
+        saved = 1.0
+        if fetching is not None:
+            by_scan = fetching.table.seconds_by_scan()
+            saved -= soon / max(by_scan, LEAST_COST)
+        return self._routes.weight(signature) * record.fan_out * saved / soon
+
+    def _record(self, lookup: int) -> AccessRecord:
+        record = self._records.get(lookup)
+        if record is None:
+            record = self._records[lookup] = AccessRecord()
+        return record
+
+    def _delay(self, lookup: int, before: int) -> float:
+        """Return after how long a lookup answers a tuple, with so many in front of the queue."""
+        cost = self._record(lookup).cost or 0.0
+        return max(cost, LEAST_COST) * (self._away.get(lookup, 0) + before + 1)
+
+    def _access(
+        self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
+    ) -> Allotment | None:
+        table = candidates[0]
+        fetching = self._routes.fetching(signature, table)
+        may_leave = fetching is not None and table not in fetching.lookups  # to the scan
+        lookups = candidates[1:] if may_leave else candidates
+        values = {lookup: self.value_over_time(signature, lookup) for lookup in lookups}
+        worth = [lookup for lookup in lookups if values[lookup] > 0.0 or not may_leave]
+        if not worth:
+            return Allotment(table, tuples)
+        with_room = [lookup for lookup in worth if lookup in open_]
+        if with_room:
+            best = max(with_room, key=lambda it: (values[it], -self._away.get(it, 0)))
+            return Allotment(best, tuples)
+        if may_leave and tuples > MOST_WAITING:
+            return Allotment(table, tuples - MOST_WAITING)
+        return None
+
+    def _probe(self, rivals: Mapping[int, Fetching], tuples: int) -> Allotment | None:
+        """Choose among SteMs that have to be looked up for."""
+        ranked = []
+        for stem, (lookups, table) in rivals.items():
+            soonest = min(lookups, key=lambda it: self._delay(it, 0))
+            delay = self._delay(soonest, table.waiting)
+            value = self._record(soonest).fan_out / (table.bounce_share * delay + LEAST_COST)
+            queue = table.waiting + sum(self._away.get(lookup, 0) for lookup in lookups)
+            ranked.append((table.waiting >= COMMITTED, -value, queue, stem))
+        crowded, _, _, best = min(ranked)
+        asked = {lookup for fetching in rivals.values() for lookup in fetching.lookups}
+        if crowded and any(self._away.get(lookup, 0) for lookup in asked):
+            return None
+        return Allotment(best, min(tuples, COMMITTED))
