@@ -216,12 +216,23 @@ class JoinEddy:
         """
         for relation in (*self._components.built, *self._components.passing):
             relation.renew(functions, clock)
+        for table in self.routes.tables:
+            table.clock = clock
         self._terms.renew(clock)
         self._eddy.renew(clock, instrument)
 
     def learned(self) -> Learned:
         """Return what this eddy knows, for the next one to start with."""
         return self._terms.learned()
+
+    def want_partial_rows(self) -> None:
+        """Join rows of some relations also while nothing can become of them.
+
+        That is while another relation, which is scanned, has given none: then its SteM comes
+        last on the way of every tuple. For who watches rows of some of the relations arise, by
+        an instrument (Raman, Deshpande and Hellerstein, 2003, Section 3.4).
+        """
+        self.routes.want_partial_rows()
 
     def prefer(self, predicate: Expression | None, weight: float = PREFERRED) -> None:
         """Let rows that satisfy a predicate come first from now on; None: no row before others.
@@ -329,6 +340,7 @@ class JoinEddy:
         return self._pushed(relation, arrival)
 
     def _pushed(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        self.routes.follow_stems(self._shortcuts.empty())
         for table in self.routes.tables:
             table.began()
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]

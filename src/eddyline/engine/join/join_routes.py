@@ -79,6 +79,9 @@ class JoinRoutes(Routes):
         self.tables = tuple(TableProgress(clock, scanned=each.scan) for each in relations)
         """How far the access methods of each relation are."""
         self._preference: Preference | None = None
+        self.partial_rows = False
+        """Whether tuples are wanted that nothing can complete yet."""
+        self._empty = 0  # relations that are scanned and have given no row yet
 
     @property
     def free(self) -> bool:
@@ -109,9 +112,7 @@ class JoinRoutes(Routes):
         wanted = self._streamed | mask if streamed else self._streamed & ~mask
         if wanted != self._streamed:
             self._streamed = wanted
-            self.version += 1
-            self._known.clear()
-            self._remaining.clear()
+            self._forget_candidates()
 
     def must_build_first(self, relation: int) -> bool:
         """BuildFirst: a singleton must first be built iff there are several access methods.
@@ -150,6 +151,23 @@ class JoinRoutes(Routes):
             return None
         numbers = tuple(self.first_lookup + number for number in lookups)
         return Fetching(numbers, self.tables[relation])
+
+    def want_partial_rows(self) -> None:
+        """Let tuples probe a SteM that holds no row yet only where there is no other."""
+        self.partial_rows = True
+
+    def follow_stems(self, empty: Iterable[int]) -> None:
+        """Take note of the relations whose SteMs hold no row yet; between two runs of the eddy."""
+        if self.partial_rows:
+            mask = sum(1 << relation for relation in empty)
+            if mask != self._empty:
+                self._empty = mask
+                self._forget_candidates()
+
+    def _forget_candidates(self) -> None:
+        self.version += 1
+        self._known.clear()
+        self._remaining.clear()
 
     def prefer(self, preference: Preference | None) -> None:
         """Let tuples that satisfy a preference go first, and be worth its weight."""
@@ -242,6 +260,8 @@ class JoinRoutes(Routes):
             yield from self._probe_completion(signature)
             return
         following = self.graph.next_relations(spanned)
+        if self.partial_rows:
+            following = following & ~self._empty or following
         while following:
             relation = (following & -following).bit_length() - 1
             following &= following - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.join_routes import JoinRoutes
@@ -33,6 +33,12 @@ class Shortcuts:
         """Tell whether rows that have no match may stay out of the SteM."""
         return not self._routes.must_build_first(relation) and relation not in self._shared
 
+    def empty(self) -> Iterator[int]:
+        """Yield the relations that are scanned and of which no row is there yet."""
+        for r, stem in enumerate(self._stems):
+            if stem.description.scan and not stem.complete and not stem.state.rows:
+                yield r
+
     def is_held_unbuilt(self, relation: int) -> bool:
         """Tell whether tuples that SteMs keep hold rows of a relation that were not built."""
         return any(
@@ -50,13 +56,14 @@ class Shortcuts:
         supply others.
         """
         spanned, built = batch.signature.spanned, batch.signature.built
+        waits = built == spanned and not self._routes.partial_rows
         suppliers = self._routes.graph.suppliers.values()
         supplies = any(spanned & of_one for of_one in suppliers)
         for r, stem in enumerate(self._stems):
             if spanned >> r & 1:
                 continue
             comes = stem.description.scan and not stem.state.answers and not supplies
-            later = comes and built == spanned
+            later = comes and waits
             if (stem.complete or later) and not stem.older_than(batch).any():
                 return True
         return False
