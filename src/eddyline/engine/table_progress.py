@@ -33,6 +33,10 @@ class TableProgress:
         self._found = 0.0  # share of the latest probes that did not bounce back
         self._probes = 0.0
 
+    def now(self) -> float:
+        """Return the time, in the clock's unit."""
+        return 0.0 if self.clock is None else self.clock.now()
+
     def began(self) -> None:
         """Note that rows are being read, of this relation or of others."""
         if self._since is None and self.clock is not None:

@@ -13,7 +13,7 @@ from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.table_progress import Fetching
+from eddyline.engine.table_progress import Fetching, TableProgress
 
 MEMORY: Final = 0.75
 """Weight that an answer keeps after each further one: the last four or so count.
@@ -28,9 +28,16 @@ ROWS_MEMORY: Final = 0.98
 MOST_WAITING: Final = 1 << 14
 """Tuples that wait for room in a lookup rather than be left to the scan."""
 
-COMMITTED: Final = 8
-"""Tuples that wait for the lookups of a relation; while there are as many in front of each
-relation that could be next, others keep the choice. A prior prober has none (ProbeCompletion)."""
+DECIDING: Final = 0.02
+"""Share of the time that lookups take which the visits to SteMs before them may take.
+
+A prior prober has no choice any more (ProbeCompletion). So of several relations that could be
+next no more tuples are committed to one than this makes worth a visit, and the others wait: a
+source that becomes slow has few of them.
+"""
+
+MOST_AT_ONCE: Final = 64
+"""Tuples that are committed at a time, at the most."""
 
 LEAST_COST: Final = 1e-9
 """Least cost of a tuple, in the clock's unit, so that no access method is for nothing."""
@@ -43,6 +50,7 @@ class AccessRecord:
     cost: float | None = None  # None: it has not answered yet
     rows: float = 0.5  # as one answer that was half seen
     answers: float = 1.0
+    since: float = 0.0  # when it has answered last, or was idle
 
     def record(self, tuples: int, rows: int, cost: float) -> None:
         """Learn from ``tuples`` that came back, and ``rows`` with them, for a cost in all."""
@@ -85,6 +93,7 @@ class BenefitPolicy:
         self._records: dict[int, AccessRecord] = {}
         self._away: dict[int, int] = {}  # tuples that are with a lookup
         self._routes = Routes(0)
+        self._overhead: Callable[[int], float] = no_overhead
 
     def start(
         self,
@@ -100,6 +109,7 @@ class BenefitPolicy:
         if routes is not self._routes:
             self._away.clear()
         self._routes = routes
+        self._overhead = overhead
         self._usual.start(routes, generator, overhead, queued=queued)
 
     def route(
@@ -125,6 +135,8 @@ class BenefitPolicy:
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is with a lookup."""
         if signature.probed:
+            if not self._away.get(module):
+                self._record(module).since = self._now(signature, module)
             self._away[module] = self._away.get(module, 0) + tuples
         else:
             self._usual.sent(signature, module, tuples)
@@ -138,7 +150,10 @@ class BenefitPolicy:
             return
         self._away[module] = max(self._away.get(module, 0) - tuples_in, 0)
         if tuples_in:
-            self._record(module).record(tuples_in, tuples_out, cost)
+            record = self._record(module)
+            record.record(tuples_in, tuples_out, cost)
+            if cost:
+                record.since = self._now(signature, module)
 
     def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
         """Return the order of the modules among which cost alone decides."""
@@ -154,11 +169,10 @@ class BenefitPolicy:
         if record.cost is None:
             return math.inf
         fetching = self._routes.fetching(signature, lookup)
-        soon = self._delay(lookup, 0)
-        saved = 1.0
-        if fetching is not None:
-            by_scan = fetching.table.seconds_by_scan()
-            saved -= soon / max(by_scan, LEAST_COST)
+        if fetching is None:
+            raise ValueError(f"tuples of {signature} do not bind module {lookup}")
+        soon = self._delay(lookup, fetching.table, 0)
+        saved = 1.0 - soon / max(fetching.table.seconds_by_scan(), LEAST_COST)
         return self._routes.weight(signature) * record.fan_out * saved / soon
 
     def _record(self, lookup: int) -> AccessRecord:
@@ -167,10 +181,20 @@ class BenefitPolicy:
             record = self._records[lookup] = AccessRecord()
         return record
 
-    def _delay(self, lookup: int, before: int) -> float:
-        """Return after how long a lookup answers a tuple, with so many in front of the queue."""
-        cost = self._record(lookup).cost or 0.0
-        return max(cost, LEAST_COST) * (self._away.get(lookup, 0) + before + 1)
+    def _now(self, signature: Signature, lookup: int) -> float:
+        fetching = self._routes.fetching(signature, lookup)
+        return 0.0 if fetching is None else fetching.table.now()
+
+    def _delay(self, lookup: int, table: TableProgress, before: int) -> float:
+        """Return after how long a lookup answers a tuple, with so many in front of the queue.
+
+        By its last answers, or the time for which one that is asked has not answered.
+        """
+        record, away = self._record(lookup), self._away.get(lookup, 0)
+        cost = record.cost or 0.0
+        if away:
+            cost = max(cost, table.now() - record.since)
+        return max(cost, LEAST_COST) * (away + before + 1)
 
     def _access(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
@@ -195,13 +219,16 @@ class BenefitPolicy:
         """Choose among SteMs that have to be looked up for."""
         ranked = []
         for stem, (lookups, table) in rivals.items():
-            soonest = min(lookups, key=lambda it: self._delay(it, 0))
-            delay = self._delay(soonest, table.waiting)
-            value = self._record(soonest).fan_out / (table.bounce_share * delay + LEAST_COST)
+            delays = {lookup: self._delay(lookup, table, table.waiting) for lookup in lookups}
+            soonest = min(delays, key=delays.__getitem__)
+            delay = table.bounce_share * delays[soonest]
+            value = self._record(soonest).fan_out / (delay + LEAST_COST)
             queue = table.waiting + sum(self._away.get(lookup, 0) for lookup in lookups)
-            ranked.append((table.waiting >= COMMITTED, -value, queue, stem))
-        crowded, _, _, best = min(ranked)
+            work = DECIDING * (self._record(soonest).cost or LEAST_COST)
+            few = round(min(self._overhead(stem) / work, MOST_AT_ONCE)) or 1
+            ranked.append((table.waiting >= few, -value, queue, stem, few))
+        crowded, _, _, best, few = min(ranked)
         asked = {lookup for fetching in rivals.values() for lookup in fetching.lookups}
         if crowded and any(self._away.get(lookup, 0) for lookup in asked):
             return None
-        return Allotment(best, min(tuples, COMMITTED))
+        return Allotment(best, min(tuples, few))
