@@ -21,10 +21,12 @@ class Shortcuts:
     def may_stream(self, relation: int) -> bool:
         """Tell whether rows need no SteM, as every row that they may meet is there already.
 
-        Or is looked up for them: then they wait for it, and need not be found.
+        Or is looked up for them: then they wait for it, and need not be found. But where partial
+        rows are wanted, whatever is looked up is to find them.
         """
+        partial_rows = self._routes.partial_rows
         return self.may_be_reduced(relation) and all(
-            stem.complete or not stem.description.scan
+            stem.complete or not (stem.description.scan or partial_rows)
             for r, stem in enumerate(self._stems)
             if r != relation
         )
