@@ -78,7 +78,7 @@ VARIANTS: Mapping[str, Callable[[], Policy]] = {
     **{
         f"policy {name}": functools.partial(make_policy, name)
         for name in PolicyName
-        if name is not PolicyName.ADAPTIVE
+        if name not in (PolicyName.ADAPTIVE, PolicyName.BENEFIT)  # the same for predicates
     },
 }
 

@@ -102,6 +102,8 @@ def policies() -> dict[str, Callable[[], Policy]]:
     """Return every policy by name, static first, rank once for each frequency."""
     by_name: dict[str, Callable[[], Policy]] = {}
     for name in PolicyName:
+        if name is PolicyName.BENEFIT:
+            continue  # is adaptive where no access methods compete
         if name is not PolicyName.RANK:
             by_name[str(name)] = functools.partial(make_policy, name)
             continue

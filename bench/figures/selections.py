@@ -34,13 +34,16 @@ ORDERS = {"s1 before s2": (0, 1), "s2 before s1": (1, 0)}
 
 
 def contestants(orders: Mapping[str, Sequence[int]]) -> dict[str, Callable[[], Policy]]:
-    """Return static orders and every policy that adapts, by name."""
+    """Return static orders and every policy that adapts, by name.
+
+    Without ``benefit``: where no access methods compete it is ``adaptive``.
+    """
     return {
         **{name: functools.partial(StaticPolicy, tuple(order)) for name, order in orders.items()},
         **{
             str(name): functools.partial(make_policy, name)
             for name in PolicyName
-            if name is not PolicyName.STATIC
+            if name not in (PolicyName.STATIC, PolicyName.BENEFIT)
         },
     }
 

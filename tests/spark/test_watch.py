@@ -231,3 +231,40 @@ def test_the_table_shows_what_has_come(spark: SparkSession) -> None:
     assert "20 rows in" in text
     assert "exact, in" in text
     assert "3,000" in text
+
+
+def test_preferred_rows_come_first(spark: SparkSession) -> None:
+    gate = threading.Event()
+
+    def wait(keys: list[int]) -> list[tuple[int, str]]:
+        gate.wait(20)
+        return [(key, "CA" if key % 10 == 0 else "NY") for key in keys]
+
+    eddyline.lookup_table(
+        spark, "states", "a long, state string", ["a"], eddyline.PythonLookup(wait), max_in_flight=1
+    )
+    df = spark.range(0, 400, 1, 1).join(spark.table("states"), F.col("id") == F.col("a"))
+    with eddyline.watch(df, partial=True, every=0.0) as watch:
+        watch.prefer("a % 10 = 0 AND id >= 100")
+        next(watch)
+        gate.set()
+        parts = list(watch)
+    ids = [row["id"] for part in parts for row in part.rows.to_pylist()]
+    assert sorted(ids) == list(range(400))
+    places = [place for place, number in enumerate(ids) if number >= 100 and number % 10 == 0]
+    assert sum(places) / len(places) < 150  # of 400, in the middle 200 would be
+
+
+@pytest.mark.parametrize(
+    ("condition", "weight", "message"),
+    [("amount", 1.0, "."), ("nothing = 1", 1.0, "nothing"), ("id = 1", 0.0, "weight")],
+)
+def test_what_cannot_be_preferred_is_refused(
+    spark: SparkSession, condition: str, weight: float, message: str
+) -> None:
+    watch = eddyline.watch(spark.table("fec"))
+    with pytest.raises(Exception, match=message):
+        watch.prefer(condition, weight)
+    aggregate = eddyline.watch(spark.sql("SELECT count(*) AS n FROM fec"))
+    with pytest.raises(NotWatchableError, match="no rows"):
+        aggregate.prefer("n > 1")

@@ -26,7 +26,7 @@ from eddyline.app.output_kind import OutputKind
 SHOWN_ROWS = 20
 """Rows that ``eddyline sql`` prints unless told otherwise, as many as ``DataFrame.show``."""
 
-POLICIES = ("adaptive", "rank", "lottery", "windowed_lottery", "naive", "static")
+POLICIES = ("adaptive", "benefit", "rank", "lottery", "windowed_lottery", "naive", "static")
 """The routing policies, the default first; the engine, which knows them, is large to import."""
 
 _MOST_ROWS = 2**31 - 2

@@ -39,6 +39,10 @@ class LearnedCosts:
     routing_cost: float
 
 
+Sort: TypeAlias = "Callable[[TupleBatch], Sequence[TupleBatch]]"
+"""Tells tuples of one signature apart: returns them all, under signatures with the same routes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Learned:
     """The policies and cost models of an eddy and of those inside it, in a fixed order.
@@ -111,6 +115,7 @@ class Eddy:
             raise ValueError("modules that answer later say so in one agenda, not several")
         self._agenda = agendas[0] if agendas else None
         self._running = False
+        self._sort: Sort | None = None
         for number, module in later.items():
             module.attend(number)
         self._routes = Routes(len(self.modules)) if routes is None else routes
@@ -170,6 +175,21 @@ class Eddy:
     def follow(self, policy: Policy) -> None:
         """Ask another policy from now on, which knows what it brings along."""
         self._routing.follow(policy)
+
+    def sort_by(self, sort: Sort) -> None:
+        """Tell tuples apart from now on before they wait, and those that wait already.
+
+        RuntimeError within a run. Tuples that are with modules are told apart as they come back.
+        """
+        self._require_whole()
+        self._sort = sort
+        self._routing.follow_routes()
+        finished: list[TupleBatch] = []
+        for contents in self._routing.emptied():
+            for batch in contents:
+                self._put(batch, len(batch), finished)
+        if finished:
+            raise AssertionError("tuples that waited for a module had none to visit")
 
     def statistics(self) -> EddyStatistics:
         """Return what the eddy has done so far."""
@@ -320,6 +340,13 @@ class Eddy:
     def _put(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:
         if not tuples:
             return
+        if self._sort is not None:
+            for part in self._sort(batch):
+                self._put_sorted(part, len(part), finished)
+            return
+        self._put_sorted(batch, tuples, finished)
+
+    def _put_sorted(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:
         lane = self._routing.lane(batch.signature)
         if lane is None:
             finished.append(batch)

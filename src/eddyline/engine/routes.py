@@ -11,6 +11,7 @@ from itertools import compress
 from typing import Final
 
 from eddyline.engine.signature import Signature
+from eddyline.engine.table_progress import Fetching
 
 KNOWN: Final = 1 << 20
 """Candidates that are remembered, of all signatures together: 8 MB of pointers.
@@ -101,6 +102,21 @@ class Routes:
 
     def only_computes(self, module: int) -> bool:  # noqa: ARG002 - where modules call functions
         """Tell whether a module calls nothing of a user's: a thousand tuples cost it little."""
+        return False
+
+    def fetching(self, signature: Signature, module: int) -> Fetching | None:  # noqa: ARG002 - where nothing is fetched
+        """Return what fetches the rows that tuples miss at a module, or wait for there.
+
+        None where the module's answers are final: no other access method competes with it.
+        """
+        return None
+
+    def weight(self, signature: Signature) -> float:  # noqa: ARG002 - where users prefer nothing
+        """Return what a result is worth that arises from tuples of a signature; 1 is usual."""
+        return 1.0
+
+    def is_ahead(self, signature: Signature) -> bool:  # noqa: ARG002 - where users prefer nothing
+        """Tell whether tuples of a signature go before all others, as a user prefers them."""
         return False
 
     def candidates(self, signature: Signature) -> tuple[int, ...]:

@@ -37,6 +37,9 @@ NUMBERS: Final = 40
 UNLIMITED: Final = -1
 """The mask of a lane with a candidate that has always room: no set of full ones contains it."""
 
+AHEAD: Final = 1 << 128
+"""What being preferred adds to a lane's precedence: more than any depth."""
+
 WITH_ROOM: Final = 256
 """Sets of full modules for which a lane remembers the candidates that are left."""
 
@@ -91,12 +94,14 @@ class Lane(Generic[Contents]):
     ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
     until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
     has always room. ``precedence`` is greater the further on the tuples are, and of equals for
-    the lane that was made first. ``following`` may hold the lanes of tuples that come back, by
-    module.
+    the lane that was made first; it is greatest for those that go ``ahead`` of all others, of
+    which any number is worth a visit. ``following`` may hold the lanes of tuples that come back,
+    by module.
     """
 
     __slots__ = (
         "_with_room",
+        "ahead",
         "builds",
         "candidates",
         "contents",
@@ -116,6 +121,7 @@ class Lane(Generic[Contents]):
         self.contents = contents
         self.depth = signature.depth
         self.precedence = (self.depth << NUMBERS) - number
+        self.ahead = False
         self.tuples = 0
         self.enough = 1
         self.held = False
@@ -128,6 +134,10 @@ class Lane(Generic[Contents]):
         self.candidates = routes.candidates(self.signature)
         self.builds = bool(self.candidates) and routes.is_build(self.signature, self.candidates[0])
         self._with_room.clear()
+        ahead = routes.is_ahead(self.signature)
+        if ahead != self.ahead:
+            self.precedence += AHEAD if ahead else -AHEAD
+            self.ahead, self.enough = ahead, 1
         self.limits = UNLIMITED
         if all(module in limited for module in self.candidates):
             self.limits = sum(1 << module for module in self.candidates)
@@ -292,6 +302,14 @@ class Routing(Generic[Contents]):
             self._waiting[lane] = None
         lane.tuples += tuples
 
+    def emptied(self) -> list[Contents]:
+        """Return the contents of all lanes with tuples, which have none then."""
+        contents = [lane.contents for lane in self._waiting]
+        for lane in self._waiting:
+            lane.contents, lane.tuples, lane.held = self._make_contents(), 0, False
+        self._waiting.clear()
+        return contents
+
     def retry(self) -> None:
         """Let the lanes try again that were held."""
         if self._any_held:
@@ -324,8 +342,10 @@ class Routing(Generic[Contents]):
             if cost is None and self._only_computes[module]:
                 cost = costs.overhead(module) / A_VISITS_WORTH
             quantum = lane.enough = self._quantum.size(cost, model.per_visit, costs.routing_cost)
+            if lane.ahead:
+                lane.enough = 1
             tuples = lane.tuples
-            if ready and tuples < quantum and lane.depth != ENTERING.depth:
+            if ready and not lane.ahead and tuples < quantum and lane.depth != ENTERING.depth:
                 continue  # no longer enough
             # As long as nothing is known the usual visit is one of all there are.
             usual = tuples if model.per_tuple is None else min(quantum, tuples)

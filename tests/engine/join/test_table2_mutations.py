@@ -125,28 +125,33 @@ def test_without_build_first_what_two_scans_bring_is_there_twice(
 # --- ProbeCompletion
 
 CACHED = query_of(
-    [relation("R"), looked_up("S", (0,), scan=True), relation("T")],
-    equal((R, 1), (S, 0)),
+    [relation("R"), looked_up("S", (1,), scan=True), relation("T")],
+    equal((R, 1), (S, 1)),
     equal((R, 0), (T, 0)),
 )
-"""R finds a part of S that the scan has brought, and bounces back for the rest."""
+"""R finds a part of S that the scan has brought, and bounces back for the rest.
+
+The key of S is another column, so that there may be more.
+"""
+
+BY_KEY: Table = [(3, 7), (4, 8)]
 
 
 def test_without_probe_completion_a_prior_prober_finds_again_what_it_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By way of another SteM it comes to the one that it has probed."""
-    tables: list[Table] = [*TABLES, [(9, 9), (1, 5), (2, 6)]]
+    tables: list[Table] = [TABLES[R], BY_KEY, [(9, 9), (1, 5), (2, 6)]]
     first, rest = slice(1), slice(1, None)
     steps = [(T, WHOLE), (T, END), (S, first), (R, WHOLE), (R, END), (S, rest), (S, END)]
-    right = expected(tables, lambda r, s, t: r[1] == s[0] and r[0] == t[0])
+    right = expected(tables, lambda r, s, t: r[1] == s[1] and r[0] == t[0])
     assert run(CACHED, tables, *steps) == right
 
     def anywhere(self: JoinRoutes, signature: Signature) -> Iterable[int]:
         return [self.stem(T)] if not signature.spanned >> T & 1 else [self.stem(S)]
 
     monkeypatch.setattr(JoinRoutes, "_probe_completion", anywhere)
-    assert run(CACHED, tables, *steps) == right + Counter({(1, 7, 7, 3, 1, 5): 1})
+    assert run(CACHED, tables, *steps) == right + Counter({(1, 7, 3, 7, 1, 5): 1})
 
 
 # --- SteM BounceBack
@@ -209,7 +214,7 @@ def test_without_timestamps_two_built_tuples_find_each_other(
     assert run(LATE, tables, *steps, quantum=FixedQuantum(2)) == right + twice
 
 
-AGAIN = query_of([relation("R"), looked_up("S", (0,), scan=True)], equal((R, 1), (S, 0)))
+AGAIN = query_of([relation("R"), looked_up("S", (1,), scan=True)], equal((R, 1), (S, 1)))
 """R bounces back from the SteM of S and goes there again, to be left to the scan."""
 
 
@@ -217,7 +222,9 @@ def test_without_the_last_match_a_prior_prober_finds_old_matches_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps = [(S, slice(1)), (R, WHOLE), (R, END), (S, slice(1, None)), (S, END)]
-    assert run(AGAIN, TABLES, *steps) == RIGHT
+    tables: list[Table] = [TABLES[R], BY_KEY]
+    right = expected(tables, lambda r, s: r[1] == s[1])
+    assert run(AGAIN, tables, *steps) == right
     bounce = SteM._bounce
 
     def forgetful(self: SteM, batch: TupleBatch) -> list[TupleBatch]:
@@ -227,4 +234,4 @@ def test_without_the_last_match_a_prior_prober_finds_old_matches_again(
         return found
 
     monkeypatch.setattr(SteM, "_bounce", forgetful)
-    assert run(AGAIN, TABLES, *steps) == RIGHT + Counter({(1, 7, 7, 3): 1})
+    assert run(AGAIN, tables, *steps) == right + Counter({(1, 7, 3, 7): 1})

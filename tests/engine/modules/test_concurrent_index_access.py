@@ -12,7 +12,6 @@ from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.modules.concurrent_index_access import (
-    ALONE,
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
@@ -104,7 +103,7 @@ def test_what_somebody_has_asked_for_is_not_asked_again_before_the_answer() -> N
 
 def test_several_bindings_go_in_one_call() -> None:
     later = Later(bindings=2)
-    assert later.lookup.queue.room == ALONE
+    assert later.lookup.queue.room == 2 * 2 * 2
     later.lookup.offer(later.prior(1, 2, 9))
     answers = later.answers(2)
     assert sorted(answer.tuples for answer in answers) == [1, 2]
@@ -254,3 +253,19 @@ def test_rows_go_on_while_others_wait_for_an_answer() -> None:
     assert sorted(key for _, key in came) == list(range(50))
     late = [key for at, key in came if at > 15.0]
     assert late == [0]
+
+
+def test_there_is_room_for_many_where_nothing_competes() -> None:
+    requests = Later().lookup._requests
+    caller = UnrulyCaller(lambda _: (), UnrulyAgenda(np.random.default_rng(0)), 2)
+    for room, expected in ((0, 4), (100, 100)):
+        source = ConcurrentSource(caller, room=room)
+        assert ConcurrentIndexAccess(requests, source).queue.room == expected
+    competing = query_of(
+        [QUERY.relations[0], looked_up("S", (0,), scan=True)], equal((R, 1), (S, 0))
+    )
+    parts = parts_of(competing)
+    requests = LookupRequests(
+        parts.routes.first_lookup, parts.routes, parts.components, parts.stems[S]
+    )
+    assert ConcurrentIndexAccess(requests, ConcurrentSource(caller, room=100)).queue.room == 4

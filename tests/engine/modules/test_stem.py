@@ -355,12 +355,33 @@ def test_with_scan_and_lookup_a_built_tuple_comes_back_once() -> None:
     assert parts.stems[S].state.waiting() == []
 
 
-def test_with_scan_and_lookup_a_tuple_that_is_not_built_waits_if_it_is_not_looked_up() -> None:
+@pytest.mark.parametrize("built", [True, False])
+def test_a_tuple_that_brings_a_whole_key_has_all_matches_where_it_has_one(*, built: bool) -> None:
+    """Whichever access method has brought it: there is no second row with that key."""
     parts = parts_of(BOTH)
+    parts.build(S, [(1, 5), (2, 6)])
+    rows: list[Row] = [(1, 1), (2, 3)]
+    batch = parts.build(R, rows) if built else parts.singleton(R, rows)
+    matches, (back,) = parted(parts.stems[S].process(batch))
+    assert [parts.rows(part) for part in matches] == [[(1, 1, 1, 5)]]
+    assert parts.rows(back) == [(2, 3)]
+
+
+def test_a_part_of_a_key_says_nothing_of_further_matches() -> None:
+    described = relation("S", scan=True, lookups=(Lookup((0,)),), key=(0, 1))
+    parts = parts_of(query_of([relation("R"), described], equal((R, 1), (S, 0))))
     parts.build(S, [(1, 5)])
+    _, (back,) = parted(parts.stems[S].process(parts.build(R, [(1, 1)])))
+    assert parts.rows(back) == [(1, 1)]
+
+
+def test_with_scan_and_lookup_a_tuple_that_is_not_built_waits_if_it_is_not_looked_up() -> None:
+    query = query_of([relation("R"), looked_up("S", (1,), scan=True)], equal((R, 1), (S, 1)))
+    parts = parts_of(query)
+    parts.build(S, [(5, 1)])
     matches, (back,) = parted(parts.stems[S].process(parts.singleton(R, [(1, 1)])))
-    assert [parts.rows(batch) for batch in matches] == [[(1, 1, 1, 5)]]
-    parts.build(S, [(2, 5)])
+    assert [parts.rows(batch) for batch in matches] == [[(1, 1, 5, 1)]]
+    parts.build(S, [(6, 2)])
     assert parts.stems[S].process(back) == []
     assert len(parts.stems[S].state.waiting()) == 1
     parts.stems[S].end()

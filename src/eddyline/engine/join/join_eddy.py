@@ -21,9 +21,11 @@ from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
 from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, made_lookups
 from eddyline.engine.join.partial_results import PartialResults
+from eddyline.engine.join.preference import Preference
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
+from eddyline.engine.join.shortcuts import Shortcuts
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
@@ -34,7 +36,7 @@ from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
 from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call
+from eddyline.query.expressions import Call, Expression
 from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import Leaf, Term, expression_of, terms_of
@@ -60,6 +62,9 @@ BACKLOG = 1 << 17
 
 Some of them need not ask any more once another has, and other modules go on with theirs.
 """
+
+PREFERRED = 10.0
+"""What a row that a user prefers is worth beside another, unless told otherwise."""
 
 
 class StalledError(RuntimeError):
@@ -128,7 +133,10 @@ class JoinEddy:
             for r, part in enumerate(self._state.passing)
         ]
         self._components = ComponentStores(query, built, passing)
-        self.routes = JoinRoutes(self.graph, early_predicates(self.graph))
+        self.routes = JoinRoutes(self.graph, early_predicates(self.graph), clock)
+        self._preferences = 0  # so far
+        self.between_steps: Callable[[], None] = lambda: None
+        """Called where :meth:`prefer` may be, however long the eddy goes on by itself."""
         self.stems = tuple(
             SteM(
                 r,
@@ -143,6 +151,7 @@ class JoinEddy:
             )
             for r in self._numbers
         )
+        self._shortcuts = Shortcuts(self.routes, self.stems, self._shared)
         in_hand = TuplesInHand(built[0].is_vectorized)
         self._terms = TermModules(
             in_hand, make_policy, clock, generator, self._text_of_term, quantum, learned
@@ -208,6 +217,8 @@ class JoinEddy:
         """
         for relation in (*self._components.built, *self._components.passing):
             relation.renew(functions, clock)
+        for table in self.routes.tables:
+            table.clock = clock
         self._terms.renew(clock)
         self._eddy.renew(clock, instrument)
 
@@ -220,6 +231,39 @@ class JoinEddy:
     def learned(self) -> Learned:
         """Return what this eddy knows, for the next one to start with."""
         return self._terms.learned()
+
+    def want_partial_rows(self) -> None:
+        """Join rows of some relations also while nothing can become of them.
+
+        That is while another relation, which is scanned, has given none: then its SteM comes
+        last on the way of every tuple. For who watches rows of some of the relations arise, by
+        an instrument (Raman, Deshpande and Hellerstein, 2003, Section 3.4).
+        """
+        self.routes.want_partial_rows()
+
+    def prefer(self, predicate: Expression | None, weight: float = PREFERRED) -> None:
+        """Let rows that satisfy a predicate come first from now on; None: no row before others.
+
+        In place of what was preferred before, and between the steps of :meth:`run` as well. The
+        predicate is over columns of the query; what it says of R.a it says of S.b where R.a =
+        S.b (Raman, Deshpande and Hellerstein, 2003, Section 4.6). ``weight`` is what such a row
+        is worth beside any other; one below 1 lets these come last. The rows are the same.
+        ValueError for what :class:`~eddyline.engine.join.preference.Preference` refuses.
+        """
+        preference = None
+        if predicate is not None:
+            self._preferences += 1
+            preference = Preference(self._preferences, predicate, weight)
+        self.routes.prefer(preference)
+
+        def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
+            if preference is None:
+                return [batch.under(batch.signature._replace(preference=0))]
+            if preference.has_marked(batch.signature):
+                return [batch]
+            return preference.marked(batch, self.graph, self._components)
+
+        self._eddy.sort_by(sort)
 
     def run(
         self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None = None
@@ -245,11 +289,13 @@ class JoinEddy:
             if sources[number].ended:
                 yield from self.end(r)
         while order := self.reading.order(sources, read):
+            self.between_steps()
             for number in order:
                 arrival = sources[number].poll()
                 ended = sources[number].ended
                 if arrival is not None:
                     read[number] += arrival.rows
+                    self._expect(own[number], sources[number].expected_rows)
                     if arrival.rows:
                         yield from self.push(own[number], arrival)
                 if ended:
@@ -261,6 +307,11 @@ class JoinEddy:
             while self._eddy.backlog > BACKLOG:
                 yield from self._advanced()
         yield from self.finish()
+
+    def _expect(self, relation: int, rows: float | None) -> None:
+        for alias in self._numbers:
+            if self.query.store_of(alias) == relation:
+                self.routes.tables[alias].expects(rows)
 
     def _stalled(self, wait: Callable[[], None] | None) -> Iterator[Joined]:
         """Wait for a lookup to answer, where one has to, else as the caller says."""
@@ -297,6 +348,9 @@ class JoinEddy:
         return self._pushed(relation, arrival)
 
     def _pushed(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        self.routes.follow_stems(self._shortcuts.empty())
+        for table in self.routes.tables:
+            table.began()
         aliases = [r for r in self._numbers if self.query.store_of(r) == relation]
         first = self._components.passing[relation]
         if first.store.stop - first.store.first > PASSING:
@@ -307,7 +361,8 @@ class JoinEddy:
             numbers = first.load(arrival.columns, arrival.rows)
         for alias in aliases:
             self._state.read[alias] += arrival.rows
-            streamed = self._may_stream(alias)
+            self.routes.tables[alias].came(arrival.rows)
+            streamed = self._shortcuts.may_stream(alias)
             self.routes.stream(alias, streamed=streamed)
             rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._numbers)
             rows[alias] = numbers
@@ -315,7 +370,7 @@ class JoinEddy:
             if streamed and self._nothing_to_probe(batch):
                 self.stems[alias].prune(len(batch))
                 continue
-            if not streamed and self._may_be_reduced(alias):
+            if not streamed and self._shortcuts.may_be_reduced(alias):
                 reduced = self._reduction.reduced(batch, alias)
                 self.stems[alias].prune(len(batch) - len(reduced))
                 batch = reduced
@@ -359,51 +414,12 @@ class JoinEddy:
     def _text_of_term(self, term: Term) -> str:
         return self.query.text_of(expression_of(term))
 
-    def _may_stream(self, relation: int) -> bool:
-        """Tell whether rows need no SteM, as every row that they may meet is there already.
-
-        Or is looked up for them: then they wait for it, and need not be found.
-        """
-        return (
-            not self.routes.must_build_first(relation)
-            and relation not in self._shared
-            and all(
-                stem.complete or not stem.description.scan
-                for r, stem in enumerate(self.stems)
-                if r != relation
-            )
-        )
-
-    def _may_be_reduced(self, relation: int) -> bool:
-        """Tell whether rows that have no match may stay out of the SteM."""
-        return not self.routes.must_build_first(relation) and relation not in self._shared
-
     def _waits_for_more(self, relation: int) -> bool:
         """Tell whether tuples that are not finished hold rows of a relation that were not built."""
-        return bool(self._eddy.away) or any(
-            batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
-            for stem in self.stems
-            for batch in stem.state.waiting()
-        )
+        return bool(self._eddy.away) or self._shortcuts.is_held_unbuilt(relation)
 
     def _nothing_to_probe(self, batch: TupleBatch) -> bool:
-        """Tell whether some relation has no row older than a singleton.
-
-        "The Eddy need only route to a SteM probe tuples with timestamp greater than this
-        minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
-        Not so where a lookup can bring them sooner, or where they rely on this tuple to
-        supply others.
-        """
-        spanned, built, _, _ = batch.signature
-        supplies = any(spanned & suppliers for suppliers in self.graph.suppliers.values())
-        for r, stem in enumerate(self.stems):
-            if spanned >> r & 1:
-                continue
-            comes = stem.description.scan and not stem.state.answers and not supplies
-            later = comes and built == spanned
-            if (stem.complete or later) and not stem.older_than(batch).any():
-                return True
-        return False
+        return self._shortcuts.nothing_to_probe(batch)
 
     def _passed_before(self, relation: int, places: range, done: int) -> None:
         """Take over, for rows that are built now, what they have passed before they came."""
@@ -428,6 +444,7 @@ class JoinEddy:
         self.stems[relation].kill(places)
 
     def _advanced(self) -> Iterator[Joined]:
+        self.between_steps()
         yield from self._emitted(self._eddy.advance())
 
     def _emitted(self, finished: list[TupleBatch]) -> Iterator[Joined]:

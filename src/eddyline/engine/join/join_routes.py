@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
+from eddyline.engine.clock import Clock
+from eddyline.engine.join.preference import Preference
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
+from eddyline.engine.table_progress import Fetching, TableProgress
 from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
 from eddyline.query.join_graph import JoinGraph
 
@@ -53,8 +56,13 @@ class JoinRoutes(Routes):
 
     joins = True
 
-    def __init__(self, graph: JoinGraph, early: Iterable[int] = ()) -> None:
-        """``early`` are predicates over one relation that come before its rows are built."""
+    def __init__(
+        self, graph: JoinGraph, early: Iterable[int] = (), clock: Clock | None = None
+    ) -> None:
+        """``early`` are predicates over one relation that come before its rows are built.
+
+        ``clock`` tells how fast scans are.
+        """
         relations = graph.query.relations
         self.graph = graph
         self.first_stem = len(graph.predicates)
@@ -68,6 +76,12 @@ class JoinRoutes(Routes):
         self._remaining: dict[Signature, tuple[int, ...]] = {}
         self._lookups_for: dict[tuple[int, int], tuple[int, ...]] = {}
         self._operations: dict[tuple[int, int], Hashable] = {}
+        self.tables = tuple(TableProgress(clock, scanned=each.scan) for each in relations)
+        """How far the access methods of each relation are."""
+        self._preference: Preference | None = None
+        self.partial_rows = False
+        """Whether tuples are wanted that nothing can complete yet."""
+        self._empty = 0  # relations that are scanned and have given no row yet
 
     @property
     def free(self) -> bool:
@@ -98,9 +112,7 @@ class JoinRoutes(Routes):
         wanted = self._streamed | mask if streamed else self._streamed & ~mask
         if wanted != self._streamed:
             self._streamed = wanted
-            self.version += 1
-            self._known.clear()
-            self._remaining.clear()
+            self._forget_candidates()
 
     def must_build_first(self, relation: int) -> bool:
         """BuildFirst: a singleton must first be built iff there are several access methods.
@@ -125,6 +137,54 @@ class JoinRoutes(Routes):
         """Tell whether tuples are to be built by a module: the SteM of the relation they span."""
         stem = module - self.first_stem
         return stem >= 0 and signature.spanned == 1 << stem
+
+    def fetching(self, signature: Signature, module: int) -> Fetching | None:
+        """Return the lookups that tuples bind of a SteM's relation, or of a lookup's own."""
+        if module < self.first_stem:
+            return None
+        if module >= self.first_lookup:
+            relation = self.lookups[module - self.first_lookup][0]
+        else:
+            relation = module - self.first_stem
+        lookups = self.lookups_for(signature.spanned, relation)
+        if not lookups:
+            return None
+        numbers = tuple(self.first_lookup + number for number in lookups)
+        return Fetching(numbers, self.tables[relation])
+
+    def want_partial_rows(self) -> None:
+        """Let tuples probe a SteM that holds no row yet only where there is no other."""
+        self.partial_rows = True
+
+    def follow_stems(self, empty: Iterable[int]) -> None:
+        """Take note of the relations whose SteMs hold no row yet; between two runs of the eddy."""
+        if self.partial_rows:
+            mask = sum(1 << relation for relation in empty)
+            if mask != self._empty:
+                self._empty = mask
+                self._forget_candidates()
+
+    def _forget_candidates(self) -> None:
+        self.version += 1
+        self._known.clear()
+        self._remaining.clear()
+
+    def prefer(self, preference: Preference | None) -> None:
+        """Let tuples that satisfy a preference go first, and be worth its weight."""
+        self._preference = preference
+        self.version += 1
+
+    def weight(self, signature: Signature) -> float:
+        """Return the weight of the preference where tuples satisfy it, else 1."""
+        preference = self._preference
+        return 1.0 if preference is None else preference.weight_of(signature)
+
+    def is_ahead(self, signature: Signature) -> bool:
+        """Tell whether tuples of a signature are worth more than others are now."""
+        preference = self._preference
+        if preference is None or preference.weight == 1.0:
+            return False
+        return preference.weight_of(signature) == max(preference.weight, 1.0)
 
     def operation(self, signature: Signature, module: int) -> Hashable:
         """Return the module, and of a SteM by which of its columns it is probed."""
@@ -200,6 +260,8 @@ class JoinRoutes(Routes):
             yield from self._probe_completion(signature)
             return
         following = self.graph.next_relations(spanned)
+        if self.partial_rows:
+            following = following & ~self._empty or following
         while following:
             relation = (following & -following).bit_length() - 1
             following &= following - 1
@@ -211,7 +273,7 @@ class JoinRoutes(Routes):
         A prior prober is not, also where its relation is no longer streamed: built now, it
         would find again what it has found.
         """
-        spanned, built, _, probed = signature
+        spanned, built, _, probed, _ = signature
         return not (built or probed or spanned & (spanned - 1) or spanned & self._streamed)
 
     def _probe_completion(self, signature: Signature) -> Iterable[int]:
@@ -231,17 +293,17 @@ class JoinRoutes(Routes):
         if module < self.first_stem or module >= self.first_lookup:
             return signature.after(module)
         mask = 1 << (module - self.first_stem)
-        spanned, built, done, _ = signature
+        spanned, built, done, _, preference = signature
         done &= (1 << self.first_stem) - 1  # a lookup's bit is of this probe only
         if spanned & mask:
-            return Signature(spanned, mask, done, 0)
+            return Signature(spanned, mask, done, 0, preference)
         # What a probe's index has checked needs no visit of its own.
         for predicate in self.checked_by_probe(spanned, module - self.first_stem):
             done |= 1 << predicate
         for predicate in range(self.first_stem):
             if self._early >> predicate & 1 and self._masks[predicate] == mask:
                 done |= 1 << predicate
-        return Signature(spanned | mask, built | mask, done, 0)
+        return Signature(spanned | mask, built | mask, done, 0, preference)
 
     def checked_by_probe(self, spanned: int, relation: int) -> tuple[int, ...]:
         """Return the range predicates that a probe's ordered index checks."""

@@ -14,13 +14,6 @@ from eddyline.engine.modules.callers import Caller, PlannedCall
 from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
 from eddyline.engine.modules.module import Answer
 
-ALONE = 1 << 12
-"""Tuples that a lookup takes at a time where its relation has no other access method.
-
-A visit of a few tuples costs a millisecond as one of thousands does: with room for 16 alone,
-200,000 tuples of 300 bindings took 7.6 s, and 3.9 s would have been enough for the lookups.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentSource:
@@ -28,11 +21,16 @@ class ConcurrentSource:
 
     What ``caller`` calls takes one array, of as many values as bindings, for each bind column,
     and returns one for each column of the relation, as a
-    :data:`~eddyline.engine.modules.index_access.Source` does.
+    :data:`~eddyline.engine.modules.index_access.Source` does. There is ``room`` for so many tuples
+    at a time, where the relation has no other access method; at the least for those that keep the
+    caller busy, and for no more by default. What has been handed over cannot be preferred any
+    more; but a visit of a few tuples costs a millisecond as one of thousands does: with room for
+    16, 200,000 tuples of 300 bindings took 7.6 s, of which the lookups needed 3.9.
     """
 
     caller: Caller
     bindings: int = 1
+    room: int = 0
 
     def __post_init__(self) -> None:
         """Check the number of bindings."""
@@ -81,10 +79,10 @@ class ConcurrentIndexAccess:
         """Room for as many bindings again as are asked for at a time; offered more at half.
 
         Then tuples that are not sent yet may still go to another access method, if that turns
-        out better. Where there is none, there is room for many.
+        out better. Where there is none, there is as much as the source says.
         """
         width = self._source.caller.width * self._source.bindings
-        room = 2 * width if self._requests.competing else max(2 * width, ALONE)
+        room = 2 * width if self._requests.competing else max(2 * width, self._source.room)
         return BoundedQueue(room, max(1, width // 2))
 
     def attend(self, number: int) -> None:

@@ -145,7 +145,7 @@ class JoinSelection:
 
         Such a tuple was made before its row was asked about, and waits for other modules.
         """
-        spanned, _, done, _ = batch.signature
+        spanned, _, done, _, _ = batch.signature
         if not self.state.rejects or done >> self._position & 1 or not spanned & self.relations:
             return None
         verdicts = self._verdicts(batch)

@@ -93,6 +93,7 @@ class LookupRequests:
         :meth:`begin` must be told next how they are asked for.
         """
         self._probes += len(batch)
+        self._routes.tables[self._relation].went_on(len(batch))
         missing = np.flatnonzero(~self._stem.has_all_matches(batch))
         bindings = self._stem.bindings(batch.at(missing, batch.signature), self._number)
         new = pa.array(self._stem.state.answers[self._number].ask(bindings))

@@ -102,6 +102,7 @@ class SteM:
         self._components = components
         self._ticks = ticks
         self._shared = shared
+        self._progress = routes.tables[relation]
         self._nothing_to_probe = nothing_to_probe
         self._passed_before = passed_before
         self._still_wanted = still_wanted
@@ -170,6 +171,7 @@ class SteM:
         Every match that is in a result, where it is the scan of a supplier.
         """
         self.state.complete = True
+        self._progress.ended()
 
     def evict_before(self, row: int) -> None:
         """Forget the rows whose number is below ``row``; they match nothing any more."""
@@ -201,7 +203,7 @@ class SteM:
         lookup may bring the missing ones sooner (Section 4.1): whether to use it or to leave
         it to the scan is routing.
         """
-        spanned, built, _, probed = batch.signature
+        spanned, built, _, probed, _ = batch.signature
         lookups = self._routes.lookups_for(spanned, self.relation)
         may_leave = built == spanned and (self.description.scan or not lookups)
         if may_leave and (probed or not lookups):
@@ -214,14 +216,40 @@ class SteM:
         if not self.state.complete:
             for number in self._routes.lookups_for(batch.signature.spanned, self.relation):
                 found |= self.state.answers[number].complete(self.bindings(batch, number))
+            if self.state.keys is not None:
+                self._note_unique(batch, found)
         return found
 
+    def _note_unique(self, batch: TupleBatch, found: npt.NDArray[np.bool_]) -> None:
+        """Add the tuples that bring a whole key which is here: there is no second match.
+
+        So where a scan has brought the one row, no lookup is asked for it.
+        """
+        columns = self._values(batch, self.description.key)
+        if columns is None or self.state.keys is None:
+            return
+        types = [self.description.types[column] for column in self.description.key]
+        if [column.type for column in columns] == types:  # labels of structs may differ
+            found |= self.state.keys.find(columns) >= 0
+
     def bindings(self, batch: TupleBatch, lookup: int) -> list[pa.Array]:
-        """Return the values that tuples have for the bind columns of a lookup."""
+        """Return the values that tuples have for the bind columns of a lookup.
+
+        ValueError where they do not bring them all.
+        """
+        _, description = self._routes.lookups[lookup]
+        values = self._values(batch, description.bind)
+        if values is None:
+            raise ValueError(f"{batch.signature} does not bind a lookup of {self.name}")
+        return values
+
+    def _values(self, batch: TupleBatch, wanted: Sequence[int]) -> list[pa.Array] | None:
+        """Return the values that tuples bring for columns of this relation, or None."""
         keys = self._graph.keys(batch.signature.spanned, self.relation)
         probing = {key.stored: key.probing for key in keys}
-        _, description = self._routes.lookups[lookup]
-        return [self._components.column(batch, probing[column]) for column in description.bind]
+        if any(column not in probing for column in wanted):
+            return None
+        return [self._components.column(batch, probing[column]) for column in wanted]
 
     def may_match(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match among all rows: certain but for text keys."""
@@ -298,6 +326,10 @@ class SteM:
                 )
             )
         back = self.bounces_back(batch)
+        if not signature.probed:
+            self._progress.probed(len(batch), int(np.count_nonzero(back)))
+        elif not signature.done >> self._routes.first_lookup:  # was to none
+            self._progress.went_on(len(batch))
         if back.any():
             results += self._bounce(batch.keep(back, signature))
         if rest is not None:
@@ -314,6 +346,7 @@ class SteM:
         signature = before._replace(probed=1 << self.relation)
         prior = TupleBatch(signature, batch.rows, batch.timestamps, self.state.marks.rows)
         if not before.probed and self._routes.lookups_for(before.spanned, self.relation):
+            self._progress.bounced(len(prior))
             return [prior]
         self.state.parked.append(prior)
         return []

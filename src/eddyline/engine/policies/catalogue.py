@@ -7,6 +7,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from eddyline.engine.policies.adaptive import AdaptivePolicy
+from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.naive import NaivePolicy
 from eddyline.engine.policies.policy import Policy
@@ -24,6 +25,7 @@ class PolicyName(StrEnum):
     LOTTERY = "lottery"  # tickets (Avnur and Hellerstein, 2000)
     WINDOWED_LOTTERY = "windowed_lottery"  # banked and escrow tickets (the same)
     RANK = "rank"  # rank order, re-decided every 100 tuples (Deshpande, 2004)
+    BENEFIT = "benefit"  # value over time among access methods (Raman and others, 2003)
     ADAPTIVE = "adaptive"  # least expected cost, own forgetting: the default
 
 
@@ -38,6 +40,7 @@ _MAKERS: Mapping[PolicyName, Callable[[], Policy]] = MappingProxyType(
         PolicyName.LOTTERY: LotteryPolicy,
         PolicyName.WINDOWED_LOTTERY: WindowedLotteryPolicy,
         PolicyName.RANK: RankPolicy,
+        PolicyName.BENEFIT: BenefitPolicy,
         PolicyName.ADAPTIVE: AdaptivePolicy,
     }
 )

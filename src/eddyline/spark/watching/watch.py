@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import uuid
 import weakref
@@ -17,14 +18,17 @@ from rich import get_console
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from eddyline.engine.join.join_eddy import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.online.live_table import SourceLine, live_table
+from eddyline.query.expressions import calls_in
 from eddyline.spark.adapt import table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.watching.control import Control
 from eddyline.spark.watching.parts import Part
-from eddyline.spark.watching.watched_query import watched_query
+from eddyline.spark.watching.preferences import preferred
+from eddyline.spark.watching.watched_query import NotWatchableError, watched_query
 from eddyline.spark.watching.work import Wishes, Work
 
 EVERY: Final = 0.1
@@ -35,7 +39,7 @@ def watch(
     df: DataFrame,
     *,
     partial: bool = False,
-    policy: str = "adaptive",
+    policy: str = "benefit",
     seed: int = 0,
     units: int = 100,
     confidence: float = 0.95,
@@ -84,6 +88,7 @@ class Watch:
         if query.block.lookups:
             address = lookup_tables_of(spark.sparkContext).address
             query = replace(query, block=replace(query.block, server=address))
+        self._frame, self._query = frame, query
         self._control = Control()
         self._work = Work(spark, query, wishes, f"watch/{uuid.uuid4().hex}", self._control)
         self._every = every
@@ -138,6 +143,24 @@ class Watch:
         return live_table(
             rows, part.estimates, lines, total=part.total, seconds=part.seconds, state=state
         )
+
+    def prefer(self, condition: str | None, weight: float = PREFERRED) -> None:
+        """Let rows that satisfy a condition over the columns come first; None: none before others.
+
+        It takes the place of what was preferred before, also while the query runs. What it says
+        of a column holds for all columns that the query sets equal to it (Raman, Deshpande and
+        Hellerstein, 2003, Section 4.6). ``weight`` is what such a row is worth beside any other;
+        below 1 these come last. The rows are the same.
+
+        Raises PySpark's errors for what is no condition, NotWatchableError for one that Eddyline
+        does not understand, ValueError for a weight that is not above 0 and finite.
+        """
+        if not 0.0 < weight < math.inf:
+            raise ValueError(f"the weight of a preference is a number above 0, not {weight}")
+        wanted = None if condition is None else preferred(self._frame, self._query, condition)
+        if wanted is not None and calls_in(wanted):
+            raise NotWatchableError(f"{condition} cannot be preferred: it calls a function")
+        self._work.prefer(wanted, weight)
 
     def pause(self) -> None:
         """Let the query wait, until :meth:`resume`; what has come can still be taken."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,6 +21,7 @@ from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.evaluation.labels import relabelled
 from eddyline.online.running_aggregates import Estimates, RunningAggregates
+from eddyline.query.expressions import Expression
 from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.watching.arriving import Arriving
 from eddyline.spark.watching.control import Control, StoppedError, WatchedAgenda
@@ -32,6 +35,9 @@ from eddyline.wall_clock import WallClock
 
 PROGRESS_SECONDS: Final = 0.05
 """Seconds between two readings of the progress."""
+
+ROOM: Final = 256
+"""Tuples that a lookup takes at a time: what was handed over cannot be preferred any more."""
 
 UNIT: Final = "eddyline_unit"
 
@@ -74,9 +80,15 @@ class Work:
         self._noted: PartialResults | None = None
         self._last_progress = 0.0
         self._ended = False
+        self._preferred: deque[tuple[Expression | None, float]] = deque()
 
     def poke(self) -> None:
         """Let the thread that works see that it is to pause, or to stop."""
+        self._agenda.poke()
+
+    def prefer(self, predicate: Expression | None, weight: float) -> None:
+        """Let rows that satisfy a predicate over the query's columns come first, soon."""
+        self._preferred.append((predicate, weight))
         self._agenda.poke()
 
     def run(self) -> None:
@@ -92,7 +104,7 @@ class Work:
             self.parts.end(error)
 
     def _run(self) -> None:
-        lookups = TaskLookups(self._block, self._job, self._agenda)
+        lookups = TaskLookups(self._block, self._job, self._agenda, ROOM)
         try:
             eddy = self._eddy = JoinEddy(
                 self._block.query,
@@ -102,6 +114,7 @@ class Work:
                 np.random.default_rng(self._wishes.seed),
                 lookups=lookups.sources,
             )
+            eddy.between_steps = partial(self._prefer, eddy)
             if self._wishes.partial:
                 self._noted = eddy.note_partial_results()
             scanning = Scanning(self._spark, self._frames(), self._arriving)
@@ -151,9 +164,13 @@ class Work:
         if time.monotonic() - self._last_progress >= PROGRESS_SECONDS:
             self._tell_progress(eddy)
 
+    def _prefer(self, eddy: JoinEddy) -> None:
+        while self._preferred:
+            eddy.prefer(*self._preferred.popleft())
+
     def _flush(self) -> None:
-        for partial in () if self._noted is None else self._noted.take():
-            self.parts.put_partial(self._partial_rows(partial))
+        for noted in () if self._noted is None else self._noted.take():
+            self.parts.put_partial(self._partial_rows(noted))
 
     def _tell_progress(self, eddy: JoinEddy) -> None:
         self._last_progress = time.monotonic()
@@ -183,15 +200,15 @@ class Work:
             return pa.record_batch([pa.nulls(joined.rows)], names=[""]).select([])
         return pa.record_batch(columns, names=names)
 
-    def _partial_rows(self, partial: Partial) -> pa.RecordBatch:
-        found = self._values.known(partial.outputs, partial.rows)
+    def _partial_rows(self, noted: Partial) -> pa.RecordBatch:
+        found = self._values.known(noted.outputs, noted.rows)
         columns = [
-            pa.nulls(partial.rows, kind) if values is None else relabelled(values, kind)
+            pa.nulls(noted.rows, kind) if values is None else relabelled(values, kind)
             for values, kind in zip(found, self._types, strict=True)
         ]
         names = list(self._query.names)
         missing = [name for name, each in zip(names, found, strict=True) if each is None]
-        marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * partial.rows))
+        marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
         return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
     def _aggregate(self, eddy: JoinEddy) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Final
 
 from pyspark import TaskContext
 
@@ -13,14 +14,19 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.action_settings import ACTION
 
+ROOM: Final = 1 << 12
+"""Tuples that a lookup takes at a time in a task, where nobody changes his mind about their order.
+"""
+
 
 class TaskLookups:
     """Connections to the server of lookups, one for each lookup of the block."""
 
-    def __init__(self, block: JoinBlock, job: str, agenda: Agenda) -> None:
+    def __init__(self, block: JoinBlock, job: str, agenda: Agenda, room: int = ROOM) -> None:
         """Connect, for a job of this name; ServerGoneError where the server cannot be reached.
 
-        Answers are told to ``agenda``.
+        Answers are told to ``agenda``; ``room`` is that of each lookup
+        (:class:`~eddyline.engine.modules.concurrent_index_access.ConcurrentSource`).
         """
         self.sources: dict[tuple[int, int], ConcurrentSource] = {}
         self._open = contextlib.ExitStack()
@@ -40,7 +46,7 @@ class TaskLookups:
                         width=lookup.width,
                     )
                     opened.callback(caller.close)
-                    self.sources[r, number] = ConcurrentSource(caller)
+                    self.sources[r, number] = ConcurrentSource(caller, room=room)
             self._open = opened.pop_all()
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"""The sources and queries of the SteM paper, run over SteMs and over join modules."""

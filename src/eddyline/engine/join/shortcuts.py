@@ -1,0 +1,71 @@
+"""Which rows of a join need no SteM, and which tuples need not probe one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.modules.stem import SteM
+
+
+class Shortcuts:
+    """What a join may spare, by what its SteMs hold and what may still come."""
+
+    def __init__(self, routes: JoinRoutes, stems: Sequence[SteM], shared: Collection[int]) -> None:
+        """Look at SteMs, of which those of ``shared`` relations share their rows with others."""
+        self._routes = routes
+        self._stems = stems
+        self._shared = shared
+
+    def may_stream(self, relation: int) -> bool:
+        """Tell whether rows need no SteM, as every row that they may meet is there already.
+
+        Or is looked up for them: then they wait for it, and need not be found. But where partial
+        rows are wanted, whatever is looked up is to find them.
+        """
+        partial_rows = self._routes.partial_rows
+        return self.may_be_reduced(relation) and all(
+            stem.complete or not (stem.description.scan or partial_rows)
+            for r, stem in enumerate(self._stems)
+            if r != relation
+        )
+
+    def may_be_reduced(self, relation: int) -> bool:
+        """Tell whether rows that have no match may stay out of the SteM."""
+        return not self._routes.must_build_first(relation) and relation not in self._shared
+
+    def empty(self) -> Iterator[int]:
+        """Yield the relations that are scanned and of which no row is there yet."""
+        for r, stem in enumerate(self._stems):
+            if stem.description.scan and not stem.complete and not stem.state.rows:
+                yield r
+
+    def is_held_unbuilt(self, relation: int) -> bool:
+        """Tell whether tuples that SteMs keep hold rows of a relation that were not built."""
+        return any(
+            batch.signature.spanned >> relation & 1 and not batch.signature.built >> relation & 1
+            for stem in self._stems
+            for batch in stem.state.waiting()
+        )
+
+    def nothing_to_probe(self, batch: TupleBatch) -> bool:
+        """Tell whether some relation has no row older than a singleton.
+
+        "The Eddy need only route to a SteM probe tuples with timestamp greater than this
+        minimum timestamp" (Section 3.1): rows of that relation will find the tuple later.
+        Not so where a lookup can bring them sooner, or where they rely on this tuple to
+        supply others.
+        """
+        spanned, built = batch.signature.spanned, batch.signature.built
+        waits = built == spanned and not self._routes.partial_rows
+        suppliers = self._routes.graph.suppliers.values()
+        supplies = any(spanned & of_one for of_one in suppliers)
+        for r, stem in enumerate(self._stems):
+            if spanned >> r & 1:
+                continue
+            comes = stem.description.scan and not stem.state.answers and not supplies
+            later = comes and waits
+            if (stem.complete or later) and not stem.older_than(batch).any():
+                return True
+        return False
