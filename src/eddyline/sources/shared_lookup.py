@@ -29,6 +29,10 @@ class AccessMethod:
     source: LookupSource
     limits: Limits
 
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedLookup:  # noqa: ARG002 - lookups keep no books
+        """Return what asks for one job."""
+        return SharedLookup(self, random, now)
+
 
 @dataclass(frozen=True, slots=True)
 class SharedLookupStatistics:

@@ -18,11 +18,18 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import pays
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
+from eddyline.spark.concurrent_functions import (
+    any_declared,
+    refuse_in_streams,
+    require_all_placed,
+    served,
+)
 from eddyline.spark.decline import DeclineReason, LeftToSpark
 from eddyline.spark.explain import Explanation, explained
 from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.chains import fused_commands
+from eddyline.spark.plan.concurrent_marks import marks_in
 from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
@@ -80,8 +87,10 @@ def adapt(
         raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
-    if pin_order:
+    if pin_order and not calls_concurrent_functions(classic):
         return df
+    if pin_order:  # somebody must make the calls
+        name = policy_name("static")
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
     options = RoutingOptions(name, seed, registry.next_run(), budget)
@@ -97,8 +106,13 @@ def adapt(
     rules = JoinRules(
         joins_named(joins), partial(rebuilt, workshop), partial(pays, spark), table_of
     )
-    rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
+    tables = lookup_tables_of(spark.sparkContext)
+    rewriting = _rewrite(
+        classic, lambda block: registry.fuse(served(block, tables), options), rules
+    )
     _require_no_lookup_left(rewriting, table_of)
+    if any_declared():
+        require_all_placed(rewriting.plan, rewriting.left)
     if not rewriting.changed:
         return df
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
@@ -158,8 +172,15 @@ def joins_named(name: str) -> Joins:
         raise ValueError(f"joins is one of {known}, not {name!r}") from None
 
 
+def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
+    """Whether a query calls a concurrent function anywhere."""
+    return any_declared() and next(marks_in(catalyst.optimized_plan(df)), None) is not None
+
+
 def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
     plan = catalyst.optimized_plan(df)
+    if df.isStreaming and any_declared():
+        refuse_in_streams(plan)
     if df.isStreaming:  # joins of streams keep state, which is Spark's
         rules = None
     if df.isStreaming and catalyst.reads_the_clock(df):

@@ -11,13 +11,14 @@ from weakref import WeakKeyDictionary
 from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.price import Books
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupMethod, LookupTable
 from eddyline.spark.host.session import local_cores
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
-    from eddyline.sources.lookup_server import LookupServer
+    from eddyline.sources.lookup_server import LookupServer, Method
     from eddyline.sources.shared_lookup import AccessMethod
 
 DRIVER_HOST: Final = "spark.driver.host"
@@ -31,7 +32,8 @@ class LookupTables:
     def __init__(self, context: SparkContext) -> None:
         """Start with no table; the server starts with the first query."""
         self._context = context
-        self._methods: dict[str, AccessMethod] = {}
+        self._methods: dict[str, Method] = {}
+        self.books: Final = Books()
         self._tables: dict[bytes, LookupTable] = {}
         self._server: LookupServer | None = None
         self._starting = threading.Lock()
@@ -57,6 +59,10 @@ class LookupTables:
     def of(self, command: bytes) -> LookupTable | None:
         """Return the table that a function stands for; None where it is no such function."""
         return self._tables.get(_digest(command))
+
+    def serve(self, name: str, method: Method) -> None:
+        """Let tasks ask for a method by a name."""
+        self._methods[name] = method
 
     @property
     def server(self) -> LookupServer:
