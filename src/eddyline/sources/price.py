@@ -88,6 +88,8 @@ class Spending:
     was called for them, tries again included, and ``failures`` the values that it did not get.
     """
 
+    name: str
+    unit: str = ""
     values: int = 0
     calls: int = 0
     failures: int = 0
@@ -109,23 +111,23 @@ class Books:
 
     def __init__(self) -> None:
         """Start with no job."""
-        self._jobs: OrderedDict[str, dict[str, Spending]] = OrderedDict()
+        self._jobs: OrderedDict[str, dict[int, Spending]] = OrderedDict()
 
-    def open(self, job: str, function: str) -> Spending:
-        """Return where the calls of a function are added for a job."""
+    def open(self, job: str, number: int, name: str, unit: str) -> Spending:
+        """Return where the calls of function ``number`` are added for a job."""
         of_job = self._jobs.setdefault(job, {})
         self._jobs.move_to_end(job)
         while len(self._jobs) > REMEMBERED_JOBS:
             self._jobs.popitem(last=False)
-        return of_job.setdefault(function, Spending())
+        return of_job.setdefault(number, Spending(name, unit))
 
-    def total(self, prefix: str) -> dict[str, Spending]:
+    def total(self, prefix: str) -> dict[int, Spending]:
         """Return what all jobs whose names begin like this have done, by function."""
-        totals: dict[str, Spending] = {}
+        totals: dict[int, Spending] = {}
         for job, functions in list(self._jobs.items()):
             if job.startswith(prefix):
-                for name, spending in list(functions.items()):
-                    total = totals.setdefault(name, Spending())
+                for number, spending in list(functions.items()):
+                    total = totals.setdefault(number, Spending(spending.name, spending.unit))
                     total += spending
         return totals
 

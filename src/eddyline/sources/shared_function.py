@@ -27,12 +27,13 @@ from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
 class FunctionMethod:
     """A function as it is called for tasks.
 
-    ``function`` takes the arguments, each made of an Arrow value by its reader; or, where
-    ``batch`` is above 0, a list of up to so many arguments, tuples where ``readers`` are
-    several. ``write`` makes a column of ``type`` of what it returned, and adds an error for each
-    that fits none.
+    ``number`` tells functions of one name apart. ``function`` takes the arguments, each made
+    of an Arrow value by its reader; or, where ``batch`` is above 0, a list of up to so many
+    arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of what
+    it returned, and adds an error for each that fits none.
     """
 
+    number: int
     name: str
     function: Callable[..., object]
     readers: tuple[Callable[[object], object] | None, ...]
@@ -61,8 +62,7 @@ class SharedFunction:
         self._answers: dict[object, asyncio.Future[Found]] = {}
         self._waiting: deque[tuple[object, Key]] = deque()
         self._workers: set[asyncio.Task[None]] = set()
-        self._spending = method.books.open(job, method.name)
-        self._before = self._spending.spent  # of a job whose answers were forgotten meanwhile
+        self._spending = method.books.open(job, method.number, method.name, method.price.unit)
         self._stopped: Exception | None = None
 
     def statistics(self) -> SharedLookupStatistics:
@@ -85,7 +85,9 @@ class SharedFunction:
                 future = self._answers[known] = loop.create_future()
                 self._waiting.append((known, key))
             found.append(future)
-        for _ in range(min(len(self._waiting), self._calls.gate.width - len(self._workers))):
+        # One that has just ended may still be among them: it takes no more keys.
+        busy = sum(not worker.done() for worker in self._workers)
+        for _ in range(min(len(self._waiting), self._calls.gate.width - busy)):
             worker = loop.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -129,16 +131,17 @@ class SharedFunction:
         prices = [0.0] * rows
         errors: dict[int, str] = {}
         values: list[object] = [None] * rows
+        stopped = self._stopped  # what was paid for before is answered all the same
         try:
-            if self._stopped is None:
+            if stopped is None:
                 arguments = [self._read(key) for key in keys]
                 amounts = [self._method.price.of(given) for given in arguments]
                 await self._fill(arguments, amounts, range(rows), values, prices, errors)
         except (BudgetSpentError, CostError) as error:
-            self._stopped = error
-        stop = None if self._stopped is None else type(self._stopped).__name__
-        if self._stopped is not None:
-            errors = dict.fromkeys(range(rows), str(self._stopped))
+            stopped = self._stopped = error
+        stop = None if stopped is None else type(stopped).__name__
+        if stopped is not None:
+            errors = dict.fromkeys(range(rows), str(stopped))
         unfit: dict[int, Exception] = {}
         column = self._method.write(
             [None if place in errors else value for place, value in enumerate(values)], unfit
@@ -210,7 +213,7 @@ class SharedFunction:
         """Note a call; BudgetSpentError, and no call, where the money is not there."""
         price, spending = self._method.price, self._spending
         if price.budget is not None:
-            spent = spending.spent - self._before
+            spent = spending.spent
             if spent + amount > price.budget * (1 + ROUNDING):
                 raise BudgetSpentError(
                     f"{self._method.name} has spent {spent:.6g} of its budget of "

@@ -95,7 +95,9 @@ class SharedLookup:
                 future = self._answers[key] = loop.create_future()
                 self._waiting.append(key)
             found.append(future)
-        for _ in range(min(len(self._waiting), self._gate.width - len(self._workers))):
+        # One that has just ended may still be among them: it takes no more keys.
+        busy = sum(not worker.done() for worker in self._workers)
+        for _ in range(min(len(self._waiting), self._gate.width - busy)):
             worker = loop.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)

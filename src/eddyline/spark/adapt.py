@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -55,6 +57,7 @@ def adapt(
     seed: int = 0,
     joins: str = "auto",
     memory: int | str | None = None,
+    worth: Mapping[str, float] | None = None,
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
@@ -71,13 +74,17 @@ def adapt(
     move, "always" for all of them, "never" for none; ``memory`` is what one task of a join
     may use before it spills to disk, in bytes or as ``"200MB"``: by default Spark's
     ``spark.executor.pyspark.memory`` divided by the tasks that run at once, else 512 MB
-    (Raman, Deshpande and Hellerstein, 2003). The plan is optimized now, so the tables'
-    current versions and ``current_timestamp()`` are those of this moment.
+    (Raman, Deshpande and Hellerstein, 2003). ``worth`` says how many seconds a unit of money
+    is worth, as ``{"USD": 600}``: by that much routing avoids calls of
+    :func:`~eddyline.concurrent` functions that cost money; by default it heeds time alone. The
+    plan is optimized now, so the tables' current versions and ``current_timestamp()`` are those
+    of this moment.
 
     Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for what is
     not a DataFrame and for arguments of another type, ``UnknownPolicyError`` for a policy
-    that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are
-    none of these.
+    that there is not, ``ValueError`` for a negative seed, for ``joins``, ``memory`` or
+    ``worth`` that are none of these, ``FunctionPlaceError`` (a ``ValueError``) where a
+    concurrent function stands where its calls cannot be made, as in a stream.
     """
     classic = _classic(df)
     name = policy_name(policy)
@@ -93,7 +100,7 @@ def adapt(
         name = policy_name("static")
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
-    options = RoutingOptions(name, seed, registry.next_run(), budget)
+    options = RoutingOptions(name, seed, registry.next_run(), budget, worth_of_money(worth))
     spark = classic.sparkSession
     workshop = JoinBlockContext(
         spark,
@@ -161,6 +168,21 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
     return _left.get(df, ())
+
+
+def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
+    """Return what units of money are worth, in seconds; TypeError, ValueError for no numbers."""
+    if worth is None:
+        return ()
+    if not isinstance(worth, Mapping):
+        raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
+    found = []
+    for unit, given in worth.items():
+        seconds = float(given)
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
+        found.append((unit, seconds))
+    return tuple(found)
 
 
 def joins_named(name: str) -> Joins:

@@ -97,6 +97,7 @@ def _method(
     declaration = _declared[number]
     write = ArrowWriter(spark_type(function.return_type), settings)
     return FunctionMethod(
+        number,
         declaration.name,
         bind_keywords(declaration.function, function.keywords),
         tuple(
