@@ -32,7 +32,7 @@ from eddyline.concurrency.threads import ThreadCaller
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import Caller
-from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
+from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
 from eddyline.engine.simulation.virtual_calls import VirtualCaller

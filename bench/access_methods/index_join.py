@@ -92,7 +92,7 @@ class IndexJoin:
     def collect(self) -> Sequence[Answer]:
         """Return the tuples that are joined, and the others as gone."""
         answers = []
-        for (signature, number), row, error, seconds in self._caller.collect():
+        for (signature, number), row, error, seconds, _ in self._caller.collect():
             if error is not None:
                 raise error
             batch = self._waiting.pop(number)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from eddyline.sources.python_lookup import PythonLookup
     from eddyline.sources.sql_lookup import SqlLookup
     from eddyline.spark.adapt import adapt, explain
+    from eddyline.spark.concurrent import concurrent
     from eddyline.spark.host.session import session
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
@@ -26,6 +27,7 @@ __all__ = [
     "PythonLookup",
     "SqlLookup",
     "adapt",
+    "concurrent",
     "explain",
     "lookup_table",
     "report",
@@ -42,6 +44,7 @@ _ON_FIRST_USE = {
     "PythonLookup": "eddyline.sources.python_lookup",
     "SqlLookup": "eddyline.sources.sql_lookup",
     "adapt": "eddyline.spark.adapt",
+    "concurrent": "eddyline.spark.concurrent",
     "explain": "eddyline.spark.adapt",
     "lookup_table": "eddyline.spark.lookup_table",
     "report": "eddyline.spark.reporting",
@@ -50,7 +53,14 @@ _ON_FIRST_USE = {
 }
 
 
-_LOOKUPS = {"HttpLookup", "LookupMethod", "PythonLookup", "SqlLookup", "lookup_table"}
+_LOOKUPS = {
+    "HttpLookup",
+    "LookupMethod",
+    "PythonLookup",
+    "SqlLookup",
+    "concurrent",
+    "lookup_table",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from eddyline.engine.modules.concurrent_selection import answers_later
+from eddyline.engine.modules.concurrent_function import answers_later
 from eddyline.evaluation.vector import Function
 from eddyline.query.expressions import Call, Expression
 

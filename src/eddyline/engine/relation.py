@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from eddyline.engine.batch import Rows, pick
 from eddyline.engine.clock import Clock
+from eddyline.engine.modules.concurrent_function import later_calls
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.errors import EddylineError
@@ -86,6 +87,7 @@ class Relation:
         self.calls = tuple(occurrences)
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
+        self._elsewhere = set(later_calls(self._functions, self.calls))
         self._totals = {call: CallTotals() for call in self.calls}
 
     @property
@@ -146,11 +148,9 @@ class Relation:
 
     def results(self, call: Call, scope: RowScope) -> Vector:
         """Return a call's results for the rows of a scope; each row is computed at most once."""
-        if call not in self._remembered:
+        if call not in self._remembered and call not in self._elsewhere:
             return self.compute(call, scope)
-        memo = self._memos.get(call)
-        if memo is None:
-            memo = self._memos[call] = CallMemo(self._store)
+        memo = self._memo(call)
 
         def compute(positions: npt.NDArray[np.int64] | None) -> Vector:
             return self.compute(call, scope if positions is None else scope.narrow(positions))
@@ -179,6 +179,24 @@ class Relation:
         where = np.full(rows, -1, dtype=np.int64)
         where[good] = np.arange(len(good))
         return Vector(fresh.values.take(pa.array(where, mask=where < 0)), failed)
+
+    def is_remembered(self, call: Call) -> bool:
+        """Tell whether the results of a call may be asked for again."""
+        return call in self._remembered
+
+    def knows(self, call: Call, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return for which rows the result of a call is remembered."""
+        return self._memo(call).known(self._store.offsets(rows))
+
+    def remember(self, call: Call, rows: npt.NDArray[np.int64], results: Vector) -> None:
+        """Take the results of a call, made elsewhere, for rows without one."""
+        self._memo(call).put(self._store.offsets(rows), results)
+
+    def _memo(self, call: Call) -> CallMemo:
+        memo = self._memos.get(call)
+        if memo is None:
+            memo = self._memos[call] = CallMemo(self._store)
+        return memo
 
     def totals(self, call: Call) -> CallTotals:
         """Return where calls are counted; whoever makes them elsewhere adds them there."""

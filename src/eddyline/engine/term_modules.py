@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned, LearnedCosts
+from eddyline.engine.modules.concurrent_nested import ConcurrentNested
+from eddyline.engine.modules.concurrent_predicate import ConcurrentPredicate
 from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import (
@@ -31,6 +34,12 @@ ROW_VISIT_COST = 15e-6
 
 VECTOR_VISIT_COST = 300e-6
 """The same for a predicate over whole vectors: building a pandas Series takes that long."""
+
+
+TermModule: TypeAlias = (
+    Selection | Nested | ConcurrentSelection | ConcurrentPredicate | ConcurrentNested
+)
+"""The module of a term: one that computes, or one that answers later."""
 
 
 class TermModules:
@@ -84,7 +93,7 @@ class TermModules:
 
     def eddy(
         self,
-        modules: Sequence[Selection | Nested | ConcurrentSelection],
+        modules: Sequence[TermModule],
         instrument: Instrument | None,
     ) -> Eddy:
         """Make the eddy over the modules of one AND or OR."""

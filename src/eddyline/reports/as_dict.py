@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.records import (
     Change,
     FunctionRecord,
@@ -21,7 +22,11 @@ FORMAT = 1
 """Goes up when a key changes its meaning or vanishes; new keys may come without notice."""
 
 
-def as_dict(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def as_dict(
+    blocks: Sequence[BlockReport],
+    left: Sequence[tuple[str, str]],
+    called: Sequence[CalledFunction] = (),
+) -> dict[str, Any]:
     """Return the report as plain data; the keys are described at ``RoutingReport.to_dict``."""
     return {
         "format": FORMAT,
@@ -38,6 +43,7 @@ def as_dict(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> d
             for block in blocks
         ],
         "left": [{"what": what, "why": why} for what, why in left],
+        "called": [asdict(function) for function in called],
     }
 
 

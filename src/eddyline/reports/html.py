@@ -12,27 +12,44 @@ from functools import partial
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.html_tables import left_columns
+from eddyline.reports.called_functions import CalledFunction, in_all
+from eddyline.reports.html_tables import called_columns, left_columns
 from eddyline.reports.html_view import block_view
-from eddyline.reports.wording import NO_BLOCKS, one_line, shortened
+from eddyline.reports.wording import CALLED_AT_THE_DRIVER, NO_BLOCKS, one_line, shortened
 
 _TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
 
 
-def page(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> str:
+def page(
+    blocks: Sequence[BlockReport],
+    left: Sequence[tuple[str, str]],
+    called: Sequence[CalledFunction] = (),
+) -> str:
     """Return a whole HTML document."""
-    return _rendered("page.html.j2", blocks, left)
+    return _rendered("page.html.j2", blocks, left, called)
 
 
-def fragment(blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> str:
+def fragment(
+    blocks: Sequence[BlockReport],
+    left: Sequence[tuple[str, str]],
+    called: Sequence[CalledFunction] = (),
+) -> str:
     """Return the report as one element that brings its style along."""
-    return _rendered("fragment.html.j2", blocks, left)
+    return _rendered("fragment.html.j2", blocks, left, called)
 
 
-def _rendered(template: str, blocks: Sequence[BlockReport], left: Sequence[tuple[str, str]]) -> str:
+def _rendered(
+    template: str,
+    blocks: Sequence[BlockReport],
+    left: Sequence[tuple[str, str]],
+    called: Sequence[CalledFunction],
+) -> str:
     return _TEMPLATES.get_template(template).render(
         blocks=[block_view(block) for block in blocks],
         left=left_columns(left) if left else (),
+        called=called_columns(called) if called else (),
+        called_heading=CALLED_AT_THE_DRIVER,
+        spent=in_all(called),
         no_blocks=NO_BLOCKS,
     )
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from eddyline.reports import html_wording as wording
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
+from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.html_wording import time
 from eddyline.reports.records import Change, FunctionRecord, JoinRecord
 from eddyline.reports.timeline import Timeline
@@ -136,4 +137,18 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
             "Time spared",
             [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
         ),
+    )
+
+
+def called_columns(functions: Sequence[CalledFunction]) -> Columns:
+    """Return what the driver has called for tasks, and what that has cost."""
+    calls = [time(each.seconds / each.calls) if each.calls else NOTHING for each in functions]
+    money = any(each.unit for each in functions)
+    return (
+        Column("Function", [each.name for each in functions], "code"),
+        Column("Values", [count(each.values) for each in functions]),
+        Column("Calls", [count(each.calls) for each in functions]),
+        Column("Failed", [count(each.failures) for each in functions]),
+        Column("A call", calls),
+        *([Column("Spent", [each.money or NOTHING for each in functions])] * money),
     )

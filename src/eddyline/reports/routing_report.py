@@ -12,6 +12,7 @@ from rich.console import Console
 
 from eddyline.reports.as_dict import as_dict
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.text import ReportText, plain
 
 _PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
@@ -22,26 +23,30 @@ class RoutingReport:
     """How the blocks of a query ran, and what was left to Spark.
 
     ``blocks`` stand in the order of the query. ``left`` holds, for every part
-    that does not run in an eddy, what it is and why. Printing the report gives
+    that does not run in an eddy, what it is and why. ``called`` are the concurrent functions,
+    whose calls the driver has made, with what they cost. Printing the report gives
     text, showing it at the end of a notebook cell gives pictures.
     """
 
     blocks: tuple[BlockReport, ...]
     left: tuple[tuple[str, str], ...] = ()
+    called: tuple[CalledFunction, ...] = ()
 
     def __str__(self) -> str:
         """The report as plain text, as wide as the terminal."""
-        return plain(self.blocks, self.left, get_terminal_size((_PRINTED_WIDTH, 24)).columns)
+        return plain(
+            self.blocks, self.left, get_terminal_size((_PRINTED_WIDTH, 24)).columns, self.called
+        )
 
     def __rich__(self) -> ReportText:
         """What rich prints for this report."""
-        return ReportText(self.blocks, self.left)
+        return ReportText(self.blocks, self.left, self.called)
 
     def _repr_html_(self) -> str:
         """What a notebook shows for this report."""
         from eddyline.reports.html import fragment  # noqa: PLC0415 - only pages need jinja2
 
-        return fragment(self.blocks, self.left)
+        return fragment(self.blocks, self.left, self.called)
 
     def show(self) -> None:
         """Print the report, in colours if standard output is a terminal."""
@@ -56,7 +61,7 @@ class RoutingReport:
         from eddyline.reports.html import page  # noqa: PLC0415 - only pages need jinja2
 
         target = Path(path)
-        target.write_text(page(self.blocks, self.left), encoding="utf-8")
+        target.write_text(page(self.blocks, self.left, self.called), encoding="utf-8")
         return target
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,6 +74,8 @@ class RoutingReport:
         null until an action has run. Times are in seconds, moments in seconds
         since the epoch; an order is a list of positions in ``predicates``,
         counted from 0, and the empty list stands for all rarer orders.
+        ``called``: for each concurrent function ``name``, distinct ``values``,
+        ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with
@@ -107,4 +114,4 @@ class RoutingReport:
         that input; for functions over several inputs the calls made, since nobody knows how
         many another plan makes. ``calls`` is the larger one where rows were copied.
         """
-        return as_dict(self.blocks, self.left)
+        return as_dict(self.blocks, self.left, self.called)

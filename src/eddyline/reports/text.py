@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
+from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.records import (
     OTHER_ORDERS,
@@ -21,6 +22,7 @@ from eddyline.reports.records import (
 )
 from eddyline.reports.timeline import Timeline, timeline
 from eddyline.reports.wording import (
+    CALLED_AT_THE_DRIVER,
     NO_ACTION,
     NO_BLOCKS,
     NO_ROWS,
@@ -49,6 +51,7 @@ class ReportText:
 
     blocks: tuple[BlockReport, ...]
     left: tuple[tuple[str, str], ...]
+    called: tuple[CalledFunction, ...] = ()
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -65,6 +68,12 @@ class ReportText:
             )
             for part in _block(block, options):
                 yield Padding(part, (0, 0, 0, _INDENT))
+        if self.called:
+            yield Text()
+            yield Text(CALLED_AT_THE_DRIVER, style="bold")
+            yield Padding(_called(self.called), (0, 0, 0, _INDENT))
+            if money := in_all(self.called):
+                yield Padding(Text(f"Spent in all: {money}"), (0, 0, 0, _INDENT))
         if self.left:
             yield Text()
             yield Text("Left to Spark", style="bold")
@@ -74,11 +83,16 @@ class ReportText:
             yield Padding(table, (0, 0, 0, _INDENT))
 
 
-def plain(blocks: tuple[BlockReport, ...], left: tuple[tuple[str, str], ...], width: int) -> str:
+def plain(
+    blocks: tuple[BlockReport, ...],
+    left: tuple[tuple[str, str], ...],
+    width: int,
+    called: tuple[CalledFunction, ...] = (),
+) -> str:
     """Return the report as text without colours, ``width`` columns wide, no line end at its end."""
     out = StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False)
-    console.print(ReportText(blocks, left))
+    console.print(ReportText(blocks, left, called))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -243,6 +257,25 @@ def _functions(record: TaskRecord) -> Table:
             compact(function.avoided),
             percent(function.avoided, function.calls_possible),
             f"~{duration(function.seconds_spared)}" if function.calls else NOTHING,
+        )
+    return table
+
+
+def _called(functions: Sequence[CalledFunction]) -> Table:
+    failed = any(function.failures for function in functions)
+    money = any(function.unit for function in functions)
+    table = _table("Function")
+    names = ("Values", "Calls", *(["Failed"] * failed), "A call", *(["Spent"] * money))
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in functions:
+        table.add_row(
+            _cut(each.name),
+            compact(each.values),
+            compact(each.calls),
+            *([compact(each.failures)] * failed),
+            duration(each.seconds / each.calls) if each.calls else NOTHING,
+            *([each.money or NOTHING] * money),
         )
     return table
 

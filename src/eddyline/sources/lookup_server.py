@@ -14,17 +14,13 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from eddyline.concurrency.event_loop import EventLoop
-from eddyline.sources.shared_lookup import (
-    AccessMethod,
-    Found,
-    SharedLookup,
-    SharedLookupStatistics,
-)
+from eddyline.sources.lookup_source import Key
+from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
 from eddyline.sources.wire import LINE, Address, packed
 
 IDLE_SECONDS: Final = 2.0
@@ -34,11 +30,35 @@ KEPT_SECONDS: Final = 300.0
 """Seconds for which the answers are kept for later stages of the job."""
 
 
+class Shared(Protocol):
+    """What answers for a job: each key once."""
+
+    def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
+        """Return for each key its answer to come; from the event loop only."""
+        ...
+
+    def statistics(self) -> SharedLookupStatistics:
+        """Return what was asked so far."""
+        ...
+
+    async def close(self) -> None:
+        """Ask no more; keep the answers, and go on if it is asked again."""
+        ...
+
+
+class Method(Protocol):
+    """What can be asked: an access method of a table, or a function."""
+
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> Shared:
+        """Return what answers for one job."""
+        ...
+
+
 @dataclass(slots=True)
 class _Job:
     """The lookups of one job, by access method, and the tasks that use them now."""
 
-    lookups: dict[str, SharedLookup] = field(default_factory=dict)
+    lookups: dict[str, Shared] = field(default_factory=dict)
     users: int = 0
     leaving: asyncio.TimerHandle | None = None
 
@@ -52,7 +72,7 @@ class LookupServer:
     def __init__(
         self,
         loop: EventLoop,
-        methods: Mapping[str, AccessMethod],
+        methods: Mapping[str, Method],
         now: Callable[[], float],
         *,
         host: str = "127.0.0.1",
@@ -125,7 +145,7 @@ class LookupServer:
             while line := await reader.readline():
                 request = json.loads(line)
                 keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
-                lookup = self._lookup(job, method)
+                lookup = self._lookup(name, job, method)
                 values = zip(*(column.to_pylist() for column in keys.columns), strict=True)
                 for call, future in zip(request["calls"], lookup.rows(list(values)), strict=True):
                     answers.expect(call, future)
@@ -154,11 +174,11 @@ class LookupServer:
             task.add_done_callback(self._closing.discard)
         job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._jobs.pop, name, None)
 
-    def _lookup(self, job: _Job, method: str) -> SharedLookup:
+    def _lookup(self, name: str, job: _Job, method: str) -> Shared:
         lookup = job.lookups.get(method)
         if lookup is None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
-            lookup = job.lookups[method] = SharedLookup(self._methods[method], random, self._now)
+            lookup = job.lookups[method] = self._methods[method].shared(name, random, self._now)
         return lookup
 
 

@@ -47,6 +47,10 @@ class AccessMethod:
         """Calls that may be on their way at a time, to whichever source."""
         return self.limits.max_in_flight + sum(mirror.width for mirror in self.mirrors)
 
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedLookup:  # noqa: ARG002 - lookups keep no books
+        """Return what asks for one job."""
+        return SharedLookup(self, random, now)
+
 
 @dataclass(frozen=True, slots=True)
 class SharedLookupStatistics:

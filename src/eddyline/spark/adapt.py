@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -18,11 +20,18 @@ from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import pays
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
 from eddyline.spark.classic import classic as classic_frame
+from eddyline.spark.concurrent_functions import (
+    any_declared,
+    refuse_in_streams,
+    require_all_placed,
+    served,
+)
 from eddyline.spark.decline import DeclineReason, LeftToSpark
 from eddyline.spark.explain import Explanation, explained
 from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.chains import fused_commands
+from eddyline.spark.plan.concurrent_marks import marks_in
 from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
@@ -43,6 +52,7 @@ def adapt(
     seed: int = 0,
     joins: str = "auto",
     memory: int | str | None = None,
+    worth: Mapping[str, float] | None = None,
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
@@ -59,13 +69,17 @@ def adapt(
     move, "always" for all of them, "never" for none; ``memory`` is what one task of a join
     may use before it spills to disk, in bytes or as ``"200MB"``: by default Spark's
     ``spark.executor.pyspark.memory`` divided by the tasks that run at once, else 512 MB
-    (Raman, Deshpande and Hellerstein, 2003). The plan is optimized now, so the tables'
-    current versions and ``current_timestamp()`` are those of this moment.
+    (Raman, Deshpande and Hellerstein, 2003). ``worth`` says how many seconds a unit of money
+    is worth, as ``{"USD": 600}``: by that much routing avoids calls of
+    :func:`~eddyline.concurrent` functions that cost money; by default it heeds time alone. The
+    plan is optimized now, so the tables' current versions and ``current_timestamp()`` are those
+    of this moment.
 
     Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for what is
     not a DataFrame and for arguments of another type, ``UnknownPolicyError`` for a policy
-    that there is not, ``ValueError`` for a negative seed, for ``joins`` or ``memory`` that are
-    none of these.
+    that there is not, ``ValueError`` for a negative seed, for ``joins``, ``memory`` or
+    ``worth`` that are none of these, ``FunctionPlaceError`` (a ``ValueError``) where a
+    concurrent function stands where its calls cannot be made, as in a stream.
     """
     classic = classic_frame(df)
     name = policy_name(policy)
@@ -75,11 +89,13 @@ def adapt(
         raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
-    if pin_order:
+    if pin_order and not calls_concurrent_functions(classic):
         return df
+    if pin_order:  # somebody must make the calls
+        name = policy_name("static")
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
-    options = RoutingOptions(name, seed, registry.next_run(), budget)
+    options = RoutingOptions(name, seed, registry.next_run(), budget, worth_of_money(worth))
     spark = classic.sparkSession
     workshop = JoinBlockContext(
         spark,
@@ -92,8 +108,13 @@ def adapt(
     rules = JoinRules(
         joins_named(joins), partial(rebuilt, workshop), partial(pays, spark), table_of
     )
-    rewriting = _rewrite(classic, lambda block: registry.fuse(block, options), rules)
+    tables = lookup_tables_of(spark.sparkContext)
+    rewriting = _rewrite(
+        classic, lambda block: registry.fuse(served(block, tables), options), rules
+    )
     _require_no_lookup_left(rewriting, table_of)
+    if any_declared():
+        require_all_placed(rewriting.plan, rewriting.left)
     if not rewriting.changed:
         return df
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
@@ -145,6 +166,21 @@ def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     return _left.get(df, ())
 
 
+def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:
+    """Return what units of money are worth, in seconds; TypeError, ValueError for no numbers."""
+    if worth is None:
+        return ()
+    if not isinstance(worth, Mapping):
+        raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
+    found = []
+    for unit, given in worth.items():
+        seconds = float(given)
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
+        found.append((unit, seconds))
+    return tuple(found)
+
+
 def joins_named(name: str) -> Joins:
     """Return the choice of joins of that name; ValueError where there is none."""
     try:
@@ -154,8 +190,15 @@ def joins_named(name: str) -> Joins:
         raise ValueError(f"joins is one of {known}, not {name!r}") from None
 
 
+def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
+    """Whether a query calls a concurrent function anywhere."""
+    return any_declared() and next(marks_in(catalyst.optimized_plan(df)), None) is not None
+
+
 def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
     plan = catalyst.optimized_plan(df)
+    if df.isStreaming and any_declared():
+        refuse_in_streams(plan)
     if df.isStreaming:  # joins of streams keep state, which is Spark's
         rules = None
     if df.isStreaming and catalyst.reads_the_clock(df):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.decline import LeftToSpark
 from eddyline.spark.registry import Block
@@ -11,13 +12,17 @@ from eddyline.spark.registry import Block
 
 @dataclass(frozen=True, slots=True)
 class BlockExplanation:
-    """One block: its predicates, the functions whose values it hands on, what it joins."""
+    """One block: its predicates, the functions whose values it hands on, what it joins.
+
+    ``called`` tells how its concurrent functions are called, and what a call costs.
+    """
 
     identity: str
     predicates: tuple[str, ...]
     outputs: tuple[str, ...]
     inputs: tuple[str, ...] = ()
     layout: str = ""
+    called: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the block as a few lines of text."""
@@ -26,10 +31,14 @@ class BlockExplanation:
             lines.append("  probes their SteMs and checks, in any order, as it pays,")
             lines.extend(f"  {predicate}" for predicate in self.predicates)
             return "\n".join(lines)
-        lines = [f"Block {self.identity}: in any order, as it pays,"]
-        lines.extend(f"  {predicate}" for predicate in self.predicates)
-        if self.outputs:
-            lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
+        if self.predicates:
+            lines = [f"Block {self.identity}: in any order, as it pays,"]
+            lines.extend(f"  {predicate}" for predicate in self.predicates)
+            if self.outputs:
+                lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
+        else:
+            lines = [f"Block {self.identity}: computes {', '.join(self.outputs)}"]
+        lines.extend(f"  {each}" for each in self.called)
         return "\n".join(lines)
 
 
@@ -65,7 +74,17 @@ def explained(block: Block) -> BlockExplanation:
         names = tuple(relation.name for relation in block.query.relations)
         return BlockExplanation(block.identity, block.query.texts, (), names, block.layout)
     names = tuple(block.functions[call.function].name for call in block.outputs)
-    return BlockExplanation(block.identity, block.texts, names)
+    called = (_called(each) for each in block.functions if each.driver is not None)
+    return BlockExplanation(block.identity, block.texts, names, called=tuple(called))
+
+
+def _called(function: UserFunction) -> str:
+    """Return how a concurrent function is called."""
+    if function.driver is None:
+        raise ValueError(f"{function.name} is called in the tasks")
+    width, price = function.driver.width, function.driver.price
+    costs = f"; {price}" if price else ""
+    return f"{function.name} is called where the driver is, for {width} values at a time{costs}"
 
 
 def _indented(*texts: str) -> str:

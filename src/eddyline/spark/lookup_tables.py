@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.price import Books
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.spark.digest import digest
@@ -20,7 +21,7 @@ from eddyline.spark.per_context import PerContext
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
-    from eddyline.sources.lookup_server import LookupServer
+    from eddyline.sources.lookup_server import LookupServer, Method
     from eddyline.sources.shared_lookup import AccessMethod
 
 _CAPACITY: Final = 1_000
@@ -37,7 +38,8 @@ class LookupTables:
     def __init__(self, context: SparkContext) -> None:
         """Start with no table; the server starts with the first query."""
         self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
-        self._methods: dict[str, AccessMethod] = {}
+        self._methods: dict[str, Method] = {}
+        self.books: Final = Books()
         self._tables: OrderedDict[bytes, LookupTable] = OrderedDict()
         self._numbers = itertools.count()
         self._loop: EventLoop | None = None
@@ -77,6 +79,10 @@ class LookupTables:
         if table is not None:
             self._tables.move_to_end(name)
         return table
+
+    def serve(self, name: str, method: Method) -> None:
+        """Let tasks ask for a method by a name."""
+        self._methods[name] = method
 
     @property
     def server(self) -> LookupServer:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.registry import registry_of
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.lookup_tables import lookup_tables_of
+from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.worker.task_records import record_key
 
 
@@ -37,4 +42,31 @@ def report(df: DataFrame) -> RoutingReport:
             BlockReport(names, options.policy, options.seed, steps, record, layout, inputs)
         )
     left = tuple((each.text, each.why) for each in left_in(df))
-    return RoutingReport(tuple(blocks), left)
+    return RoutingReport(tuple(blocks), left, _called(df, adapted))
+
+
+def _called(
+    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[CalledFunction, ...]:
+    """Return what the concurrent functions of blocks have done, in all jobs of these."""
+    books = lookup_tables_of(df.sparkSession.sparkContext).books
+    wanted: dict[tuple[int, int], None] = {}
+    for block, options in adapted:
+        for function in () if isinstance(block, JoinBlock) else block.functions:
+            if function.driver is not None:
+                wanted.setdefault((options.run, function.driver.number))
+    totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
+    done = (totals[run].get(number) for run, number in wanted)
+    return tuple(
+        CalledFunction(
+            each.name,
+            each.values,
+            each.calls,
+            each.failures,
+            each.seconds,
+            each.spent,
+            each.unit,
+        )
+        for each in done
+        if each is not None
+    )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
-from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
+from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
 from eddyline.engine.simulation.virtual_agenda import VirtualAgenda

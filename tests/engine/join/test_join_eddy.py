@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy, StalledError
 from eddyline.engine.join.reading_order import Goal
-from eddyline.engine.modules.concurrent_selection import ConcurrentFunction
+from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum

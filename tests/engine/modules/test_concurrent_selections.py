@@ -22,7 +22,8 @@ from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
-from eddyline.engine.modules.concurrent_selection import ConcurrentFunction, ConcurrentSelection
+from eddyline.engine.modules.concurrent_function import ConcurrentFunction
+from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.selection import HeldErrors
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.relation import Relation
@@ -232,7 +233,7 @@ def test_back_pressure_sends_tuples_elsewhere() -> None:
     def first_visits(policy: str) -> list[int]:
         clock = VirtualClock()
         agenda = VirtualAgenda(clock)
-        relation = Relation([], [call(0), call(1)], clock)
+        relation = Relation([Inline([]), Inline([])], [call(0), call(1)], clock)
         rows = relation.load([pa.array(np.arange(2000))], 2000)
         modules = [
             ConcurrentSelection(
@@ -547,12 +548,12 @@ def test_one_agenda_for_all() -> None:
     [
         FilterPlan(And((Or((call(0), call(1))), call(1)))),
         FilterPlan(And((call(0), call(1))), outputs=(call(0),)),
-        FilterPlan(And((Call(1, (call(0),), pa.bool_()), call(1)))),
+        FilterPlan(And((call(0), Call(1, (call(0),), pa.bool_())))),
     ],
 )
-def test_only_a_conjunct_by_itself_may_answer_later(plan: FilterPlan) -> None:
+def test_a_single_caller_can_only_stand_in_one_conjunct(plan: FilterPlan) -> None:
     later = ConcurrentFunction(ThreadCaller(bool, SharedAgenda(), time.perf_counter))
-    with pytest.raises(ValueError, match=r"functions \[0\] answer later"):
+    with pytest.raises(ValueError, match="a single caller can only stand in one conjunct"):
         FilterEddy(
             plan,
             [later, Inline([])],

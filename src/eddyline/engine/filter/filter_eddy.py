@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,8 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.checks import require_functions, require_lengths
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
-from eddyline.engine.modules.concurrent_selection import (
-    ConcurrentFunction,
-    ConcurrentSelection,
-    answers_later,
-)
+from eddyline.engine.later_terms import LaterTerms
+from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
@@ -31,9 +29,12 @@ from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression, require_boolean
+from eddyline.query.expressions import Call, Expression, Literal, require_boolean
 from eddyline.query.rendering import render
-from eddyline.query.terms import Leaf, Term, conjuncts_of, expression_of
+from eddyline.query.terms import Term, conjuncts_of, expression_of
+
+ALL_ROWS: Final = Literal(True, pa.bool_())  # noqa: FBT003 - SQL's TRUE
+"""The predicate of a block that only computes values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +118,12 @@ class FilterEddy:
         inside it. ``learned`` is what another eddy over the same plan knew at its end;
         ValueError where it has other eddies or modules.
 
-        A function may be a
-        :class:`~eddyline.engine.modules.concurrent_selection.ConcurrentFunction` where a call
-        of it is a conjunct by itself and its value is not asked for; ValueError elsewhere.
+        A function may be one that
+        :class:`answers later <eddyline.engine.modules.concurrent_function.AnswersLater>`;
+        ValueError where its caller cannot be had for each place in which it stands.
         """
         require_functions(functions, (plan.predicate, *plan.outputs))
-        terms = conjuncts_of(plan.predicate)
-        _require_calls_by_themselves(plan, terms, functions)
+        terms = () if plan.predicate == ALL_ROWS else conjuncts_of(plan.predicate)
         self._terms = terms
         self._outputs = plan.outputs
         expressions = tuple(map(expression_of, terms))
@@ -133,13 +133,15 @@ class FilterEddy:
             self._relation, make_policy, clock, generator, plan.text_of, quantum, learned
         )
         texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
+        self._later = LaterTerms(functions, self._relation, self._build, plan.text_of)
         self._modules = tuple(
-            self._concurrent(position, term, text, functions)
-            or self._build.module(position, term, text, self._held, inverted=False)
+            self._later.module(position, term, text, self._held)
             for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
         self._eddy = self._build.eddy(self._modules, instrument)
         self._build.require_all_known()
+        self._called_for_outputs = self._calls_in(plan.outputs, len(terms))
+        self._called_again: dict[int, CallsInRounds | None] = {}  # by term, where it was needed
         self._rows_in = 0
         self._rows_out = 0
         self._errors_dropped = [0] * len(terms)
@@ -153,17 +155,6 @@ class FilterEddy:
         """Return what this eddy and those inside it know, for the next one to start with."""
         return self._build.learned()
 
-    def _concurrent(
-        self, position: int, term: Term, name: str, functions: Sequence[Function]
-    ) -> ConcurrentSelection | None:
-        """Return the module of a term that is a call of a function which answers later."""
-        call = expression_of(term)
-        function = functions[call.function] if isinstance(call, Call) else None
-        if not isinstance(call, Call) or not isinstance(function, ConcurrentFunction):
-            return None
-        caller = function.caller
-        return ConcurrentSelection(position, name, call, self._relation, self._held, caller)
-
     def filter(self, columns: Sequence[pa.Array], rows: int) -> Filtered:
         """Return which of ``rows`` rows pass, and the outputs for them.
 
@@ -173,6 +164,10 @@ class FilterEddy:
         require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
         self._held.by_row.clear()
+        if not self._terms:
+            self._rows_in += rows
+            self._rows_out += rows
+            return Filtered(np.arange(rows), self._values(numbers))
         finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
         parts = [as_array(part) for batch in finished if (part := batch.rows[0]) is not None]
         alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
@@ -180,7 +175,7 @@ class FilterEddy:
             alive = numbers
         if self._held.by_row:
             alive = self._settle(alive)
-        outputs = tuple(self._output(call, alive) for call in self._outputs)
+        outputs = self._values(alive)
         self._rows_in += rows
         self._rows_out += len(alive)
         return Filtered(as_array(alive) - numbers.start, outputs)
@@ -205,6 +200,13 @@ class FilterEddy:
         def ask_again(term: int, positions: Sequence[int]) -> list[Verdict]:
             rows = as_array(alive)[list(positions)]
             self._relation.forget_collective_failures(expression_of(self._terms[term]), rows)
+            if term not in self._called_again:
+                number = len(self._terms) + 1 + term
+                self._called_again[term] = self._calls_in(
+                    [expression_of(self._terms[term])], number
+                )
+            if (again := self._called_again[term]) is not None:
+                again.all_now(rows)
             true, errors = decide(self._terms[term], self._relation.scope(rows))
             return verdicts(true, errors)
 
@@ -216,32 +218,28 @@ class FilterEddy:
                 self._errors_dropped[term] += 1
         return np.delete(as_array(alive), list(rejected)) if rejected else alive
 
+    def _values(self, rows: Rows) -> tuple[pa.Array, ...]:
+        """Return the outputs for rows that are kept."""
+        if self._called_for_outputs is not None:
+            self._called_for_outputs.all_now(rows)
+        return tuple(self._output(call, rows) for call in self._outputs)
+
+    def _calls_in(self, expressions: Sequence[Expression], number: int) -> CallsInRounds | None:
+        """Return who makes calls for what is no module, under a number that is none's."""
+        agenda = self._later.agenda
+        calls = None if agenda is None else self._later.calls(expressions, agenda)
+        if calls is not None:
+            calls.attend(number)
+        return calls
+
     def _output(self, call: Call, rows: Rows) -> pa.Array:
         """Return a call's values for rows that are kept; its errors count at once."""
         vector: Vector = evaluate(call, self._relation.scope(rows))
         if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
             self._relation.forget_collective_failures(call, rows)
+            if self._called_for_outputs is not None:
+                self._called_for_outputs.all_now(rows)
             vector = evaluate(call, self._relation.scope(rows))
         if vector.errors:
             raise cause(vector.errors[min(vector.errors)])
         return vector.values
-
-
-def _require_calls_by_themselves(
-    plan: FilterPlan, terms: Sequence[Term], functions: Sequence[Function]
-) -> None:
-    """Raise ValueError where a function that answers later is used in another way."""
-    within: list[Expression] = list(plan.outputs)
-    for term in terms:
-        expression = expression_of(term)
-        if isinstance(term, Leaf) and isinstance(expression, Call):
-            within.extend(expression.arguments)
-        else:
-            within.append(expression)
-    for expression in within:
-        calls = {node.function for node in expression.walk() if isinstance(node, Call)}
-        if later := [number for number in calls if answers_later(functions[number])]:
-            raise ValueError(
-                f"functions {later} answer later, so a call of them can only be a "
-                f"conjunct by itself, not a part of {expression}"
-            )

@@ -15,12 +15,17 @@ CallKey: TypeAlias = tuple[Signature, int]
 
 
 class CallDone(NamedTuple):
-    """A call that was made: what it returned or raised, and how long it took."""
+    """A call that was made: what it returned or raised, and how long it took.
+
+    ``price`` is what it costs besides, in the clock's unit: money by what it is worth. Other
+    than time it is not shared with the calls beside it.
+    """
 
     key: CallKey
     value: object
     error: Exception | None
     seconds: float
+    price: float = 0.0
 
 
 class PlannedCall(NamedTuple):

@@ -120,7 +120,7 @@ class ConcurrentIndexAccess:
         """Return what has come out."""
         answers, self._at_once = self._at_once, []
         caller = self._source.caller
-        for (signature, number), value, error, seconds in caller.collect():
+        for (signature, number), value, error, seconds, _ in caller.collect():
             if error is not None:
                 raise error
             asked = self._under_way.pop(number)

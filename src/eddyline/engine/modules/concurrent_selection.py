@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,34 +11,18 @@ from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.modules.calls_in_rounds import arguments_of
 from eddyline.engine.modules.module import Answer
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics, SelectionTotals
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.evaluation import evaluate
-from eddyline.evaluation.vector import Function, Vector
 from eddyline.query.expressions import Call
-
-
-@dataclass(frozen=True, slots=True)
-class ConcurrentFunction:
-    """A function whose calls somebody else makes; only a predicate by itself can be one."""
-
-    caller: Caller
-    vectorized: bool = False
-
-    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Raise TypeError: whoever calls this would have to wait."""
-        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
-
-
-def answers_later(function: Function) -> bool:
-    """Tell whether calls of a function are made by somebody else."""
-    return isinstance(function, ConcurrentFunction)
 
 
 class ConcurrentSelection:
     """One call over one relation, TRUE for the tuples that pass; the eddy goes on meanwhile.
+
+    For a call that nothing else asks for: what it returned is not remembered.
 
     Adaptivity does not change answers: whether a row passes depends on the row
     alone, and a row whose call failed passes on, with its error held.
@@ -101,16 +84,9 @@ class ConcurrentSelection:
         rows = batch.rows[0]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
-        scope = self._relation.scope(rows)
-        arguments = [evaluate(argument, scope) for argument in self._call.arguments]
+        given, failed = arguments_of(self._call, self._relation, rows)
         keys = [(batch.signature, row) for row in as_array(rows).tolist()]
-        columns = [argument.values.to_pylist() for argument in arguments]
-        given = zip(*columns, strict=True) if columns else iter([()] * len(keys))
         calls = list(map(PlannedCall, keys, given))
-        failed: dict[int, Exception] = {}
-        for argument in arguments:
-            for position, error in argument.errors.items():
-                failed.setdefault(position, error)
         if failed:  # a row without arguments is not called; its result is the argument's error
             self._not_called += [
                 CallDone(keys[at], None, error, 0.0) for at, error in failed.items()
@@ -131,9 +107,12 @@ class ConcurrentSelection:
     def _answer(self, signature: Signature, calls: list[CallDone]) -> Answer:
         totals = self.totals
         kept = []
-        cost = 0.0
-        for (_, row), value, error, seconds in calls:
+        cost = price = 0.0
+        for (_, row), value, error, seconds, besides in calls:
             cost += seconds
+            price += besides
+            if isinstance(value, pa.Scalar):
+                value = value.as_py()  # noqa: PLW2901 - the same, as Python has it
             if error is None and not isinstance(value, bool | np.bool_ | None):
                 who, what = self._name or "a predicate", type(value).__name__
                 error = TypeError(f"{who} must answer with a bool or None, not {what}")  # noqa: PLW2901 - the call's, from here on
@@ -153,4 +132,4 @@ class ConcurrentSelection:
         if kept:
             rows = np.array(kept, dtype=np.int64)
             results.append(TupleBatch(signature.after(self._position), (rows,)))
-        return Answer(signature, len(calls), results, cost / self._caller.width)
+        return Answer(signature, len(calls), results, cost / self._caller.width + price)

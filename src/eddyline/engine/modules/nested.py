@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,6 @@ import numpy.typing as npt
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.modules.selection import (
     HeldErrors,
-    Selection,
     SelectionStatistics,
     SelectionTotals,
 )
@@ -20,6 +19,20 @@ from eddyline.evaluation.collective_failure import CollectiveFailure
 
 if TYPE_CHECKING:
     from eddyline.engine.eddy import Eddy
+
+
+@runtime_checkable
+class Term(Protocol):
+    """The module of a term: what its eddy can be told of it."""
+
+    @property
+    def calls_functions_in_vectors(self) -> bool:
+        """Whether a visit has a large fixed cost."""
+        ...
+
+    def statistics(self, seconds: float) -> SelectionStatistics:
+        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
+        ...
 
 
 class Nested:
@@ -71,7 +84,7 @@ class Nested:
         return any(
             module.calls_functions_in_vectors
             for module in self._eddy.modules.values()
-            if isinstance(module, Selection | Nested)
+            if isinstance(module, Term)
         )
 
     def statistics(self, seconds: float) -> SelectionStatistics:
@@ -82,7 +95,7 @@ class Nested:
             tuple(
                 module.statistics(self._eddy.seconds_in(place))
                 for place, module in self._eddy.modules.items()
-                if isinstance(module, Selection | Nested)
+                if isinstance(module, Term)
             ),
         )
 
@@ -96,6 +109,15 @@ class Nested:
             for result in self._eddy.run(batch.under(ENTERING))
             if (place := result.rows[0]) is not None
         ]
+        settled = self.settled(batch, finished)
+        self.forget_errors()
+        return settled
+
+    def settled(self, batch: TupleBatch, finished: list[Rows]) -> Sequence[TupleBatch]:
+        """Return which tuples go on, given what its eddy has finished of them."""
+        rows = batch.rows[0]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
         survived = self._places(rows, finished)
         failed = self._failures(rows, survived)
         true = ~survived if self._disjunction else survived & ~failed
@@ -109,6 +131,10 @@ class Nested:
             return (batch.under(signature),)
         kept = batch.keep(goes_on, signature)
         return (kept,) if len(kept) else ()
+
+    def forget_errors(self) -> None:
+        """Forget the errors of terms: the tuples that they are of are settled."""
+        self._inner.by_row.clear()
 
     @staticmethod
     def _places(rows: Rows, parts: list[Rows]) -> npt.NDArray[np.bool_]:
@@ -135,7 +161,6 @@ class Nested:
                     (error for _, error in held if isinstance(error, CollectiveFailure)),
                     held[0][1],
                 )
-        self._inner.by_row.clear()
         if errors:
             self._held.hold(self._position, rows, errors)
         return failed

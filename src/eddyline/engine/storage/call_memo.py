@@ -62,6 +62,15 @@ class CallMemo:
             }
         return Vector(values, errors)
 
+    def known(self, places: Places) -> npt.NDArray[np.bool_]:
+        """Return at which of ``places`` there are results."""
+        known: npt.NDArray[np.bool_] = self._position[places] >= 0
+        return known
+
+    def put(self, places: Places, results: Vector) -> None:
+        """Take results that were computed elsewhere, one for each of ``places``."""
+        self._remember(places, results)
+
     def forget_collective_failures(self, places: npt.NDArray[np.int64]) -> None:
         """Make rows uncomputed again whose whole vector failed, so that they are tried alone."""
         for place, where in zip(places.tolist(), self._position[places].tolist(), strict=True):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from eddyline.query.expressions import Call, Expression
+from eddyline.sources.wire import Address
 
 
 class FunctionKind(IntEnum):
@@ -25,6 +26,22 @@ class FunctionKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CalledByDriver:
+    """Who calls a function that runs where the driver is, and how it may be called.
+
+    ``method`` is what the server of lookups calls it with these arguments, ``number`` the
+    function itself; ``width`` values are worked on at a time. ``price`` is for people,
+    ``unit`` what it is paid in.
+    """
+
+    number: int
+    method: str
+    width: int
+    unit: str = ""
+    price: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UserFunction:
     """One user function of a block, or a chain ``f(g(x))`` that Spark evaluates in one go.
 
@@ -33,6 +50,7 @@ class UserFunction:
     Spark's own worker. ``keywords`` names the arguments that are passed by
     keyword and has None for a positional one. Types are Spark's, as JSON
     (``DataType.json()``); the return type is that of the outermost function.
+    ``driver`` is None where the worker calls the function itself.
     """
 
     name: str
@@ -41,6 +59,7 @@ class UserFunction:
     argument_types: tuple[str, ...]
     keywords: tuple[str | None, ...]
     return_type: str
+    driver: CalledByDriver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +88,8 @@ class FilterBlock:
     (columns handed in by Spark, by position) and calls of ``functions``.
     A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
     ``texts`` shows each top-level conjunct as the user would recognize it, and
-    ``argument_names`` each argument.
+    ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
+    driver is.
     """
 
     identity: str
@@ -79,3 +99,4 @@ class FilterBlock:
     outputs: tuple[Call, ...]
     settings: SessionSettings
     argument_names: tuple[str, ...] = ()
+    server: Address | None = None

@@ -16,3 +16,4 @@ class RoutingOptions:
     seed: int = 0
     run: int = 0  # tells the records of one `adapt` from those of another
     memory: int = DEFAULT_MEMORY  # bytes that a task of a join block may use
+    worth: tuple[tuple[str, float], ...] = ()  # seconds that a unit of money counts as

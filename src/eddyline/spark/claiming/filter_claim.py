@@ -20,12 +20,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.query.expressions import And, Call, Expression, Or, calls_in
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
-from eddyline.spark.plan.chains import Chain, ExpressionId, FilterLink, Tree
+from eddyline.spark.plan.chains import Chain, EvaluationLink, ExpressionId, FilterLink, Tree
+from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 
 MINIMUM_TERMS: Final = 2  # below that there is no order to choose
@@ -89,16 +91,46 @@ class _Judgement:
         self._below: list[CatalystExpression] = []
         self._left: list[LeftToSpark] = []
         self._guarded = False  # a filter over functions was passed
+        self._later: dict[ExpressionId, Call] = {}  # of concurrent functions
 
     def verdict(self) -> Verdict:
-        barrier = next(
-            (position for position in range(len(self._chain.links)) if self._stops(position)), None
-        )
-        if not _worth_routing(self._claimed):
+        barrier = self._barrier()
+        if not self._later and not _worth_routing(self._claimed):
             few = DeclineReason.FEWER_THAN_TWO_TERMS
             self._left.extend(LeftToSpark(text, few) for text in self._claimed.values())
             return Verdict(None, tuple(self._left), barrier)
         return Verdict(self._claim(), tuple(self._left), barrier)
+
+    def _barrier(self) -> int | None:
+        """Take in links up to the first barrier; return its position, None where there is none."""
+        for position, link in enumerate(self._chain.links):
+            if isinstance(link, EvaluationLink) and not self._takes_later(link):
+                return position - 1
+            if self._stops(position):
+                return position
+        return None
+
+    def _takes_later(self, link: EvaluationLink) -> bool:
+        """Take in concurrent functions, whose values the block provides, be they asked for or not.
+
+        False if an argument may raise, which a filter below guards against: then they are for a
+        block above that filter.
+        """
+        for index in link.indexes:
+            function = link.functions[index]
+            if mark_in(function) is None:
+                continue
+            before = self._terms.contents.mark()
+            try:
+                call = self._terms.call(FunctionResult(function, self._guarded))
+                self._later[link.results[index].identity] = self._terms.evaluable(call)
+            except DeclinedError as declined:
+                self._terms.back_to(before)
+                if declined.reason is DeclineReason.MAY_THROW and self._guarded:
+                    return False
+                text = self._definitions.text(function)
+                self._left.append(LeftToSpark(text, declined.reason, declined.detail))
+        return True
 
     def _stops(self, position: int) -> bool:
         """Take in a link; whether it is a barrier."""
@@ -141,7 +173,7 @@ class _Judgement:
 
     def _claim(self) -> Claim:
         terms = tuple(self._claimed)
-        predicate = terms[0] if len(terms) == 1 else And(terms)
+        predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
         contents = self._terms.contents
         return Claim(
             predicate,
@@ -159,7 +191,7 @@ class _Judgement:
         for link in self._chain.links:  # above a barrier nothing is defined yet
             self._definitions.define(link, guarded=self._guarded)
         wanted = frozenset(calls_in(predicate))
-        provided: dict[ExpressionId, Call] = {}
+        provided = dict(self._later)
         for identity, result in self._definitions.results.items():
             before = self._terms.contents.mark()
             try:

@@ -15,11 +15,13 @@ from eddyline.evaluation import reason_not_to_evaluate
 from eddyline.query.expressions import And, Argument, Call, Expression, Or
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.spark.claiming.concurrent_calls import called_by_driver
 from eddyline.spark.claiming.iterator_state import iterator_is_stateless
 from eddyline.spark.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.plan.chains import ExpressionId, Tree
+from eddyline.spark.plan.concurrent_marks import mark_in, mark_of
 from eddyline.spark.plan.contents import Contents, Mark
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.expression_details import ExpressionDetails
@@ -71,7 +73,7 @@ class Terms:
         if known is not None:
             return known[1]
         nest = [result.function]
-        while [child.name for child in nest[-1].children] == ["PythonUDF"]:
+        while self._hands_on(nest[-1]):
             nest.append(nest[-1].children[0])
         values: list[Tree] = []
         keywords: list[str | None] = []
@@ -89,6 +91,17 @@ class Terms:
     def function_of(self, call: Call) -> Tree:
         """Return the function, outermost of a nest, that a call translates."""
         return next(tree for tree, known in self._calls.values() if known == call)
+
+    @staticmethod
+    def _hands_on(function: Tree) -> bool:
+        """Whether a function gets what another one returns, unconverted.
+
+        What a concurrent function gets and returns is converted, as it travels.
+        """
+        children = function.children
+        if [child.name for child in children] != ["PythonUDF"]:
+            return False
+        return mark_in(function) is None and mark_in(children[0]) is None
 
     def back_to(self, mark: Mark) -> None:
         """Take back what was brought in since."""
@@ -154,6 +167,8 @@ class Terms:
         return [native] if native else []
 
     def _function_argument(self, value: Tree, *, guarded: bool) -> Expression:
+        if value.name == "PythonUDF":
+            return self.call(FunctionResult(value, guarded))
         if not self.is_native(value):
             self._travelling(value.data_type, lambda: value.handle)
             return self.expression(value, guarded=guarded)
@@ -212,6 +227,9 @@ class Terms:
         commands = tuple(each.command for each in pickled)
         name = "(".join(names) + ")" * (len(names) - 1)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
+        if (mark := mark_of(commands[0])) is not None:
+            function = called_by_driver(function, mark, self._settings)
+            return self.contents.function(function, pickled), arrow
         if (reason := reason_not_to_call(function)) is not None:
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
         if kind in {FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR}:

@@ -17,11 +17,12 @@ from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.evaluation import forget_programs
 from eddyline.reports.records import OrderSlice, TaskRecord
+from eddyline.sources.wire import Address
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.latest import Latest
 from eddyline.spark.worker.action_settings import settings_of_action
-from eddyline.spark.worker.calling import make_function
+from eddyline.spark.worker.task_functions import task_functions
 from eddyline.wall_clock import WallClock, WorkClock
 
 LEARNED_BLOCKS: Final = 64
@@ -58,15 +59,19 @@ class BlockTask:
         functions: Sequence[UserFunction],
         settings: SessionSettings,
         options: RoutingOptions,
+        server: Address | None = None,
     ) -> None:
-        """Make the functions, under the settings of the action that the task belongs to."""
+        """Make the functions, under the settings of the action that the task belongs to.
+
+        ``server`` makes the calls of those that run where the driver is.
+        """
         self.clock = WallClock()
         self.work_clock = WorkClock()
         self.epoch = time.time() - self.clock.now()  # of the clock's zero point
         self.inside = 0.0  # seconds
         self.slices: list[OrderSlice] = []
         of_action = settings_of_action(settings)
-        self.functions = [make_function(each, of_action) for each in functions]
+        self.functions = task_functions(functions, settings, of_action, options, server)
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         self.generator = np.random.default_rng([options.seed, partition])

@@ -1,4 +1,4 @@
-"""What stands for a lookup table in a plan: it fails if Spark runs it."""
+"""What stands for lookup tables and slow functions in a plan: it fails if Spark runs it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eddyline.errors import EddylineError
 
 
 class NotAdaptedError(EddylineError, RuntimeError):
-    """A query over a lookup table runs without having been adapted."""
+    """A query over a lookup table or a concurrent function runs without having been adapted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,26 @@ class NotAdapted:
             f"{self.table} is a lookup table, which answers only for given values of {ways}. Run "
             f"the query through eddyline.adapt(df), which asks for the values that the query has "
             f"for them."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentMark:
+    """Stands for a function that is called where the driver is; ``number`` says for which.
+
+    ``width``, ``unit`` and ``price`` are those of CalledByDriver.
+    """
+
+    name: str
+    number: int
+    width: int
+    unit: str
+    price: str
+
+    def __call__(self, *columns: object) -> object:
+        """Raise NotAdaptedError: here nobody knows the limits of the job."""
+        raise NotAdaptedError(
+            f"{self.name} is a concurrent function, whose calls ({len(columns)} arguments) are "
+            f"made for the whole job together. Run the query through eddyline.adapt(df), which "
+            f"has them made."
         )

@@ -40,6 +40,7 @@ from eddyline.spark.host.catalyst.functions import (
     pickled_functions,
     plain_environment,
     python_call,
+    python_functions,
 )
 from eddyline.spark.host.catalyst.handles import (
     CatalystExpression,
@@ -167,6 +168,7 @@ __all__ = [
     "projected",
     "projected_like",
     "python_call",
+    "python_functions",
     "read_node",
     "reads_the_clock",
     "result_attribute",

@@ -16,12 +16,15 @@ from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     base64_in,
     each_of,
+    in_python,
+    instance_of,
     java_class,
     jvm,
     scala_seq,
     static,
     text_of_builder,
     texts_of,
+    tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
 
@@ -48,6 +51,20 @@ class PickledFunction:
 def function_name(expression: CatalystExpression) -> str:
     """Return the name of a ``PythonUDF``."""
     return str(expression.java.name())
+
+
+def python_functions(plan: Plan) -> list[CatalystExpression]:
+    """Return all ``PythonUDF``s in the expressions of the top node, outer ones first."""
+    found = []
+    pattern = tree_pattern("PYTHON_UDF")
+    pending = list(in_python(plan.java.expressions()))
+    while pending:
+        java = pending.pop()
+        if java.containsPattern(pattern):
+            if instance_of(java, EXPRESSIONS + "PythonUDF"):
+                found.append(CatalystExpression(java))
+            pending.extend(in_python(java.children()))
+    return found
 
 
 def plain_environment(context: SparkContext) -> PickledFunction:

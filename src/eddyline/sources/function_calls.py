@@ -1,0 +1,169 @@
+"""Calls a user's function with patience: in threads or on the event loop, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+
+import eddyline
+from eddyline.engine.modules.callers import as_error
+from eddyline.sources.asking import FIRST_PAUSE, LONGEST_PAUSE
+from eddyline.sources.circuit_breaker import CircuitBreaker
+from eddyline.sources.failures import TryAgainError
+from eddyline.sources.gate import Gate
+from eddyline.sources.limits import Limits
+
+_SHOWN: Final = 60
+"""Characters of an argument that an error shows."""
+
+_OWN_FILES: Final = (str(Path(eddyline.__file__).parent), asyncio.__path__[0])
+
+
+class FunctionCallError(Exception):
+    """A function has raised, or not answered; it never leaves :mod:`eddyline.sources`."""
+
+    def __init__(self, message: str, *, alone: bool) -> None:
+        """Say what happened; ``alone`` tells that smaller batches would fare no better."""
+        super().__init__(message)
+        self.alone = alone
+
+
+class _Outcome(NamedTuple):
+    value: Any
+    error: Exception | None
+
+
+class FunctionCalls:
+    """Makes the calls of one function, and tries again where that may help.
+
+    An OSError, as of a network, and a call that takes too long may pass; nothing else.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        name: str,
+        limits: Limits,
+        random: Random,
+        now: Callable[[], float],
+    ) -> None:
+        """Get ready; threads start when they are used."""
+        self._function = function
+        self._name = name
+        self._limits = limits
+        self._random = random
+        self._later = inspect.iscoroutinefunction(function)
+        self._threads: ThreadPoolExecutor | None = None
+        self._breaker = CircuitBreaker(now)
+        self.gate = Gate(limits)
+
+    async def call(self, arguments: Sequence[object], begins: Callable[[], None]) -> object:
+        """Return what the function returns; ``begins`` is called before each try.
+
+        FunctionCallError where there is no answer; what ``begins`` raises is raised.
+        """
+        if not self._breaker.lets_through():
+            raise FunctionCallError(
+                "is not called for a while, since calls before did not succeed", alone=True
+            )
+        trying = AsyncRetrying(
+            stop=stop_after_attempt(self._limits.retries + 1),
+            retry=retry_if_exception_type(TryAgainError),
+            wait=self._pause,
+            reraise=True,
+        )
+        try:
+            outcome: _Outcome = await trying(self._try, arguments, begins)
+        except TryAgainError as error:
+            self._breaker.failed()
+            tries = self._limits.retries + 1
+            times = "once" if tries == 1 else f"{tries} times"
+            raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
+        self._breaker.answered()
+        if outcome.error is not None:
+            raise FunctionCallError(raised_text(outcome.error), alone=False)
+        return outcome.value
+
+    async def close(self) -> None:
+        """Let the threads end."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
+
+    async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
+        async with self.gate.request():
+            begins()
+            if self._later:
+                outcome = await _awaited(self._function, arguments)
+            else:
+                loop = asyncio.get_running_loop()
+                if self._threads is None:
+                    self._threads = ThreadPoolExecutor(self.gate.width, "eddyline-call")
+                outcome = await loop.run_in_executor(
+                    self._threads, _called, self._function, arguments
+                )
+                if inspect.isawaitable(outcome.value):
+                    outcome = await _awaited(lambda: outcome.value, ())
+        if isinstance(outcome.error, OSError):
+            error = outcome.error
+            raise TryAgainError(f"raised {type(error).__name__}: {error}") from error
+        return outcome
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Return the seconds to wait: up to twice as long each time, with full jitter."""
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (state.attempt_number - 1))
+        return self._random.uniform(0.0, longest)
+
+
+def shown(name: str, arguments: Sequence[object]) -> str:
+    """Return a call as people write it.
+
+    >>> shown("score", ("a" * 100, None))
+    "score('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa..., None)"
+    """
+    texts = map(repr, arguments)
+    short = (text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..." for text in texts)
+    return f"{name}({', '.join(short)})"
+
+
+def raised_text(error: Exception) -> str:
+    """Return what was raised, and where in the user's code."""
+    trace = _users_part(error.__traceback__)
+    lines = "".join(traceback.format_tb(trace))
+    where = f"\n{lines.rstrip()}" if lines else ""
+    return f"raised {type(error).__name__}: {error}{where}"
+
+
+def _users_part(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
+        trace = trace.tb_next
+    return trace
+
+
+def _called(function: Callable[..., object], arguments: Sequence[object]) -> _Outcome:
+    """Call in a thread; a StopIteration would get lost on its way out of there."""
+    try:
+        return _Outcome(function(*arguments), None)
+    except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
+        return _Outcome(None, as_error(raised))
+
+
+async def _awaited(function: Callable[..., object], arguments: Sequence[object]) -> _Outcome:
+    try:
+        waiting = function(*arguments)
+        if isinstance(waiting, Awaitable):
+            return _Outcome(await waiting, None)
+        return _Outcome(waiting, None)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as raised:  # noqa: BLE001 - likewise; SystemExit would end the loop
+        return _Outcome(None, as_error(raised))

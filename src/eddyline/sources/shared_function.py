@@ -1,0 +1,236 @@
+"""A function for everybody who needs its values: each distinct tuple of arguments once a job.
+
+A function is an index access method with its arguments as bind fields, and what it returns
+as the one row for them (Raman, Deshpande and Hellerstein, 2003, Section 2.1.3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pyarrow as pa
+
+from eddyline.sources.frozen import frozen
+from eddyline.sources.function_answers import answers
+from eddyline.sources.function_calls import FunctionCallError, FunctionCalls, shown
+from eddyline.sources.limits import Limits
+from eddyline.sources.lookup_source import Key
+from eddyline.sources.price import ROUNDING, Books, BudgetSpentError, CostError, Price
+from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
+
+
+@dataclass(frozen=True)
+class FunctionMethod:
+    """A function as it is called for tasks.
+
+    ``number`` tells functions of one name apart. ``function`` takes the arguments, each made
+    of an Arrow value by its reader; or, where ``batch`` is above 0, a list of up to so many
+    arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of what
+    it returned, and adds an error for each that fits none.
+    """
+
+    number: int
+    name: str
+    function: Callable[..., object]
+    readers: tuple[Callable[[object], object] | None, ...]
+    write: Callable[[list[object], dict[int, Exception]], pa.Array]
+    type: pa.DataType
+    limits: Limits
+    batch: int = 0
+    price: Price = field(default_factory=Price)
+    books: Books = field(default_factory=Books)
+
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedFunction:
+        """Return what makes the calls for one job."""
+        return SharedFunction(self, job, random, now)
+
+
+class SharedFunction:
+    """Calls a function for a job, and keeps the values. For one event loop."""
+
+    def __init__(
+        self, method: FunctionMethod, job: str, random: Random, now: Callable[[], float]
+    ) -> None:
+        """Get ready."""
+        self._method = method
+        self._now = now
+        self._calls = FunctionCalls(method.function, method.name, method.limits, random, now)
+        self._answers: dict[object, asyncio.Future[Found]] = {}
+        self._waiting: deque[tuple[object, Key]] = deque()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._spending = method.books.open(job, method.number, method.name, method.price.unit)
+        self._stopped: Exception | None = None
+
+    def statistics(self) -> SharedLookupStatistics:
+        """Return what was asked so far."""
+        gate, spending = self._calls.gate, self._spending
+        asked = len(self._answers) - len(self._waiting)
+        calls = gate.requests
+        return SharedLookupStatistics(
+            asked, calls, calls, spending.calls, spending.failures, gate.most
+        )
+
+    def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
+        """Return for each tuple of arguments its answer to come; from the event loop only."""
+        loop = asyncio.get_running_loop()
+        found = []
+        for key in keys:
+            known = frozen(key)
+            future = self._answers.get(known)
+            if future is None:
+                future = self._answers[known] = loop.create_future()
+                self._waiting.append((known, key))
+            found.append(future)
+        # One that has just ended may still be among them: it takes no more keys.
+        busy = sum(not worker.done() for worker in self._workers)
+        for _ in range(min(len(self._waiting), self._calls.gate.width - busy)):
+            worker = loop.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        return found
+
+    async def close(self) -> None:
+        """Call no more; keep the values, and go on if somebody asks again."""
+        self._waiting.clear()
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        for key, answer in list(self._answers.items()):
+            if not answer.done():
+                answer.cancel()
+                del self._answers[key]
+        await self._calls.close()
+
+    async def _work(self) -> None:
+        """Make calls as long as any arguments wait."""
+        while self._waiting:
+            size = min(len(self._waiting), max(1, self._method.batch))
+            taken = [self._waiting.popleft() for _ in range(size)]
+            self._spending.values += size
+            began = self._now()
+            try:
+                batch = await self._answered([key for _, key in taken])
+            except Exception as error:  # noqa: BLE001 - it is raised where the value is needed
+                for known, _ in taken:
+                    self._answers[known].set_exception(error)
+                    self._answers[known].exception()  # nobody may ask again, and need not
+                continue
+            seconds = self._now() - began
+            self._spending.seconds += seconds
+            for place, (known, _) in enumerate(taken):
+                self._answers[known].set_result(Found(batch.slice(place, 1), seconds / size))
+
+    async def _answered(self, keys: Sequence[Key]) -> pa.RecordBatch:
+        """Return values, or why there are none, with what each has cost."""
+        rows = len(keys)
+        prices = [0.0] * rows
+        errors: dict[int, str] = {}
+        values: list[object] = [None] * rows
+        stopped = self._stopped  # what was paid for before is answered all the same
+        try:
+            if stopped is None:
+                arguments = [self._read(key) for key in keys]
+                amounts = [self._method.price.of(given) for given in arguments]
+                await self._fill(arguments, amounts, range(rows), values, prices, errors)
+        except (BudgetSpentError, CostError) as error:
+            stopped = self._stopped = error
+        stop = None if stopped is None else type(stopped).__name__
+        if stopped is not None:
+            errors = dict.fromkeys(range(rows), str(stopped))
+        unfit: dict[int, Exception] = {}
+        column = self._method.write(
+            [None if place in errors else value for place, value in enumerate(values)], unfit
+        )
+        for place, problem in unfit.items():
+            errors.setdefault(place, self._unfit(keys[place], values[place], problem))
+        self._spending.failures += len(errors)
+        texts = [errors.get(place) for place in range(rows)]
+        return answers(column, texts, [stop] * rows, prices)
+
+    async def _fill(
+        self,
+        arguments: Sequence[tuple[object, ...]],
+        amounts: Sequence[float],
+        places: range,
+        values: list[object],
+        prices: list[float],
+        errors: dict[int, str],
+    ) -> None:
+        """Make the call for some places; where a batch fails, one for each half of it.
+
+        So a value does not depend on which others were asked for together with it.
+        """
+
+        def begins() -> None:
+            self._spend(sum(amounts[place] for place in places))
+            for place in places:
+                prices[place] += amounts[place]
+
+        given = [arguments[place] for place in places]
+        try:
+            found = await self._called(given, begins)
+        except FunctionCallError as error:
+            if len(places) > 1 and not error.alone:
+                middle = len(places) // 2
+                for half in (places[:middle], places[middle:]):
+                    await self._fill(arguments, amounts, half, values, prices, errors)
+                return
+            for place in places:
+                errors[place] = f"{shown(self._method.name, arguments[place])} {error}"
+        else:
+            for place, value in zip(places, found, strict=True):
+                values[place] = value
+
+    async def _called(
+        self, given: Sequence[tuple[object, ...]], begins: Callable[[], None]
+    ) -> list[object]:
+        method = self._method
+        if not method.batch:
+            return [await self._calls.call(given[0], begins)]
+        single = len(method.readers) == 1
+        batch = [arguments[0] for arguments in given] if single else list(given)
+        answer = await self._calls.call((batch,), begins)
+        try:
+            found = list(answer)  # type: ignore[call-overload]  # or it raises
+        except TypeError:
+            found = None
+        if found is None or isinstance(answer, str | bytes | dict) or len(found) != len(given):
+            kind = type(answer).__name__
+            what = kind if found is None else f"{kind} of {len(found)}"
+            raise FunctionCallError(
+                f"returned {what}, not a list of {len(given)} values, one for each that it "
+                f"was given",
+                alone=False,
+            )
+        return list(found)
+
+    def _spend(self, amount: float) -> None:
+        """Note a call; BudgetSpentError, and no call, where the money is not there."""
+        price, spending = self._method.price, self._spending
+        if price.budget is not None:
+            spent = spending.spent
+            if spent + amount > price.budget * (1 + ROUNDING):
+                raise BudgetSpentError(
+                    f"{self._method.name} has spent {spent:.6g} of its budget of "
+                    f"{price.budget:g} {price.unit} for this job, and the next call costs "
+                    f"{amount:.6g} {price.unit}. Give eddyline.concurrent a larger budget, or "
+                    f"have it called for fewer rows."
+                )
+        spending.spent += amount
+        spending.calls += 1
+
+    def _read(self, key: Key) -> tuple[object, ...]:
+        readers = self._method.readers
+        return tuple(
+            value if read is None else read(value) for read, value in zip(readers, key, strict=True)
+        )
+
+    def _unfit(self, key: Key, value: object, problem: Exception) -> str:
+        kind = type(value).__name__
+        name = shown(self._method.name, key)
+        return f"{name} returned {kind}, which is no {self._method.type}: {problem}"

@@ -1,0 +1,162 @@
+"""The public face of slow functions: many calls at a time, within limits of the whole job."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn, overload
+
+from pyspark.sql import Column
+from pyspark.sql.types import DataType
+from pyspark.sql.udf import UserDefinedFunction
+
+from eddyline.sources.limits import Limits
+from eddyline.sources.price import Cost, Price
+from eddyline.spark.blocks.filter_block import FunctionKind
+from eddyline.spark.concurrent_functions import Declaration, declare
+from eddyline.spark.worker.not_adapted import ConcurrentMark
+
+
+class ConcurrentUDF(UserDefinedFunction):
+    """What :func:`concurrent` returns: called with columns, as any UDF, it gives a column."""
+
+    def __call__(self, *columns: Column | str, **named: Column | str) -> Column:
+        """Return the column of the function's values; TypeError where there is no argument."""
+        if not columns and not named:
+            raise TypeError(
+                f"{self._name} is concurrent and needs an argument, by which it is asked"
+            )
+        return super().__call__(*columns, **named)
+
+    def asNondeterministic(self) -> NoReturn:  # noqa: N802 - PySpark's name
+        """Raise ValueError: equal arguments share a call."""
+        raise ValueError(
+            f"{self._name} is called once for each distinct arguments, so it must be deterministic"
+        )
+
+
+@overload
+def concurrent(
+    function: Callable[..., Any],
+    *,
+    returns: DataType | str | None = None,
+    max_in_flight: int = 16,
+    rate: float | None = None,
+    batch: int | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    cost: Cost | None = None,
+    unit: str = "",
+    budget: float | None = None,
+) -> ConcurrentUDF: ...
+
+
+@overload
+def concurrent(
+    function: None = None,
+    *,
+    returns: DataType | str | None = None,
+    max_in_flight: int = 16,
+    rate: float | None = None,
+    batch: int | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    cost: Cost | None = None,
+    unit: str = "",
+    budget: float | None = None,
+) -> Callable[[Callable[..., Any]], ConcurrentUDF]: ...
+
+
+def concurrent(
+    function: Callable[..., Any] | None = None,
+    *,
+    returns: DataType | str | None = None,
+    max_in_flight: int = 16,
+    rate: float | None = None,
+    batch: int | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    cost: Cost | None = None,
+    unit: str = "",
+    budget: float | None = None,
+) -> ConcurrentUDF | Callable[[Callable[..., Any]], ConcurrentUDF]:
+    """Return a slow function as a UDF of which many calls are made at a time.
+
+    For functions that wait for something: a model server, a service, a language model. The
+    result is called with columns and stands in filters and select lists, in SQL after
+    ``spark.udf.register(name, result)``; queries with it run through :func:`~eddyline.adapt`.
+    While calls are on their way, an eddy goes on with other rows and other predicates
+    (Avnur and Hellerstein, 2000, Section 2).
+
+    ``function`` is an ``async def`` function, which runs on an event loop, a plain one, which
+    runs in threads, or what ``pyspark.sql.functions.udf`` has made; it runs where the driver
+    is. ``returns`` is the type of its values, as for a UDF. It is called once a job for each
+    distinct arguments, however many rows and tasks have them, so it must be deterministic; NULL
+    comes as None. Without a function it returns a decorator.
+
+    For the whole job at most ``max_in_flight`` calls are on their way at a time, and ``rate``
+    begin a second. A call takes ``timeout`` seconds at the most; after that, and after an
+    ``OSError`` as of a network, it is tried ``retries`` times more. What else the function
+    raises is an error of its row, which counts if all other conjuncts accept the row. With
+    ``batch=n`` the function takes a list of up to n values, tuples where it has several
+    arguments, and returns as many.
+
+    ``cost`` is what a value costs, in ``unit``: a number or a function of the arguments; a batch
+    costs the sum, a call that is tried again costs again. The report adds it up; ``worth``
+    of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
+    ``budget`` it ends with a :class:`~eddyline.sources.price.BudgetSpentError`.
+
+    TypeError, ValueError for what cannot be.
+    """
+
+    def made(given: Callable[..., Any]) -> ConcurrentUDF:
+        size = _batch_size(batch)
+        limits = Limits(operator.index(max_in_flight), rate, timeout, retries)
+        price = Price(cost, unit, budget)
+        code, kind = _code_and_type(given, returns)
+        name = getattr(code, "__name__", type(code).__name__)
+        number = declare(Declaration(name, code, limits, size, price))
+        width = limits.max_in_flight * max(1, size)
+        mark = ConcurrentMark(name, number, width, unit, str(price))
+        udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
+        functools.update_wrapper(udf, code, updated=())
+        return udf
+
+    return made if function is None else made(function)
+
+
+def _code_and_type(
+    function: Callable[..., Any], returns: DataType | str | None
+) -> tuple[Callable[..., Any], DataType | str]:
+    """Return what is to be called, and the type of its values."""
+    if not callable(function):
+        raise TypeError(f"a function is expected, not {function!r}")
+    kind = getattr(function, "evalType", None)
+    if kind is None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{function.__name__} yields values; a function returns one")
+        if returns is None:
+            raise TypeError('returns= says the type of the values, as returns="double"')
+        return function, returns
+    udf: Any = function
+    if isinstance(udf.func, ConcurrentMark):
+        raise TypeError(f"{udf.func.name} is concurrent already")
+    if kind not in {FunctionKind.PICKLED, FunctionKind.ARROW_BATCHED}:
+        raise TypeError("a plain udf is expected: one over vectors is a function with batch=")
+    if not udf.deterministic:
+        raise ValueError(
+            f"{udf.func.__name__} is not deterministic; a concurrent function is called once "
+            f"for each distinct arguments"
+        )
+    return udf.func, udf.returnType if returns is None else returns
+
+
+def _batch_size(batch: int | None) -> int:
+    if batch is None:
+        return 0
+    size = operator.index(batch)
+    if size < 1:
+        raise ValueError(f"batch is a number of values a call, from 1 on, not {size}")
+    return size

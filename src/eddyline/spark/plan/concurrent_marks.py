@@ -1,0 +1,57 @@
+"""Where a plan calls a concurrent function: a Python function that only stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.serializers import CPickleSerializer
+
+from eddyline.spark.blocks.filter_block import FunctionKind
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import Plan
+from eddyline.spark.plan.chains import FUSED_NAME, EvaluationLink, Tree
+from eddyline.spark.worker.not_adapted import ConcurrentMark
+
+_NAME: Final = ConcurrentMark.__name__.encode()
+
+
+def mark_of(command: bytes) -> ConcurrentMark | None:
+    """Return the concurrent function that a pickled function stands for; None for any other."""
+    if _NAME not in command:
+        return None
+    serializer = CPickleSerializer()
+    loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]  # PySpark's own is untyped
+    mark = loaded[0] if isinstance(loaded, tuple) else None
+    return mark if isinstance(mark, ConcurrentMark) else None
+
+
+def mark_in(tree: Tree) -> ConcurrentMark | None:
+    """Return the concurrent function that a ``PythonUDF`` stands for; None for any other."""
+    if int(str(tree.node.fields["evalType"])) != FunctionKind.ARROW:
+        return None
+    return mark_of(tree.pickled.command)
+
+
+def has_marks(link: EvaluationLink) -> bool:
+    """Whether a node evaluates concurrent functions."""
+    pending = [link.functions[index] for index in link.indexes]
+    while pending:
+        tree = pending.pop()
+        if tree.name == "PythonUDF" and mark_in(tree) is not None:
+            return True
+        pending.extend(tree.children)
+    return False
+
+
+def marks_in(plan: Plan) -> Iterator[ConcurrentMark]:
+    """Yield the concurrent functions in a plan, those of its subqueries included."""
+    if not catalyst.has_python_function(plan):
+        return
+    for function in catalyst.python_functions(plan):
+        if not catalyst.function_name(function).startswith(FUSED_NAME):
+            mark = mark_of(catalyst.pickled_function(function).command)
+            if mark is not None:
+                yield mark
+    for each in (*catalyst.children(plan), *catalyst.subqueries(plan)):
+        yield from marks_in(each)

@@ -1,0 +1,55 @@
+"""The functions of one task: those that it calls, and those that the driver calls for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.sources.remote_function import RemoteFunction
+from eddyline.sources.wire import Address
+from eddyline.spark.blocks.column_types import arrow_type
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.calling import WorkerFunction, make_function
+from eddyline.spark.worker.task_lookups import job_of
+
+
+def task_functions(
+    functions: Sequence[UserFunction],
+    settings: SessionSettings,
+    of_action: SessionSettings,
+    options: RoutingOptions,
+    server: Address | None,
+) -> list[WorkerFunction]:
+    """Return functions in their order; ServerGoneError where the driver cannot be reached.
+
+    The driver converts values under ``settings``, those of the block; a worker under those of
+    the action.
+    """
+    agenda = SharedAgenda()
+    worth = dict(options.worth)
+    made: list[WorkerFunction] = []
+    with contextlib.ExitStack() as opened:
+        for function in functions:
+            driver = function.driver
+            if driver is None:
+                made.append(make_function(function, of_action))
+                continue
+            if server is None:
+                raise AssertionError("a block with concurrent functions knows who calls them")
+            zone = settings.time_zone
+            remote = RemoteFunction(
+                server,
+                job_of(options),
+                driver.method,
+                agenda,
+                [arrow_type(kind, zone) for kind in function.argument_types],
+                arrow_type(function.return_type, zone),
+                width=driver.width,
+                worth=worth.get(driver.unit, 0.0),
+            )
+            opened.callback(remote.close)
+            made.append(remote)
+        opened.pop_all()
+    return made
