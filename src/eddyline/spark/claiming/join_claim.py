@@ -42,7 +42,7 @@ from eddyline.query.expressions import (
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.constants import Constants, constants_in
-from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.claiming.join_terms import Inputs, JoinTerms
 from eddyline.spark.decline import DeclinedError, DeclineReason
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
@@ -128,89 +128,6 @@ def claim_region(
     return _Judgement(region, settings, looked_up, whole=whole).claim()
 
 
-class _JoinTerms(Terms):
-    """Terms whose native parts belong to one input each."""
-
-    def __init__(
-        self,
-        definitions: Definitions,
-        settings: SessionSettings,
-        inputs: _Inputs,
-        looked_up: int,
-        *,
-        whole: bool,
-    ) -> None:
-        super().__init__(definitions, settings)
-        self._inputs = inputs
-        self._looked_up = looked_up
-        self._whole = whole
-
-    def is_native(self, tree: Tree) -> bool:
-        """Whether an expression is a column of one input; of a lookup table as it is.
-
-        What may fail is not computed before it is known that it is wanted, if there is nobody
-        else who could.
-        """
-        mask = self._inputs.mask(tree)
-        if mask.bit_count() > 1 or self._definitions.is_dependent(tree):
-            return False
-        if self._whole and not self._is_column(tree) and self._definitions.may_throw(tree):
-            return False
-        return not mask & self._looked_up or self._is_column(tree)
-
-    def groups(self, native: list[Tree]) -> list[list[Tree]]:
-        """Return native terms by the input that they are over; each of a lookup table alone."""
-        groups: dict[int, list[Tree]] = {}
-        alone: list[list[Tree]] = []
-        for tree in native:
-            mask = self._inputs.mask(tree)
-            if mask & self._looked_up:
-                alone.append([tree])
-            else:
-                groups.setdefault(mask, []).append(tree)
-        return [*groups.values(), *alone]
-
-    def _is_column(self, tree: Tree) -> bool:
-        return self._definitions.named(tree).name == "AttributeReference"
-
-
-class _Inputs:
-    """Which inputs an expression needs."""
-
-    def __init__(self, region: Region, definitions: Definitions) -> None:
-        self._definitions = definitions
-        self._input_of = {
-            number: position
-            for position, plan in enumerate(region.inputs)
-            for number in catalyst.output_numbers(plan)
-        }
-        self._masks: dict[ExpressionId, int] = {}
-
-    def of_attribute(self, identity: ExpressionId) -> int | None:
-        """Return the input that an attribute is a column of; None if it is none of any."""
-        return self._input_of.get(identity[0])
-
-    def mask(self, tree: Tree) -> int:
-        """Return the inputs whose columns an expression needs, aliases and results followed."""
-        mask = 0
-        for identity in tree.attributes():
-            mask |= self._mask_of(identity)
-        return mask
-
-    def _mask_of(self, identity: ExpressionId) -> int:
-        known = self._masks.get(identity)
-        if known is None:
-            position = self._input_of.get(identity[0])
-            if position is not None:
-                known = 1 << position
-            elif (alias := self._definitions.known_alias(identity)) is not None:
-                known = self.mask(alias)
-            else:
-                known = self.mask(self._definitions.results[identity].function)
-            self._masks[identity] = known
-        return known
-
-
 class _Judgement:
     def __init__(
         self,
@@ -226,8 +143,8 @@ class _Judgement:
         self._tables = looked_up
         self._looked_up = sum(1 << number for number in looked_up)
         self._definitions = Definitions({})
-        self._inputs = _Inputs(region, self._definitions)
-        self._terms = _JoinTerms(
+        self._inputs = Inputs(region, self._definitions)
+        self._terms = JoinTerms(
             self._definitions, settings, self._inputs, self._looked_up, whole=whole
         )
         self._above: list[Tree] = []
