@@ -242,6 +242,8 @@ def test_secrets_come_from_the_environment_and_are_shown_nowhere(
         (HttpLookup("http://x/"), "does not say where {zip} goes"),
         (HttpLookup("http://x/{zip}/{town}"), "names {town}"),
         (HttpLookup("http://x/{zip}", columns={"wage": "w"}), "has no column wage"),
+        (HttpLookup("http://x/{zip}", headers={"X-Zip": "{zip}"}), "in no header"),
+        (HttpLookup("http://x/{zip}", body={"key": ["${KEY}"]}), "in no body"),
     ],
 )
 def test_what_cannot_be_a_source_of_a_table_is_refused(source: HttpLookup, message: str) -> None:
