@@ -25,6 +25,7 @@ class Request:
     headers: dict[str, str]
     body: bytes
     began: float
+    target: str = ""
     ended: float = 0.0
 
 
@@ -139,7 +140,9 @@ class HttpService:
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         parts = urlsplit(target)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        request = Request(method, unquote(parts.path), query, headers, body, time.monotonic())
+        request = Request(
+            method, unquote(parts.path), query, headers, body, time.monotonic(), target
+        )
         self.log.append(request)
         self._now += 1
         self.most = max(self.most, self._now)

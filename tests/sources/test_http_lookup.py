@@ -44,6 +44,10 @@ def test_a_key_leads_to_no_other_part_of_the_service(value: str) -> None:
     with HttpService(always([])) as service:
         called(HttpLookup(service.url + "/z/{zip}/end"), ZIPS, [(value,)])
         assert service.paths == [f"/z/{value}/end"]
+        # Whoever passes it on may take out segments of dots, as RFC 3986 has it.
+        middle = service.log[0].target.removeprefix("/z/").removesuffix("/end")
+        assert "/" not in middle
+        assert middle.strip(".")
 
 
 def test_many_keys_go_in_one_request() -> None:
@@ -242,6 +246,8 @@ def test_secrets_come_from_the_environment_and_are_shown_nowhere(
         (HttpLookup("http://x/"), "does not say where {zip} goes"),
         (HttpLookup("http://x/{zip}/{town}"), "names {town}"),
         (HttpLookup("http://x/{zip}", columns={"wage": "w"}), "has no column wage"),
+        (HttpLookup("http://x/{zip}", headers={"X-Zip": "{zip}"}), "in no header"),
+        (HttpLookup("http://x/{zip}", body={"key": ["${KEY}"]}), "in no body"),
     ],
 )
 def test_what_cannot_be_a_source_of_a_table_is_refused(source: HttpLookup, message: str) -> None:

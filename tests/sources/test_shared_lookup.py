@@ -128,24 +128,6 @@ def test_no_more_than_the_limit_are_on_their_way_and_no_fewer_while_keys_wait() 
         assert len(service.log) == 50
 
 
-def test_requests_begin_evenly() -> None:
-    with HttpService(lambda _: Reply([])) as service:
-
-        async def work() -> None:
-            source = HttpLookup(service.url + "/{a}")
-            method = AccessMethod(TABLE, source, Limits(rate=100.0))
-            lookup = SharedLookup(method, Random(0), time.monotonic)
-            await rows(lookup, range(20))
-            await lookup.close()
-
-        run(work())
-        began = sorted(request.began for request in service.log)
-        # By the service's own clock: never more in a stretch than the rate allows, and one.
-        for first, start in enumerate(began):
-            for last in range(first + 5, len(began)):
-                assert last - first <= 100.0 * (began[last] - start) * 1.2 + 1
-
-
 def test_what_may_pass_is_tried_again_and_what_will_not_is_not() -> None:
     tries: dict[int, int] = {}
 

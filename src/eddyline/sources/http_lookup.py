@@ -90,6 +90,12 @@ class HttpLookup:
                 f"{self.url} names {{{unknown[0]}}}, which is none of the bind columns "
                 f"{', '.join(table.bind_names)}"
             )
+        if any(Template(text).names for text in self.headers.values()):
+            raise ValueError(f"{self.url}: values stand in the URL, params and body, in no header")
+        if any(Template(text).variables for text in _texts_in(self.body)):
+            raise ValueError(
+                f"{self.url}: secrets stand in the URL, params and headers, in no body"
+            )
         strange = sorted(set(self.columns) - set(table.columns))
         if strange:
             raise ValueError(f"{table.name} has no column {strange[0]}")
