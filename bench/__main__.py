@@ -10,6 +10,7 @@ import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
 import bench.lookups.benchmark
+import bench.lookups.functions
 import bench.predicates.benchmark
 import bench.tpch.benchmark
 import bench.waiting_predicates
@@ -24,6 +25,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,
     "lookups": bench.lookups.benchmark.main,
+    "functions": bench.lookups.functions.main,
 }
 
 

@@ -137,6 +137,7 @@ QUERIES: dict[str, Query] = {
     ),
     "column": lambda df, f: df.withColumn("s", f["score"]("n") + 1).where("s > 10 AND id < 500"),
     "both": lambda df, f: df.where(f["score"]("n") > 20).select("id", f["score"]("n").alias("s")),
+    "nobody": lambda df, f: df.where(f["score"]("n") > 1e9).select("id", f["score"]("n")),
     "named": lambda df, f: df.select("id", f["label"](number=F.col("n"), text=F.col("t"))),
     "inner": lambda df, f: df.where(f["even"](f["score"]("n").cast("int"))),
     "plain over it": lambda df, f: df.where(f["cheap"](f["score"]("n")) & (F.col("id") > 5)),
@@ -161,12 +162,19 @@ QUERIES: dict[str, Query] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["later", "now", "batch"])
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "later") for name in QUERIES),
+        *(
+            (name, kind)
+            for name in ("and", "nest", "several", "inner")
+            for kind in ("now", "batch")
+        ),
+    ],
+)
 def test_the_rows_are_those_of_plain_functions(frame: DataFrame, name: str, kind: str) -> None:
     query = QUERIES[name]
-    if name == "named" and kind == "batch":
-        pytest.skip("a batch is passed by position")
     concurrent = Concurrent(kind)
     found = eddyline.adapt(query(frame, concurrent.functions))
     assert Counter(found.collect()) == Counter(query(frame, PLAIN).collect())

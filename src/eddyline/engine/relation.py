@@ -148,7 +148,10 @@ class Relation:
 
     def results(self, call: Call, scope: RowScope) -> Vector:
         """Return a call's results for the rows of a scope; each row is computed at most once."""
-        if call not in self._remembered and call not in self._elsewhere:
+        if call in self._elsewhere:
+            if not len(scope):
+                return Vector(pa.nulls(0, call.type))
+        elif call not in self._remembered:
             return self.compute(call, scope)
         memo = self._memo(call)
 

@@ -12,8 +12,6 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, NamedTuple
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
-
 import eddyline
 from eddyline.engine.modules.callers import as_error
 from eddyline.sources.asking import FIRST_PAUSE, LONGEST_PAUSE
@@ -75,19 +73,7 @@ class FunctionCalls:
             raise FunctionCallError(
                 "is not called for a while, since calls before did not succeed", alone=True
             )
-        trying = AsyncRetrying(
-            stop=stop_after_attempt(self._limits.retries + 1),
-            retry=retry_if_exception_type(TryAgainError),
-            wait=self._pause,
-            reraise=True,
-        )
-        try:
-            outcome: _Outcome = await trying(self._try, arguments, begins)
-        except TryAgainError as error:
-            self._breaker.failed()
-            tries = self._limits.retries + 1
-            times = "once" if tries == 1 else f"{tries} times"
-            raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
+        outcome = await self._tried(arguments, begins)
         self._breaker.answered()
         if outcome.error is not None:
             raise FunctionCallError(raised_text(outcome.error), alone=False)
@@ -98,6 +84,23 @@ class FunctionCalls:
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._threads = None
+
+    async def _tried(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
+        """Call until there is an outcome; FunctionCallError where there is none in all tries.
+
+        A loop: what tenacity does for a call that succeeds at once takes 0.2 ms.
+        """
+        tries = 1
+        while True:
+            try:
+                return await self._try(arguments, begins)
+            except TryAgainError as error:
+                if tries > self._limits.retries:
+                    self._breaker.failed()
+                    times = "once" if tries == 1 else f"{tries} times"
+                    raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
+            await asyncio.sleep(self._pause(tries))
+            tries += 1
 
     async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
         async with self.gate.request():
@@ -118,9 +121,9 @@ class FunctionCalls:
             raise TryAgainError(f"raised {type(error).__name__}: {error}") from error
         return outcome
 
-    def _pause(self, state: RetryCallState) -> float:
+    def _pause(self, tries: int) -> float:
         """Return the seconds to wait: up to twice as long each time, with full jitter."""
-        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (state.attempt_number - 1))
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1))
         return self._random.uniform(0.0, longest)
 
 

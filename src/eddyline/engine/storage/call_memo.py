@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -24,6 +25,7 @@ class CallMemo:
         """Start with no row computed."""
         self._where = RowAttribute(store, np.int64, -1)  # place among the results, -1: none
         self._chunks: list[pa.Array] = []
+        self._starts: list[int] = []  # of the chunks among the results
         self._computed = 0
         self._errors: dict[int, Exception] = {}
 
@@ -50,9 +52,7 @@ class CallMemo:
             rows = np.arange(places.start, places.stop) if isinstance(places, slice) else places
             self._remember(rows[missing], fresh)
             position = self._position[places]
-        if len(self._chunks) > 1:
-            self._chunks = [pa.concat_arrays(self._chunks)]
-        values = self._chunks[0].take(pa.array(position)) if self._chunks else fresh.values
+        values = self._at(position) if self._chunks else fresh.values
         errors = NO_ERRORS
         if self._errors:
             errors = {
@@ -61,6 +61,20 @@ class CallMemo:
                 if where in self._errors
             }
         return Vector(values, errors)
+
+    def _at(self, position: npt.NDArray[np.int64]) -> pa.Array:
+        """Return results by their positions.
+
+        Results that come one by one are mostly asked for as they come: then what came before is
+        not copied. To put all of it together each time was O(n * n) bytes for n results.
+        """
+        last = bisect_right(self._starts, int(position.min())) - 1 if len(position) else 0
+        if last and last * 2 > len(self._chunks):
+            values = pa.concat_arrays(self._chunks[last:])
+            return values.take(pa.array(position - self._starts[last]))
+        if len(self._chunks) > 1:
+            self._chunks, self._starts = [pa.concat_arrays(self._chunks)], [0]
+        return self._chunks[0].take(pa.array(position))
 
     def known(self, places: Places) -> npt.NDArray[np.bool_]:
         """Return at which of ``places`` there are results."""
@@ -85,4 +99,5 @@ class CallMemo:
         # A copy: a function over vectors may return a view of a buffer that its next
         # call fills anew. Spark has written the result out by then.
         self._chunks.append(pa.concat_arrays([fresh.values]))
+        self._starts.append(start)
         self._computed += len(fresh)
