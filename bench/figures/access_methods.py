@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import truediv
 from typing import Final
 
 import numpy as np
@@ -31,6 +32,7 @@ from bench.access_methods.sources import (
 )
 from bench.access_methods.world import World
 from bench.chart import Points
+from bench.figures.claims import Numbers
 from bench.figures.figure import Outcome, Setting
 from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.policy import Allotment
@@ -54,6 +56,12 @@ LEARNING: Final = 200
 
 NEARLY: Final = 0.9
 """Part of the rate of a source that is nearly all of it."""
+
+RUNS: Final = 8
+"""Runs of Figure 8 (iii), each with an R and with chances of its own."""
+
+FEW: Final = 0.05
+"""Up to this part of the keys is almost none of them."""
 
 STALL: Final = (100.0, 200.0)
 """When T answers nothing."""
@@ -101,12 +109,12 @@ class LearnThenLast(StaticPolicy):
 
     name = "learn, then last"
 
-    def __init__(self, methods: tuple[int, ...], tuples: int) -> None:
+    def __init__(self, methods: tuple[int, ...], tuples: int, seed: int) -> None:
         """Take the numbers of the modules."""
         super().__init__()
         self._methods = methods
         self._left = tuples
-        self._chance = np.random.default_rng(8)
+        self._chance = np.random.default_rng(seed)
 
     def route(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
@@ -201,8 +209,8 @@ def index_join_probes(setting: Setting) -> Outcome:
 # --- Figure 8 (iii): query Q2
 
 
-def _two_index_joins(world: World, *, shared: bool) -> Probed:
-    scanned = source_r(), R_EVERY
+def _two_index_joins(world: World, seed: int, *, shared: bool) -> Probed:
+    scanned = source_r(seed), R_EVERY
     indexes = [Index(numbered(DISTINCT), bind) for bind in (0, 1)]
     cache: set[int] = set()
     joins = [
@@ -212,13 +220,13 @@ def _two_index_joins(world: World, *, shared: bool) -> Probed:
         )
         for number, index in enumerate(indexes)
     ]  # fmt: skip
-    policy = LearnThenLast((0, 1), LEARNING)
+    policy = LearnThenLast((0, 1), LEARNING, seed)
     run = over_index_joins(world, scanned, joins, EitherJoin(2), policy, relations=2)
     return Probed(run, [index.probes for index in indexes])
 
 
-def _two_lookups(world: World, *, learns: bool) -> Probed:
-    scanned = source_r(), R_EVERY
+def _two_lookups(world: World, seed: int, *, learns: bool) -> Probed:
+    scanned = source_r(seed), R_EVERY
     query = q2()
     indexes = {(S, bind): Index(numbered(DISTINCT), bind) for bind in (0, 1)}
     # Behind the selection S.x = S.y and the two SteMs.
@@ -228,52 +236,61 @@ def _two_lookups(world: World, *, learns: bool) -> Probed:
         query,
         {R: scanned},
         indexes,
-        BenefitPolicy if learns else lambda: LearnThenLast(lookups, LEARNING),
+        BenefitPolicy if learns else lambda: LearnThenLast(lookups, LEARNING, seed),
     )
     return Probed(run, [index.probes for index in indexes.values()])
 
 
 @functools.cache
-def _q2(new_world: Callable[[], World]) -> Mapping[str, Probed]:
+def _q2(new_world: Callable[[], World], seed: int) -> Mapping[str, Probed]:
     return {
-        STEMS: _two_lookups(new_world(), learns=False),
-        SHARED_CACHE: _two_index_joins(new_world(), shared=True),
-        INDEX_JOINS: _two_index_joins(new_world(), shared=False),
-        BENEFIT: _two_lookups(new_world(), learns=True),
+        STEMS: _two_lookups(new_world(), seed, learns=False),
+        SHARED_CACHE: _two_index_joins(new_world(), seed, shared=True),
+        INDEX_JOINS: _two_index_joins(new_world(), seed, shared=False),
+        BENEFIT: _two_lookups(new_world(), seed, learns=True),
     }
 
 
 def shared_caches(setting: Setting) -> Outcome:
-    """Figure 8 (iii): rows over time where two indexes compete."""
-    results = _q2(setting.new_world)
-    setting.advance()
+    """Figure 8 (iii): rows over time where two indexes compete.
+
+    Which tuples go where while it is learned is chance, by which a run ends some seconds sooner
+    or later. So times are means of several runs; rows over time are those of the first.
+    """
+    every = []
+    for seed in range(1 if setting.quick else RUNS):
+        every.append(_q2(setting.new_world, seed))
+        setting.advance()
+    results = every[0]
     runs = {name: result.run for name, result in results.items()}
     times = times_of(list(runs.values()))
-    seconds = {name: run.seconds for name, run in runs.items()}
+    seconds = {name: Numbers(each[name].run.seconds for each in every) for name in results}
+    again = {name: Numbers(float(each[name].again) for each in every) for name in results}
     return Outcome(
         {
             "stems": seconds[STEMS],
             "shared": seconds[SHARED_CACHE],
             "joins": seconds[INDEX_JOINS],
             "benefit": seconds[BENEFIT],
-            "over_shared": seconds[STEMS] / seconds[SHARED_CACHE],
-            "over_joins": seconds[STEMS] / seconds[INDEX_JOINS],
+            "over_shared": seconds[STEMS].mean / seconds[SHARED_CACHE].mean,
+            "over_joins": Numbers(map(truediv, seconds[STEMS], seconds[INDEX_JOINS])),
             "area": _area_ratio(results, STEMS, SHARED_CACHE),
-            "again": results[STEMS].again,
-            "again_benefit": results[BENEFIT].again,
-            "again_part": results[STEMS].again / DISTINCT,
-            "again_benefit_part": results[BENEFIT].again / DISTINCT,
-            "again_joins": results[INDEX_JOINS].again,
+            "again": again[STEMS],
+            "again_benefit": again[BENEFIT],
+            "again_joins": again[INDEX_JOINS],
+            "few": FEW * DISTINCT,
             "keys": results[BENEFIT].count - results[BENEFIT].again,
+            "runs": len(every),
         },
         rows={
             name: [
                 run.by(50.0),
                 run.by(100.0),
                 run.by(150.0),
-                run.seconds,
-                results[name].count,
-                results[name].again,
+                seconds[name].mean,
+                seconds[name].least,
+                seconds[name].most,
+                again[name].mean,
             ]
             for name, run in runs.items()
         },
