@@ -24,6 +24,7 @@ from bench.figures.access_methods import (
 )
 from bench.figures.cost_of_adaptive_joins import cost_of_adaptive_joins
 from bench.figures.cost_of_adaptivity import cost_of_adaptivity
+from bench.figures.cost_of_index_joins import cost_of_index_joins
 from bench.figures.figure import Outcome, Setting, drawn
 from bench.figures.index_costs import selective_index, swapping_indexes
 from bench.figures.joins import hash_joins, join_flow
@@ -44,6 +45,7 @@ FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
         late_flow,
         cost_of_adaptivity,
         cost_of_adaptive_joins,
+        cost_of_index_joins,
         selective_index,
         swapping_indexes,
         index_join_results,

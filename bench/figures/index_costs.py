@@ -46,7 +46,7 @@ QUEUE: Final = 1
 """Tuples in front of an index join with an eddy.
 
 What is in a queue when an index becomes slow is lost to it: with 2 the paper's eddy takes the
-same 75 s, with 10 it takes 100.
+same 85 s, with 10 it takes 115.
 """
 
 FS_FIRST, SF_FIRST = "fast then slow first", "slow then fast first"

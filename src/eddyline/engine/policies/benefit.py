@@ -44,8 +44,8 @@ SUSPECT: Final = 4.0
 """A source that has not answered for so many times what an answer takes gets no more tuples that
 have another choice: it may have become slow, and they would not have it any more.
 
-Two indexes of which one becomes slow and the other one fast (Avnur and Hellerstein, 2000, Figure
-10): one tuple is lost to the slow one rather than three, 1.07 times the best order and not 1.21.
+Where of two indexes one becomes slow and the other one fast (Avnur and Hellerstein, 2000, Figure
+10) one tuple is lost to the slow one, and not three.
 """
 
 MOST_AT_ONCE: Final = 64
