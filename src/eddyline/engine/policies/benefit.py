@@ -106,6 +106,7 @@ class BenefitPolicy:
         self._records: dict[int, AccessRecord] = {}
         self._away: dict[int, int] = {}  # tuples that are with a lookup
         self._routes = Routes(0)
+        self._numbers: tuple[int, ...] = ()
         self._overhead: Callable[[int], float] = no_overhead
         self._local = StatisticsTable()
 
@@ -118,7 +119,8 @@ class BenefitPolicy:
         queued: bool = False,
     ) -> None:
         """Take the routes; what is known of access methods stays where they are the same."""
-        if routes.numbers != self._routes.numbers:
+        if routes.numbers != self._numbers:
+            self._numbers = routes.numbers
             self._records.clear()
             self._local = StatisticsTable()
         if routes is not self._routes:
@@ -142,20 +144,22 @@ class BenefitPolicy:
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is with a lookup."""
-        if signature.probed:
+        if self._asks(signature, module):
             if not self._away.get(module):
                 self._record(module).since = self._now(signature, module)
             self._away[module] = self._away.get(module, 0) + tuples
-        else:
+        elif not signature.probed:
             self._usual.sent(signature, module, tuples)
 
     def returned(
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
     ) -> None:
         """Learn how long a lookup takes, and how many rows it gives."""
-        if not signature.probed:
-            self._usual.returned(signature, module, tuples_in, tuples_out, cost)
-            self._local.record(signature, module, tuples_in, tuples_out, cost)
+        if not self._asks(signature, module):
+            if not signature.probed:
+                self._usual.returned(signature, module, tuples_in, tuples_out, cost)
+            if self._routes.joins:
+                self._local.record(signature, module, tuples_in, tuples_out, cost)
             return
         self._away[module] = max(self._away.get(module, 0) - tuples_in, 0)
         if tuples_in:
@@ -215,10 +219,15 @@ class BenefitPolicy:
     def _access(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
     ) -> Allotment | None:
-        table = candidates[0]
-        fetching = self._routes.fetching(signature, table)
-        may_leave = fetching is not None and table not in fetching.lookups  # to the scan
-        lookups = candidates[1:] if may_leave else candidates
+        lookups = [module for module in candidates if self._asks(signature, module)]
+        if not lookups:  # it has asked already
+            return Allotment(self._local.best_rank(signature, candidates), tuples)
+        fetched, local = self._apart(signature, candidates)
+        soon = self._sooner(signature, local, fetched)
+        if soon:
+            return Allotment(self._local.best_rank(signature, soon), tuples)
+        table = next(iter(fetched))  # the SteM, if it may be left to the scan
+        may_leave = table not in lookups
         values = {lookup: self.value_over_time(signature, lookup) for lookup in lookups}
         worth = [lookup for lookup in lookups if values[lookup] > 0.0 or not may_leave]
         if not worth:
@@ -235,13 +244,7 @@ class BenefitPolicy:
         self, usual: Allotment, signature: Signature, candidates: tuple[int, ...], tuples: int
     ) -> Allotment | None:
         """Choose where the usual choice is a SteM that is looked up for."""
-        rivals, local = {}, []
-        for module in candidates:
-            fetching = self._routes.fetching(signature, module)
-            if fetching is None:
-                local.append(module)
-            else:
-                rivals[module] = fetching
+        rivals, local = self._apart(signature, candidates)
         soon = self._sooner(signature, local, rivals)
         if soon:
             return Allotment(self._local.best_rank(signature, soon), tuples)
@@ -249,6 +252,26 @@ class BenefitPolicy:
             return usual
         found_meanwhile = signature.built == signature.spanned
         return self._probe(rivals, tuples, found_meanwhile=found_meanwhile)
+
+    def _asks(self, signature: Signature, module: int) -> bool:
+        """Tell whether tuples that visit a module ask a lookup there."""
+        if not signature.probed:
+            return False
+        fetching = self._routes.fetching(signature, module)
+        return fetching is not None and module in fetching.lookups
+
+    def _apart(
+        self, signature: Signature, candidates: tuple[int, ...]
+    ) -> tuple[dict[int, Fetching], list[int]]:
+        """Return the modules that are looked up for, with what is known, and the others."""
+        fetched, local = {}, []
+        for module in candidates:
+            fetching = self._routes.fetching(signature, module)
+            if fetching is None:
+                local.append(module)
+            else:
+                fetched[module] = fetching
+        return fetched, local
 
     def _sooner(
         self, signature: Signature, local: Sequence[int], rivals: Mapping[int, Fetching]
