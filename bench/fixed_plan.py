@@ -49,10 +49,26 @@ class FixedPlan:
                 if arrival is not None:
                     yield from self._push(relation, arrival)
 
+    def load(self, relation: int, pieces: Sequence[Arrival]) -> None:
+        """Build all rows of a relation, whose SteM is an index from then on."""
+        for arrival in pieces:
+            self._stems[relation].process(self._came(relation, arrival))
+        self._stems[relation].end()
+
+    def stream(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        """Let rows of a relation probe the others, which are loaded; yield joined rows."""
+        yield from self._joined(relation, [self._came(relation, arrival)])
+
     def _push(self, relation: int, arrival: Arrival) -> Iterator[Joined]:
+        built = self._stems[relation].process(self._came(relation, arrival))
+        yield from self._joined(relation, built)
+
+    def _came(self, relation: int, arrival: Arrival) -> TupleBatch:
         rows: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._stems)
         rows[relation] = self._passing[relation].load(arrival.columns, arrival.rows)
-        tuples = self._stems[relation].process(TupleBatch(Signature(1 << relation), tuple(rows)))
+        return TupleBatch(Signature(1 << relation), tuple(rows))
+
+    def _joined(self, relation: int, tuples: Sequence[TupleBatch]) -> Iterator[Joined]:
         for other in self._orders[relation]:
             tuples = [joined for batch in tuples for joined in self._stems[other].process(batch)]
         for batch in tuples:

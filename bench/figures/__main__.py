@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from rich.console import Console
 
+from bench.access_methods.world import SleepingWorld, VirtualWorld
+from bench.figures.access_hybrids import hybrid, hybrid_start, preferred, unpreferred
+from bench.figures.access_methods import (
+    index_join_probes,
+    index_join_results,
+    shared_caches,
+    spanning_tree,
+)
 from bench.figures.cost_of_adaptive_joins import cost_of_adaptive_joins
 from bench.figures.cost_of_adaptivity import cost_of_adaptivity
+from bench.figures.cost_of_index_joins import cost_of_index_joins
 from bench.figures.figure import Outcome, Setting, drawn
+from bench.figures.index_costs import selective_index, swapping_indexes
 from bench.figures.joins import hash_joins, join_flow
 from bench.figures.late_relation import late_flow, late_relation
 from bench.figures.selections import tuple_flow, varied_cost, varied_selectivity
@@ -34,8 +45,20 @@ FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
         late_flow,
         cost_of_adaptivity,
         cost_of_adaptive_joins,
+        cost_of_index_joins,
+        selective_index,
+        swapping_indexes,
+        index_join_results,
+        index_join_probes,
+        shared_caches,
+        spanning_tree,
+        hybrid_start,
+        hybrid,
+        preferred,
+        unpreferred,
     )
 }
+"""Those about sources that take time can be run in real time, too: see ``--real-time``."""
 
 WIDTH = 100
 """Columns of the output where there is no terminal to say."""
@@ -49,6 +72,12 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("bench/results"), help="where files go")
     parser.add_argument("--quick", action="store_true", help="less data: seconds, rougher numbers")
+    parser.add_argument(
+        "--real-time",
+        type=float,
+        metavar="SCALE",
+        help="let sources sleep, SCALE seconds for each of theirs (figures of the SteM paper)",
+    )
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in FIGURES]
     if unknown:
@@ -59,7 +88,12 @@ def main() -> int:
     claims = differing = 0
     runs = count(1)
     with console.status("runs") as status:
-        setting = Setting(options.quick, lambda: status.update(f"{next(runs)} runs"))
+        scale = options.real_time
+        setting = Setting(
+            options.quick,
+            lambda: status.update(f"{next(runs)} runs"),
+            VirtualWorld if scale is None else partial(SleepingWorld, scale),
+        )
         for name in options.names or FIGURES:
             figure = drawn(name, FIGURES[name](setting))
             figure.show(console)

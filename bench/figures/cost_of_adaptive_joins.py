@@ -181,7 +181,7 @@ def cost_of_adaptive_joins(setting: Setting) -> Outcome:
             "adaptive": medians(ADAPTIVE),
         },
         rows={
-            contestant.removeprefix("rank "): [_short(each[contestant]) for each in over.values()]
+            contestant.removeprefix("rank "): [short(each[contestant]) for each in over.values()]
             for contestant in next(iter(over.values()))
         },
         points=[name.removeprefix("Select-") for name in over],
@@ -196,6 +196,7 @@ def cost_of_adaptive_joins(setting: Setting) -> Outcome:
     )
 
 
-def _short(ratio: Spread) -> str:
+def short(ratio: Spread) -> str:
+    """Return median, least and greatest in few letters."""
     digits = 1 if max(ratio.median, ratio.greatest) < WIDE else 0
     return f"{ratio.median:.{digits + 1}f} {ratio.least:.{digits}f}-{ratio.greatest:.{digits}f}"

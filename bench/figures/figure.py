@@ -18,6 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.access_methods.world import VirtualWorld, World
 from bench.chart import Axis, Chart, Points
 from bench.figures.claims import Claim, Judged, Measured
 
@@ -26,10 +27,14 @@ TEXTS: Final = tomllib.loads(Path(__file__).with_name("figures.toml").read_text(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How much is run: less data if ``quick``. ``advance`` is called after every run."""
+    """How much is run: less data if ``quick``. ``advance`` is called after every run.
+
+    ``new_world`` makes where sources take their time, for figures about these.
+    """
 
     quick: bool = False
     advance: Callable[[], None] = lambda: None
+    new_world: Callable[[], World] = VirtualWorld
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ is that of a nested loop, each row once; and every step of every tuple keeps to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,16 @@ from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
-from eddyline.query.expressions import Comparison, ComparisonOperator, Literal
+from eddyline.query.expressions import Call, Comparison, ComparisonOperator, Literal
 from eddyline.query.join_graph import JoinGraph, NotExecutableError
 from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
 from tests.joins import (
+    BOOL,
     INT,
+    Row,
     Table,
     TableSource,
+    UserFunction,
     Visits,
     bag,
     equal,
@@ -146,9 +149,31 @@ def described(name: str, methods: Methods) -> JoinRelation:
     )
 
 
-def executable(methods: Sequence[Methods], edges: Sequence[Any]) -> JoinQuery | None:
+def asked(query: JoinQuery) -> list[Call]:
+    """Return predicates that call functions, over R, over R and S, and over T."""
+    return [
+        Call(0, (query.column(R, 0),), BOOL),
+        Call(1, (query.column(R, 0), query.column(S, 0)), BOOL),
+        Call(2, (query.column(T, 0),), BOOL),
+    ]
+
+
+FUNCTIONS: list[Callable[..., bool]] = [
+    lambda r: r % 5 != 0,
+    lambda r, s: (r + s) % 3 != 0,
+    lambda t: t % 4 != 1,
+]
+
+
+def executable(
+    methods: Sequence[Methods], edges: Sequence[Any], *, with_calls: bool
+) -> JoinQuery | None:
     try:
-        query = query_of(list(map(described, "RST", methods)), *edges)
+        query = query_of(
+            list(map(described, "RST", methods)),
+            *edges,
+            predicates=asked if with_calls else lambda _: [],
+        )
         JoinGraph(query)
     except NotExecutableError:
         return None
@@ -164,7 +189,7 @@ def executable(methods: Sequence[Methods], edges: Sequence[Any]) -> JoinQuery | 
     goal=st.sampled_from(list(Goal)),
     seed=st.integers(0, 1000),
     later=st.sampled_from([None, 0.0, 0.7, 1.0]),
-    partial=st.booleans(),
+    either=st.tuples(st.booleans(), st.booleans()),
     wishes=st.lists(st.one_of(st.none(), SMALL), max_size=4),
 )
 def test_whatever_the_routing_each_row_arises_once(
@@ -176,11 +201,12 @@ def test_whatever_the_routing_each_row_arises_once(
     goal: Goal,
     seed: int,
     later: float | None,
-    partial: bool,
+    either: tuple[bool, bool],
     wishes: list[int | None],
 ) -> None:
     """Lookups answer at once, or later in any order; scans stall; what is preferred changes."""
-    query = executable(methods, edges)
+    partial, with_calls = either
+    query = executable(methods, edges, with_calls=with_calls)
     if query is None:
         return
     tables: list[Table] = [[(at, *row) for at, row in enumerate(table)] for table in rows]
@@ -190,7 +216,7 @@ def test_whatever_the_routing_each_row_arises_once(
     visits = Visits()
     eddy = JoinEddy(
         query,
-        (),
+        [UserFunction(function) for function in FUNCTIONS],
         lambda: Anywhere(generator) if policy == ANYWHERE else make_policy(policy),
         VirtualClock(),
         generator,
@@ -208,9 +234,14 @@ def test_whatever_the_routing_each_row_arises_once(
         if wishes:
             wish(eddy, wishes.pop())
     columns = [(left, right) for left, _, right in edges]
-    assert bag(found) == expected(
-        tables, lambda *three: all(three[a][c] == three[b][d] for (a, c), (b, d) in columns)
-    )
+
+    def wanted(*three: Row) -> bool:
+        keys = [row[0] for row in three]
+        pairs = all(three[a][c] == three[b][d] for (a, c), (b, d) in columns)
+        calls = FUNCTIONS[0](keys[R]), FUNCTIONS[1](keys[R], keys[S]), FUNCTIONS[2](keys[T])
+        return pairs and (all(calls) or not with_calls)
+
+    assert bag(found) == expected(tables, wanted)
     for source in sources.values():
         assert len(source.asked) == len(set(source.asked))
     require_table_2(eddy.routes, visits.seen)

@@ -151,7 +151,7 @@ class JoinEddy:
             )
             for r in self._numbers
         )
-        self._shortcuts = Shortcuts(self.routes, self.stems, self._shared)
+        self._shortcuts = Shortcuts(self.routes, self.stems, self._shared, self.reading)
         in_hand = TuplesInHand(built[0].is_vectorized)
         self._terms = TermModules(
             in_hand, make_policy, clock, generator, self._text_of_term, quantum, learned

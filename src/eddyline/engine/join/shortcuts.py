@@ -6,14 +6,22 @@ from collections.abc import Collection, Iterator, Sequence
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join.reading_order import Goal, ReadingOrder
 from eddyline.engine.modules.stem import SteM
 
 
 class Shortcuts:
     """What a join may spare, by what its SteMs hold and what may still come."""
 
-    def __init__(self, routes: JoinRoutes, stems: Sequence[SteM], shared: Collection[int]) -> None:
+    def __init__(
+        self,
+        routes: JoinRoutes,
+        stems: Sequence[SteM],
+        shared: Collection[int],
+        reading: ReadingOrder,
+    ) -> None:
         """Look at SteMs, of which those of ``shared`` relations share their rows with others."""
+        self._reading = reading
         self._routes = routes
         self._stems = stems
         self._shared = shared
@@ -21,12 +29,13 @@ class Shortcuts:
     def may_stream(self, relation: int) -> bool:
         """Tell whether rows need no SteM, as every row that they may meet is there already.
 
-        Or is looked up for them: then they wait for it, and need not be found. But where partial
-        rows are wanted, whatever is looked up is to find them.
+        Or is looked up for them: then they wait for it, and need not be found. But where rows
+        are wanted soon, what is looked up for one is to find the others that wait for the same
+        ("SteM_R holds the pending R probe tuples", Section 4.2).
         """
-        partial_rows = self._routes.partial_rows
+        soon = self._routes.partial_rows or self._reading.goal is Goal.INTERACTIVE
         return self.may_be_reduced(relation) and all(
-            stem.complete or not (stem.description.scan or partial_rows)
+            stem.complete or not (stem.description.scan or soon)
             for r, stem in enumerate(self._stems)
             if r != relation
         )

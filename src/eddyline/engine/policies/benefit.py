@@ -44,8 +44,8 @@ SUSPECT: Final = 4.0
 """A source that has not answered for so many times what an answer takes gets no more tuples that
 have another choice: it may have become slow, and they would not have it any more.
 
-Two indexes of which one becomes slow and the other one fast (Avnur and Hellerstein, 2000, Figure
-10): one tuple is lost to the slow one rather than three, 1.07 times the best order and not 1.21.
+Where of two indexes one becomes slow and the other one fast (Avnur and Hellerstein, 2000, Figure
+10) one tuple is lost to the slow one, and not three.
 """
 
 MOST_AT_ONCE: Final = 64
@@ -124,7 +124,7 @@ class BenefitPolicy:
             self._local.forget(gone)
             for module in gone:
                 self._records.pop(module, None)
-        self._numbers = tuple(routes.numbers)
+        self._numbers = routes.numbers
         if routes is not self._routes:
             self._away.clear()
         self._routes = routes
@@ -138,9 +138,6 @@ class BenefitPolicy:
         if signature.probed:
             if len(candidates) == 1:
                 return Allotment(candidates[0], tuples)
-            local = tuple(m for m in candidates if self._routes.fetching(signature, m) is None)
-            if local:  # what a predicate drops need not be looked up for
-                return Allotment(self._local.best_rank(signature, local), tuples)
             return self._access(signature, candidates, open_, tuples)
         usual = self._usual.route(signature, candidates, open_, tuples)
         if usual is None or self._routes.fetching(signature, usual.module) is None:
@@ -149,7 +146,7 @@ class BenefitPolicy:
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is with a lookup."""
-        if self._fetches(signature, module):
+        if self._asks(signature, module):
             if not self._away.get(module):
                 self._record(module).since = self._now(signature, module)
             self._away[module] = self._away.get(module, 0) + tuples
@@ -160,10 +157,11 @@ class BenefitPolicy:
         self, signature: Signature, module: int, tuples_in: int, tuples_out: int, cost: float
     ) -> None:
         """Learn how long a lookup takes, and how many rows it gives."""
-        if not self._fetches(signature, module):
+        if not self._asks(signature, module):
             if not signature.probed:
                 self._usual.returned(signature, module, tuples_in, tuples_out, cost)
-            self._local.record(signature, module, tuples_in, tuples_out, cost)
+            if self._routes.joins:
+                self._local.record(signature, module, tuples_in, tuples_out, cost)
             return
         self._away[module] = max(self._away.get(module, 0) - tuples_in, 0)
         if tuples_in:
@@ -191,10 +189,6 @@ class BenefitPolicy:
         soon = self._delay(lookup, fetching.table, 0)
         saved = 1.0 - soon / max(fetching.table.seconds_by_scan(), LEAST_COST)
         return self._routes.weight(signature) * record.fan_out * saved / soon
-
-    def _fetches(self, signature: Signature, module: int) -> bool:
-        """Tell whether tuples go to a module for what their table lacks."""
-        return bool(signature.probed) and self._routes.fetching(signature, module) is not None
 
     def _record(self, lookup: int) -> AccessRecord:
         record = self._records.get(lookup)
@@ -227,10 +221,15 @@ class BenefitPolicy:
     def _access(
         self, signature: Signature, candidates: tuple[int, ...], open_: tuple[int, ...], tuples: int
     ) -> Allotment | None:
-        table = candidates[0]
-        fetching = self._routes.fetching(signature, table)
-        may_leave = fetching is not None and table not in fetching.lookups  # to the scan
-        lookups = candidates[1:] if may_leave else candidates
+        lookups = [module for module in candidates if self._asks(signature, module)]
+        if not lookups:  # it has asked already
+            return Allotment(self._local.best_rank(signature, candidates), tuples)
+        fetched, local = self._apart(signature, candidates)
+        soon = self._sooner(signature, local, fetched)
+        if soon:
+            return Allotment(self._local.best_rank(signature, soon), tuples)
+        table = next(iter(fetched))  # the SteM, if it may be left to the scan
+        may_leave = table not in lookups
         values = {lookup: self.value_over_time(signature, lookup) for lookup in lookups}
         worth = [lookup for lookup in lookups if values[lookup] > 0.0 or not may_leave]
         if not worth:
@@ -247,13 +246,7 @@ class BenefitPolicy:
         self, usual: Allotment, signature: Signature, candidates: tuple[int, ...], tuples: int
     ) -> Allotment | None:
         """Choose where the usual choice is a SteM that is looked up for."""
-        rivals, local = {}, []
-        for module in candidates:
-            fetching = self._routes.fetching(signature, module)
-            if fetching is None:
-                local.append(module)
-            else:
-                rivals[module] = fetching
+        rivals, local = self._apart(signature, candidates)
         soon = self._sooner(signature, local, rivals)
         if soon:
             return Allotment(self._local.best_rank(signature, soon), tuples)
@@ -261,6 +254,26 @@ class BenefitPolicy:
             return usual
         found_meanwhile = signature.built == signature.spanned
         return self._probe(rivals, tuples, found_meanwhile=found_meanwhile)
+
+    def _asks(self, signature: Signature, module: int) -> bool:
+        """Tell whether tuples that visit a module ask a lookup there."""
+        if not signature.probed:
+            return False
+        fetching = self._routes.fetching(signature, module)
+        return fetching is not None and module in fetching.lookups
+
+    def _apart(
+        self, signature: Signature, candidates: tuple[int, ...]
+    ) -> tuple[dict[int, Fetching], list[int]]:
+        """Return the modules that are looked up for, with what is known, and the others."""
+        fetched, local = {}, []
+        for module in candidates:
+            fetching = self._routes.fetching(signature, module)
+            if fetching is None:
+                local.append(module)
+            else:
+                fetched[module] = fetching
+        return fetched, local
 
     def _sooner(
         self, signature: Signature, local: Sequence[int], rivals: Mapping[int, Fetching]
