@@ -283,6 +283,20 @@ def test_explain_refuses_what_adapt_refuses(spark: SparkSession) -> None:
         eddyline.explain(spark.sql("SELECT * FROM zips"))
 
 
+def test_explain_says_what_is_looked_up(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explanation = eddyline.explain(
+        spark.sql(
+            "SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip "
+            "JOIN towns t ON c.town = t.town"
+        )
+    )
+    (block,) = explanation.claimable
+    assert block.looked_up == ("crimes by zip", "towns by town")
+    assert "and looks up towns by town" in capsys.readouterr().out
+
+
 def test_spark_connect_has_no_lookup_tables() -> None:
     remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
     source = eddyline.PythonLookup(len)
@@ -361,3 +375,45 @@ def test_a_query_that_binds_no_way_says_which_there_are(spark: SparkSession) -> 
         eddyline.adapt(spark.sql("SELECT count(1) FROM crimes WHERE town = 'town 3'"))
     with pytest.raises(Exception, match=ways):
         spark.sql("SELECT * FROM crimes").collect()
+
+
+BOTH_WAYS = [
+    "SELECT * FROM zips ",
+    "SELECT f.id, z.income FROM fec f LEFT JOIN zips z ON f.zip = z.zip ",
+    "SELECT a.zip, b.income FROM zips a JOIN zips b ON a.zip = b.zip WHERE a.state = 'NY' ",
+    "SELECT f.id FROM fec f WHERE f.amount > (SELECT max(income) / 10 FROM zips ) ",
+    "SELECT f.id, c.town FROM fec f JOIN crimes c ON f.zip = c.zip JOIN zips z ON z.zip = c.zip ",
+]
+
+
+@pytest.mark.parametrize("sql", BOTH_WAYS)
+def test_a_table_with_a_scan_is_one_like_any_other(spark: SparkSession, sql: str) -> None:
+    asked = Asked(ZIPS, [0])
+    eddyline.lookup_table(
+        spark,
+        "zips",
+        SCHEMAS["zips"],
+        ["zip"],
+        eddyline.PythonLookup(asked),
+        key=["zip"],
+        scan=spark.table("plain_zips").select("state", "zip", "income"),
+    )
+    same(spark, sql)
+    assert not asked.keys
+    if " crimes " not in sql:  # which is only looked up
+        plain = spark.sql(sql.replace(" zips ", " plain_zips "))
+        assert Counter(spark.sql(sql).collect()) == Counter(plain.collect())
+    watched = list(eddyline.watch(spark.sql(sql)))
+    rows = [tuple(row.values()) for part in watched for row in part.rows.to_pylist()]
+    plain_sql = sql.replace(" zips ", " plain_zips ").replace(" crimes ", " plain_crimes ")
+    assert Counter(rows) == Counter(map(tuple, spark.sql(plain_sql).collect()))
+    assert set(asked.keys.values()) <= {1}
+
+
+def test_what_a_scan_lacks_is_said(spark: SparkSession) -> None:
+    source = eddyline.PythonLookup(len)
+    frame = spark.range(3)
+    with pytest.raises(ValueError, match="needs a key"):
+        eddyline.lookup_table(spark, "t", "a int", ["a"], source, scan=frame)
+    with pytest.raises(ValueError, match="the scan of t has no column a"):
+        eddyline.lookup_table(spark, "t", "a int", ["a"], source, key=["a"], scan=frame)

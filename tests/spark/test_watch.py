@@ -268,3 +268,29 @@ def test_what_cannot_be_preferred_is_refused(
     aggregate = eddyline.watch(spark.sql("SELECT count(*) AS n FROM fec"))
     with pytest.raises(NotWatchableError, match="no rows"):
         aggregate.prefer("n > 1")
+
+
+def test_rows_that_a_slow_scan_has_not_brought_are_looked_up(spark: SparkSession) -> None:
+    """The index/hash hybrid of Raman, Deshpande and Hellerstein (2003), Section 4.5."""
+    asked: list[int] = []
+
+    def look(keys: list[int]) -> list[tuple[int, str]]:
+        asked.extend(keys)
+        return [(key, f"r{key}") for key in keys]
+
+    @F.udf("long")
+    def slowly(number: int) -> int:
+        time.sleep(0.01)
+        return number
+
+    scan = spark.range(0, 300, 1, 1).select(
+        slowly("id").alias("a"), F.concat(F.lit("r"), "id").alias("b")
+    )
+    eddyline.lookup_table(
+        spark, "both", "a long, b string", ["a"], eddyline.PythonLookup(look), key=["a"], scan=scan
+    )
+    df = spark.range(0, 100, 1, 1).join(spark.table("both"), F.col("id") == F.col("a"))
+    parts = watched(df)
+    assert rows_of(parts) == Counter((n, n, f"r{n}") for n in range(100))
+    assert asked
+    assert len(asked) == len(set(asked)) <= 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -37,6 +38,7 @@ from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
+from eddyline.spark.rewriting.scanned_tables import with_scans
 from eddyline.spark.worker.filter_task import result_type
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
@@ -196,14 +198,16 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
 
 
 def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
-    plan = catalyst.optimized_plan(df)
+    found = catalyst.optimized_plan(df)
+    plan = with_scans(found, None if rules is None else rules.table_of)
     if df.isStreaming and any_declared():
         refuse_in_streams(plan)
     if df.isStreaming:  # joins of streams keep state, which is Spark's
         rules = None
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
-    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
+    rewriting = rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
+    return replace(rewriting, changed=rewriting.changed or plan is not found)
 
 
 def table_of_session(spark: SparkSession) -> TableOf | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eddyline.spark.blocks.filter_block import UserFunction
@@ -14,7 +15,8 @@ from eddyline.spark.registry import Block
 class BlockExplanation:
     """One block: its predicates, the functions whose values it hands on, what it joins.
 
-    ``called`` tells how its concurrent functions are called, and what a call costs.
+    ``called`` tells how its concurrent functions are called, and what a call costs, ``looked_up``
+    for which columns which of its inputs are asked.
     """
 
     identity: str
@@ -23,13 +25,16 @@ class BlockExplanation:
     inputs: tuple[str, ...] = ()
     layout: str = ""
     called: tuple[str, ...] = ()
+    looked_up: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the block as a few lines of text."""
         if self.inputs:
             lines = [f"Block {self.identity}: joins {', '.join(self.inputs)}; {self.layout};"]
-            lines.append("  probes their SteMs and checks, in any order, as it pays,")
+            checks = " and checks" if self.predicates else ""
+            lines.append(f"  probes their SteMs{checks}, in any order, as it pays,")
             lines.extend(f"  {predicate}" for predicate in self.predicates)
+            lines.extend(f"  and looks up {each}" for each in self.looked_up)
             return "\n".join(lines)
         if self.predicates:
             lines = [f"Block {self.identity}: in any order, as it pays,"]
@@ -72,10 +77,25 @@ def explained(block: Block) -> BlockExplanation:
     """Return what users want to know about a block."""
     if isinstance(block, JoinBlock):
         names = tuple(relation.name for relation in block.query.relations)
-        return BlockExplanation(block.identity, block.query.texts, (), names, block.layout)
+        return BlockExplanation(
+            block.identity,
+            block.query.texts,
+            (),
+            names,
+            block.layout,
+            looked_up=tuple(_looked_up(block)),
+        )
     names = tuple(block.functions[call.function].name for call in block.outputs)
     called = (_called(each) for each in block.functions if each.driver is not None)
     return BlockExplanation(block.identity, block.texts, names, called=tuple(called))
+
+
+def _looked_up(block: JoinBlock) -> Iterator[str]:
+    """Yield the lookups of a block: the table, and the columns that are given."""
+    for relation, columns in zip(block.query.relations, block.column_names, strict=True):
+        ways = [" and ".join(columns[c] for c in lookup.bind) for lookup in relation.lookups]
+        if ways:
+            yield f"{relation.name} by {' or by '.join(ways)}"
 
 
 def _called(function: UserFunction) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import StructType
 
 from eddyline.sources.lookup_method import LookupMethod
@@ -14,12 +15,12 @@ from eddyline.sources.lookup_source import LookedUpTable, LookupSource
 from eddyline.sources.shared_lookup import AccessMethod
 from eddyline.spark.blocks.column_types import arrow_type_of
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.classic import classic_session
+from eddyline.spark.classic import classic, classic_session
 from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.lookup_leaves import LOOKUP_NAME
 from eddyline.spark.rewriting.steps import map_in_arrow, pickled
-from eddyline.spark.worker.not_adapted import NotAdapted
+from eddyline.spark.worker.not_adapted import NotAdapted, Scanned
 
 _NUMBERS: Final = itertools.count()
 TIME_ZONE: Final = "spark.sql.session.timeZone"
@@ -39,6 +40,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     retries: int = 3,
     on_error: str = "fail",
     also: Sequence[LookupMethod] = (),
+    scan: DataFrame | None = None,
 ) -> DataFrame:
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
@@ -51,8 +53,10 @@ def lookup_table(  # noqa: PLR0913 - what users may set
 
     Several sources are mirrors: they give the same rows and compete for the keys, each of which one
     of them is asked for; a slow one gets fewer, and what one has no answer for another is asked.
-    ``also`` are ways to the same rows by other columns; then ``key`` names the columns that tell
-    rows apart.
+    ``also`` are ways to the same rows by other columns, ``scan`` is a DataFrame with all rows, and
+    the same columns; with either ``key`` names the columns that tell rows apart. A table with a
+    scan is one like any other to Spark and to ``adapt``; :func:`~eddyline.watch` looks rows up
+    while the scan is under way, where they are wanted sooner.
 
     For the whole job at most ``max_in_flight`` requests are on their way to a source at a
     time, and ``rate`` begin a second; each takes ``timeout`` seconds at the most, and is tried
@@ -76,7 +80,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         retries=retries,
     )
     given = (first, *also)
-    if len(given) > 1 and not key:
+    if (len(given) > 1 or scan is not None) and not key:
         raise ValueError(
             f"{name} has several ways to its rows and needs a key, by which rows that two of "
             f"them give are known to be the same"
@@ -92,7 +96,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         registered.append(_access_method(table, method, on_error))
     tables = lookup_tables_of(spark.sparkContext)
     bind_columns = tuple(tuple(method.bind) for method in given)
-    command = pickled(NotAdapted(name, bind_columns, next(_NUMBERS)), struct)
+    number = next(_NUMBERS)
+    stand_in = NotAdapted(name, bind_columns, number) if scan is None else Scanned(name, number)
+    command = pickled(stand_in, struct)
     tables.remember(
         command,
         LookupTable(
@@ -101,11 +107,12 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             tuple(field.dataType.json() for field in struct.fields),
             _numbers(name, columns, key, "key"),
             tables.methods(name, registered),
+            scan is not None,
         ),
     )
-    one_row = catalyst.analyzed_plan(spark.range(0, 1, 1, 1))
+    below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan, struct)
     leaf = map_in_arrow(
-        one_row,
+        catalyst.analyzed_plan(below),
         command,
         struct,
         [catalyst.plain_environment(spark.sparkContext)],
@@ -114,6 +121,16 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     frame = catalyst.dataframe_over(spark, leaf)
     frame.createOrReplaceTempView(name)
     return frame
+
+
+def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
+    """Return a scan with the columns of a table; ValueError where it has not all of them."""
+    missing = [column for column in struct.fieldNames() if column not in classic(scan).columns]
+    if missing:
+        raise ValueError(f"the scan of {name} has no column {missing[0]}")
+    return scan.select(
+        *(F.col(f"`{field.name}`").cast(field.dataType).alias(field.name) for field in struct)
+    )
 
 
 def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) -> AccessMethod:

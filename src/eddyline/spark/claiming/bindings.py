@@ -22,11 +22,11 @@ def looked_up_relation(
     """Return the relation of a lookup table of which a block has these columns, and its lookups.
 
     An access method counts where the block has all of its bind columns: else nothing can bind
-    them. UnboundLookupError where none does.
+    them. UnboundLookupError where none does, and the table has no scan.
     """
     place = {column: n for n, column in enumerate(columns)}
     methods = [method for method in table.methods if place.keys() >= set(method.bind)]
-    if not methods:
+    if not methods and not table.scan:
         missing = _missing(table, place)
         raise UnboundLookupError(
             f"{table.name} is a lookup table: it answers only for given values of "
@@ -34,11 +34,12 @@ def looked_up_relation(
             f"Set {'each' if len(missing) > 1 else 'it'} equal to constants (=, IN), or to a "
             f"column of another table in an inner join."
         )
-    key = tuple(place[column] for column in table.key) if len(methods) > 1 else ()
+    several = len(methods) + table.scan > 1
+    key = tuple(place[column] for column in table.key) if several else ()
     relation = JoinRelation(
         table.name,
         tuple(types),
-        scan=False,
+        scan=table.scan,
         lookups=tuple(Lookup(tuple(place[column] for column in method.bind)) for method in methods),
         key=key,
     )

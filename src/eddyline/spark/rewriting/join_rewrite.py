@@ -109,7 +109,7 @@ def join_block(
             relation, of_relation = looked_up_relation(table, each.columns, types)
             relations.append(relation)
             lookups += of_relation
-            sizes.append(0)
+            sizes.append(catalyst.size_in_bytes(each.plan) if table.scan else 0)
             continue
         name = "constants" if number >= len(plans) else catalyst.table_name(plans[number])
         relations.append(JoinRelation(name or f"input {number + 1}", types or (boolean,)))

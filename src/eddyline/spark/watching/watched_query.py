@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.join_claim import claim_region
-from eddyline.spark.claiming.join_inputs import inputs_of
+from eddyline.spark.claiming.join_inputs import Input, inputs_of
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst
@@ -25,6 +25,7 @@ from eddyline.spark.plan.chains import Tree
 from eddyline.spark.plan.regions import Region, read_region
 from eddyline.spark.rewriting.join_rewrite import constant_inputs, join_block
 from eddyline.spark.rewriting.rewrite_plan import TableOf
+from eddyline.spark.rewriting.scanned_tables import scan_of, with_scans
 
 _FUNCTIONS: Final = {
     "Count": AggregateFunction.COUNT,
@@ -176,13 +177,19 @@ def _watched(
     """Return the block that makes all rows of a DataFrame, and its scans."""
     spark = df.sparkSession
     settings = session_settings(spark)
-    region = read_region(catalyst.optimized_plan(df), looks_up=table_of is not None)
+    plan = catalyst.optimized_plan(df)
+    if aggregation is not None:  # a row that is looked up belongs to no unit
+        plan = with_scans(plan, table_of)
+    region = read_region(plan, looks_up=table_of is not None)
     tables = _tables_in(region, table_of)
     try:
         claim = claim_region(region, settings, tables, whole=True)
     except DeclinedError as declined:
         raise NotWatchableError(f"this cannot be watched: {declined.left_to_spark()}") from None
     inputs, places = inputs_of(claim, region.inputs)
+    for number, table in tables.items():
+        if table.scan:
+            inputs[number] = _scanned(inputs[number])
     inputs += constant_inputs(spark, claim)
     block = join_block(claim, region.inputs, inputs, places, settings)
     return WatchedQuery(
@@ -193,6 +200,12 @@ def _watched(
         claim.values,
         aggregation,
     )
+
+
+def _scanned(looked_up: Input) -> Input:
+    """Return the input of a lookup table with its scan as the plan."""
+    items = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(looked_up.handles)]
+    return replace(looked_up, plan=catalyst.projected(items, scan_of(looked_up.plan)))
 
 
 def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:

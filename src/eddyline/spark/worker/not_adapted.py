@@ -33,6 +33,18 @@ class NotAdapted:
 
 
 @dataclass(frozen=True, slots=True)
+class Scanned:
+    """The function of a lookup table that can be scanned as well: it passes its rows on."""
+
+    table: str
+    number: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what comes."""
+        yield from batches
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrentMark:
     """Stands for a function that is called where the driver is; ``number`` says for which.
 
