@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import gc
 import gzip
 import json
 import ssl
@@ -388,6 +389,24 @@ def test_a_lookup_that_is_closed_leaves_no_connection() -> None:
             assert all(future.cancelled() for future in futures)
 
         asyncio.run(work())
+        assert gone(service)
+
+
+@pytest.mark.parametrize("rounds", range(0, 24, 2))
+def test_a_lookup_that_is_closed_at_any_moment_leaves_no_connection(rounds: int) -> None:
+    with HttpService(lambda _: Reply(ROWS, delay=30.0)) as service:
+
+        async def work() -> None:
+            method = AccessMethod(TABLE, by(service), Limits(max_in_flight=4))
+            lookup = SharedLookup(method, Random(0), time.monotonic)
+            lookup.rows([(n,) for n in range(20)])
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            await lookup.close()
+
+        for _ in range(5):
+            asyncio.run(work())
+        gc.collect()  # a socket that nobody has closed says so
         assert gone(service)
 
 
