@@ -436,18 +436,3 @@ def test_who_asks_is_in_the_url_or_in_the_headers(monkeypatch: pytest.MonkeyPatc
         assert request.headers["authorization"] == "Basic bWU6eA=="
         assert request.path == "/a b/1"
         assert request.query == {"c": "d e", "f": "g h"}
-
-
-def test_a_key_with_a_comma_is_asked_for_alone() -> None:
-    table = LookedUpTable("t", ("a", "b"), (pa.string(), pa.string()), (0,))
-
-    def answer(request: Request) -> Reply:
-        keys = (
-            [request.query["a"]] if request.query["a"] == "x,y" else request.query["a"].split(",")
-        )
-        return Reply([{"a": key, "b": "r"} for key in keys])
-
-    with HttpService(answer) as service:
-        source = HttpLookup(service.url, params={"a": "{a}"}, keys_per_call=4)
-        found, _ = answered(source, table, [("x",), ("x,y",), ("y",)])
-        assert found == [[("x", "r")], [("x,y", "r")], [("y", "r")]]
