@@ -266,3 +266,18 @@ def test_what_cannot_be_a_source_of_a_table_is_refused(source: HttpLookup, messa
 def test_nonsense_is_refused_at_once(make: Callable[[], HttpLookup], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_key_with_a_comma_is_asked_for_alone() -> None:
+    table = LookedUpTable("t", ("a", "b"), (pa.string(), pa.string()), (0,))
+
+    def answer(request: Request) -> Reply:
+        keys = (
+            [request.query["a"]] if request.query["a"] == "x,y" else request.query["a"].split(",")
+        )
+        return Reply([{"a": key, "b": "r"} for key in keys])
+
+    with HttpService(answer) as service:
+        source = HttpLookup(service.url, params={"a": "{a}"}, keys_per_call=4)
+        found, _ = answered(source, table, [("x",), ("x,y",), ("y",)])
+        assert found == [[("x", "r")], [("x,y", "r")], [("y", "r")]]

@@ -32,9 +32,9 @@ class AsyncioNetwork(httpcore.AsyncNetworkBackend):
         """Return a connection; ConnectError where there is none."""
         loop = asyncio.get_running_loop()
         try:
-            _, stream = await loop.create_connection(
-                NetworkStream, host, port, happy_eyeballs_delay=0.25
-            )
+            # One address after the other: asyncio's race between them (happy_eyeballs_delay)
+            # leaves a socket open when it is cancelled at the wrong moment (Python 3.11).
+            _, stream = await loop.create_connection(NetworkStream, host, port)
         except OSError as error:
             raise httpcore.ConnectError(str(error)) from error
         return stream
