@@ -14,6 +14,7 @@ import bench.lookups.functions
 import bench.predicates.benchmark
 import bench.tpch.benchmark
 import bench.waiting_predicates
+import bench.watching
 import bench.written_orders
 
 OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
@@ -24,6 +25,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,
+    "watching": bench.watching.main,
     "lookups": bench.lookups.benchmark.main,
     "functions": bench.lookups.functions.main,
 }

@@ -107,6 +107,7 @@ SELECT zip, count(*) AS n, sum(id) AS s, avg(price) AS m, sum(price) AS p FROM f
 SELECT z.state, count(f.zip) AS n, avg(f.amount) AS m FROM fec f JOIN zips z ON f.zip = z.zip
     GROUP BY z.state;
 SELECT avg(amount * 2) AS m, zip FROM fec GROUP BY zip;
+SELECT m AS mean, k FROM (SELECT zip AS k, avg(id) AS m, count(id) AS n FROM fec GROUP BY zip);
 SELECT count(*) AS n FROM fec f JOIN fec g ON f.zip = g.zip WHERE f.id < 200
 """
 
@@ -161,6 +162,9 @@ def test_what_cannot_be_watched_is_refused(spark: SparkSession, sql: str, messag
 def test_what_cannot_be_bound_is_refused(spark: SparkSession) -> None:
     with pytest.raises(UnboundLookupError, match="zips cannot be asked"):
         eddyline.watch(spark.sql("SELECT * FROM zips"))
+    left = "SELECT f.id FROM fec f LEFT JOIN zips z ON f.zip = z.zip WHERE z.income IS NULL"
+    with pytest.raises(UnboundLookupError, match="zips is looked up only in the inner joins"):
+        eddyline.watch(spark.sql(left))
 
 
 def test_arguments_are_checked(spark: SparkSession) -> None:

@@ -15,6 +15,7 @@ from eddyline.query.expressions import Expression
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_claim import claim_region
 from eddyline.spark.claiming.join_inputs import Input, inputs_of
 from eddyline.spark.claiming.session_settings import session_settings
@@ -22,6 +23,7 @@ from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import Tree
+from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Region, read_region
 from eddyline.spark.rewriting.join_rewrite import constant_inputs, join_block
 from eddyline.spark.rewriting.rewrite_plan import TableOf
@@ -94,19 +96,22 @@ def _aggregate_in(plan: Plan) -> tuple[Plan, list[int] | None] | None:
         if kind == "SubqueryAlias":
             plan = child
         elif kind == "Project" and order is None:
-            chosen = [catalyst.identity_number(item) for item in _attributes(plan)]
             numbers = [catalyst.identity_number(each) for each in catalyst.outputs(child)]
-            if len(chosen) < len(catalyst.project_list(plan)) or not set(chosen) <= set(numbers):
+            chosen = [_attribute_number(item) for item in catalyst.project_list(plan)]
+            order = [numbers.index(number) for number in chosen if number in numbers]
+            if len(order) < len(chosen) or len(set(order)) < len(order):
                 return None
-            order = [numbers.index(number) for number in chosen]
             plan = child
         else:
             return None
 
 
-def _attributes(project: Plan) -> list[CatalystExpression]:
-    items = catalyst.project_list(project)
-    return [item for item in items if Tree.of(item).name == "AttributeReference"]
+def _attribute_number(item: CatalystExpression) -> int | None:
+    """Return the number of the attribute that an item of a projection is, by whatever name."""
+    tree = Tree.of(item)
+    while tree.name == "Alias":
+        tree = tree.children[0]
+    return tree.identity[0] if tree.name == "AttributeReference" else None
 
 
 def _aggregation(
@@ -122,11 +127,9 @@ def _aggregation(
     zone = session_settings(df.sparkSession).time_zone
     outputs = catalyst.outputs(plan)
     for item, output in zip(catalyst.aggregated(plan), outputs, strict=True):
-        name = str(Tree.of(output).node.fields["name"])
         value = item if Tree.of(item).name != "Alias" else Tree.of(item).children[0].handle
         found = [n for n, group in enumerate(groups) if catalyst.same_value(value, group)]
         if found:
-            names[found[0]] = name
             places.append(found[0])
             continue
         function, argument = _function(Tree.of(value))
@@ -136,12 +139,18 @@ def _aggregation(
             items.append(catalyst.named(argument.handle, f"a{column}"))
         kind = arrow_type(catalyst.data_type(output), zone)
         places.append(len(groups) + len(aggregates))
-        aggregates.append(Aggregate(function, column, name, kind))
+        aggregates.append(Aggregate(function, column, "", kind))
     if not aggregates:
         raise NotWatchableError("DISTINCT has no estimate: watch the rows, or count them")
     items = items or [catalyst.named(catalyst.literal_true(), "g0")]
     rows = catalyst.dataframe_over(df.sparkSession, catalyst.projected(items, child))
     chosen = tuple(places if order is None else [places[n] for n in order])
+    for place, name in zip(chosen, df.columns, strict=True):
+        if place < len(groups):
+            names[place] = name
+        else:
+            number = place - len(groups)
+            aggregates[number] = replace(aggregates[number], name=name)
     types = [arrow_type(catalyst.data_type(group), zone) for group in groups]
     return rows, Aggregation(tuple(zip(names, types, strict=True)), tuple(aggregates), chosen)
 
@@ -192,9 +201,12 @@ def _watched(
             inputs[number] = _scanned(inputs[number])
     inputs += constant_inputs(spark, claim)
     block = join_block(claim, region.inputs, inputs, places, settings)
+    inputs = [
+        _runnable(each, table_of) if r in block.scanned else each for r, each in enumerate(inputs)
+    ]
     return WatchedQuery(
         block,
-        {r: catalyst.dataframe_over(spark, inputs[r].plan) for r in block.scanned},
+        {r: catalyst.dataframe_over(spark, plan) for r, plan in scans.items()},
         tuple(df.columns),
         tuple(catalyst.data_type(attribute) for attribute in catalyst.outputs(region.top)),
         claim.values,
@@ -206,6 +218,19 @@ def _scanned(looked_up: Input) -> Input:
     """Return the input of a lookup table with its scan as the plan."""
     items = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(looked_up.handles)]
     return replace(looked_up, plan=catalyst.projected(items, scan_of(looked_up.plan)))
+
+
+def _runnable(scan: Plan, table_of: TableOf | None) -> Plan:
+    """Return a scan that Spark can run; UnboundLookupError where a lookup table is in it."""
+    plan = with_scans(scan, table_of)
+    for leaf in () if table_of is None else lookup_leaves(plan):
+        table = None if table_of is None else table_of(leaf)
+        name = "a lookup table" if table is None else table.name
+        raise UnboundLookupError(
+            f"{name} is looked up only in the inner joins and filters that are watched; here it "
+            f"stands below them."
+        )
+    return plan
 
 
 def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:
