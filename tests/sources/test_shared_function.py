@@ -22,6 +22,7 @@ from eddyline.sources.function_answers import ERROR, PRICE, STOP, VALUE
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Books, CostError, Price
 from eddyline.sources.shared_function import FunctionMethod, SharedFunction
+from eddyline.sources.shared_lookup import Found
 
 QUICK = Limits(max_in_flight=3, timeout=2.0, retries=0)
 
@@ -174,22 +175,29 @@ def test_a_value_does_not_depend_on_its_company(
 
 
 def test_keys_that_come_while_the_workers_end_are_not_forgotten() -> None:
-    """One request at a time, each sent as soon as the one before is answered."""
+    """Each is asked for in the very moment in which the one before it is answered."""
 
-    async def work() -> int:
+    async def work() -> list[float]:
         function = shared(doubled, Limits(max_in_flight=1))
-        done = 0
+        values: list[float] = []
+        last = asyncio.get_running_loop().create_future()
 
-        async def ask(start: int) -> None:
-            nonlocal done
-            for number in range(start, start + 50):
-                await asyncio.wait_for(asyncio.gather(*function.rows([(number,)])), 10)
-                done += 1
+        def answered(found: asyncio.Future[Found]) -> None:
+            values.append(found.result().rows.column(VALUE)[0].as_py())
+            if len(values) == 20:
+                last.set_result(None)
+            else:
+                ask(len(values))
 
-        await asyncio.gather(*(ask(1000 * n) for n in range(5)))
-        return done
+        def ask(number: int) -> None:
+            (future,) = function.rows([(number,)])
+            future.add_done_callback(answered)
 
-    assert asyncio.run(work()) == 250
+        ask(0)
+        await asyncio.wait_for(last, 10)
+        return values
+
+    assert asyncio.run(work()) == [2 * number for number in range(20)]
 
 
 def test_what_may_pass_is_tried_again() -> None:
@@ -323,6 +331,15 @@ def test_a_budget_is_kept_to_the_last_call(
     (spending,) = books.total("1/").values()
     assert spending.spent == pytest.approx(cost * len(calls))
     assert (spending.calls, spending.name, spending.unit) == (len(calls), "f", "USD")
+
+
+def test_a_job_that_has_ended_spends_nothing_on_what_it_could_still_pay() -> None:
+    calls: list[int] = []
+    price = Price(lambda number: number, "USD", 4)
+    function = shared(calls.append, Limits(max_in_flight=1), price=price)
+    answers = asked(function, [(3,), (2,), (1,)])
+    assert [answer.stop for answer in answers] == [None, "BudgetSpentError", "BudgetSpentError"]
+    assert calls == [3]
 
 
 def test_calls_that_are_tried_again_cost_again() -> None:
