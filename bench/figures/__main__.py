@@ -76,7 +76,8 @@ def main() -> int:
         "--real-time",
         type=float,
         metavar="SCALE",
-        help="let sources sleep, SCALE seconds for each of theirs (figures of the SteM paper)",
+        help="let sources sleep, SCALE seconds for each of theirs (figures of the SteM paper): "
+        "0.2 or more, or the eddy's own milliseconds for a row count too much",
     )
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in FIGURES]
@@ -95,6 +96,8 @@ def main() -> int:
             VirtualWorld if scale is None else partial(SleepingWorld, scale),
         )
         for name in options.names or FIGURES:
+            if scale is not None:  # nothing is to be compiled while sources sleep
+                FIGURES[name](Setting(quick=True))
             figure = drawn(name, FIGURES[name](setting))
             figure.show(console)
             figure.write(options.out, name)

@@ -11,6 +11,7 @@ import pytest
 from bench.figures.__main__ import FIGURES
 from bench.figures.claims import Claim, Numbers, is_true
 from bench.figures.figure import TEXTS, Setting, drawn
+from bench.figures.index_costs import QUICK_PART, SwappingIndexes
 
 QUICKLY_DRAWN = (
     "toggling-costs",
@@ -64,6 +65,16 @@ def test_what_is_claimed_of_access_methods_holds(name: str) -> None:
     figure = drawn(name, FIGURES[name](Setting(quick=True)))
     assert figure.claims
     assert [claim.says for claim in figure.claims if not claim.holds] == []
+
+
+def test_an_index_that_becomes_slow_gets_one_tuple_too_many() -> None:
+    """The one by which it is found out; a tuple that has probed cannot go elsewhere."""
+    measured = FIGURES["swapping-indexes"](Setting(quick=True)).measured
+    case = SwappingIndexes(QUICK_PART)
+    benefit, best = measured["benefit"], measured["best"]
+    assert isinstance(benefit, float)
+    assert isinstance(best, float)
+    assert benefit - best <= case.slow + 1e-6
 
 
 def test_every_figure_has_texts_and_all_texts_have_a_figure() -> None:

@@ -156,14 +156,16 @@ def test_what_the_scan_has_brought_is_not_looked_up() -> None:
     assert len(hybrid.asked[S, 0]) == len({key for _, key in hybrid.asked[S, 0]})
 
 
-def test_a_slow_lookup_beside_a_fast_scan_is_left_alone_once_that_is_known() -> None:
+def test_what_a_scan_brings_sooner_is_not_looked_up() -> None:
+    """After the first answer, at 4 s, the other rows of S come in 3 s on average."""
     slow = Timed(
         KEYED,
-        [[(n, 0) for n in range(100)], [(n, 1) for n in range(100)]],
-        {(S, 0): lambda _: 30.0},
-        {R: 0.1, S: 0.1},
+        [[(n, 0) for n in range(99, -1, -1)], [(n, 1) for n in range(100)]],
+        {(S, 0): lambda _: 4.0},
+        {R: 0.01, S: 0.1},
     ).run()
-    assert len(slow.asked[S, 0]) <= 2
+    assert len(slow.came) == 100
+    assert len(slow.asked[S, 0]) == 2  # one of them was in the queue by then
 
 
 # --- Lookup against lookup
@@ -185,7 +187,7 @@ def test_of_two_lookups_the_faster_one_is_asked_more_and_hardly_a_key_twice() ->
     timed = twins(lambda _: 1.0, lambda _: 0.1)
     assert len(timed.came) == 200
     slow, fast = (timed.asked[S, number] for number in (0, 1))
-    assert len(slow) <= 8
+    assert 3 <= len(slow) <= 8  # it works as well, as long as it has room
     assert len(fast) >= 40
     assert len(slow) + len(fast) <= 50 + 3
 
