@@ -9,11 +9,12 @@ import pytest
 
 from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel, TypicalVisit
+from eddyline.engine.lane import Lane
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.routing import LANES, Lane, Routing, VisitCosts
+from eddyline.engine.routing import LANES, Routing, VisitCosts
 from eddyline.engine.signature import ENTERING, Signature
 
 

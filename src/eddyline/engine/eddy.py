@@ -11,11 +11,12 @@ import numpy as np
 from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.clock import Clock
 from eddyline.engine.cost_model import CostModel, TypicalVisit
+from eddyline.engine.lane import Lane
 from eddyline.engine.modules.module import ConcurrentModule, Module
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.routing import Instrument, Lane, Routing, VisitCosts
+from eddyline.engine.routing import Instrument, Routing, VisitCosts
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 

@@ -9,39 +9,25 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Container, Mapping
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, NamedTuple, Protocol
 
 import numpy as np
 
 from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel
+from eddyline.engine.lane import Contents, Lane
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.engine.statistics import EddyStatistics, StatisticsTable
 
-Contents = TypeVar("Contents")
-"""How a driver keeps the tuples of a lane: routing itself only counts them."""
-
 ALL: Final = 1 << 62
 """More tuples than there are."""
 
 LANES: Final = 4096
 """Lanes that are kept; beyond, those without tuples go. An order of a thousand modules fits."""
-
-NUMBERS: Final = 40
-"""Bits for the number of a lane: more than will ever be made."""
-
-UNLIMITED: Final = -1
-"""The mask of a lane with a candidate that has always room: no set of full ones contains it."""
-
-AHEAD: Final = 1 << 128
-"""What being preferred adds to a lane's precedence: more than any depth."""
-
-WITH_ROOM: Final = 256
-"""Sets of full modules for which a lane remembers the candidates that are left."""
 
 WARM: Final = 8
 """Visits before the eddy believes its own measurement; fewer tell more about the cold start."""
@@ -85,72 +71,6 @@ class VisitCosts:
     def overhead(self, module: int) -> float:
         """Return what a visit to a module costs before its first tuple."""
         return self.routing_cost + self.models[module].per_visit
-
-
-class Lane(Generic[Contents]):
-    """The tuples of one signature that wait in the eddy.
-
-    ``contents`` are theirs who runs the modules; ``tuples`` says how many there are, and
-    ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
-    until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
-    has always room. ``precedence`` is greater the further on the tuples are, and of equals for
-    the lane that was made first; it is greatest for those that go ``ahead`` of all others, of
-    which any number is worth a visit. ``following`` may hold the lanes of tuples that come back,
-    by module.
-    """
-
-    __slots__ = (
-        "_with_room",
-        "ahead",
-        "builds",
-        "candidates",
-        "contents",
-        "depth",
-        "enough",
-        "following",
-        "held",
-        "limits",
-        "precedence",
-        "signature",
-        "tuples",
-    )
-
-    def __init__(self, signature: Signature, contents: Contents, number: int) -> None:
-        """Start empty, as the lane that is made as number so and so."""
-        self.signature = signature
-        self.contents = contents
-        self.depth = signature.depth
-        self.precedence = (self.depth << NUMBERS) - number
-        self.ahead = False
-        self.tuples = 0
-        self.enough = 1
-        self.held = False
-        self.limits = UNLIMITED
-        self.following: dict[int, Lane[Contents] | None] = {}
-        self._with_room: dict[int, tuple[int, ...]] = {}
-
-    def set_routes(self, routes: Routes, limited: Container[int]) -> None:
-        """Take the candidates, and whether tuples are to be built."""
-        self.candidates = routes.candidates(self.signature)
-        self.builds = bool(self.candidates) and routes.is_build(self.signature, self.candidates[0])
-        self._with_room.clear()
-        ahead = routes.is_ahead(self.signature)
-        if ahead != self.ahead:
-            self.precedence += AHEAD if ahead else -AHEAD
-            self.ahead, self.enough = ahead, 1
-        self.limits = UNLIMITED
-        if all(module in limited for module in self.candidates):
-            self.limits = sum(1 << module for module in self.candidates)
-
-    def with_room(self, full: int) -> tuple[int, ...]:
-        """Return the candidates that are not among the full modules, a mask."""
-        known = self._with_room.get(full)
-        if known is None:
-            if len(self._with_room) >= WITH_ROOM:
-                self._with_room.clear()
-            known = tuple(module for module in self.candidates if not full >> module & 1)
-            self._with_room[full] = known
-        return known
 
 
 class Departure(NamedTuple, Generic[Contents]):

@@ -21,7 +21,7 @@ from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
 from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, made_lookups
 from eddyline.engine.join.partial_results import PartialResults
-from eddyline.engine.join.preference import Preference
+from eddyline.engine.join.preference import PREFERRED, Preference, sorting
 from eddyline.engine.join.reading_order import ReadingOrder
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
@@ -62,9 +62,6 @@ BACKLOG = 1 << 17
 
 Some of them need not ask any more once another has, and other modules go on with theirs.
 """
-
-PREFERRED = 10.0
-"""What a row that a user prefers is worth beside another, unless told otherwise."""
 
 
 class StalledError(RuntimeError):
@@ -255,15 +252,7 @@ class JoinEddy:
             self._preferences += 1
             preference = Preference(self._preferences, predicate, weight)
         self.routes.prefer(preference)
-
-        def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
-            if preference is None:
-                return [batch.under(batch.signature._replace(preference=0))]
-            if preference.has_marked(batch.signature):
-                return [batch]
-            return preference.marked(batch, self.graph, self._components)
-
-        self._eddy.sort_by(sort)
+        self._eddy.sort_by(sorting(preference, self.graph, self._components))
 
     def run(
         self, inputs: Sequence[ScanAccess], wait: Callable[[], None] | None = None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.eddy import Sort
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.signature import Signature
 from eddyline.evaluation.decide import decide
@@ -23,6 +24,9 @@ from eddyline.query.expressions import (
 )
 from eddyline.query.join_graph import JoinGraph, Place
 from eddyline.query.terms import terms_of
+
+PREFERRED = 10.0
+"""What a row that a user prefers is worth beside another, unless told otherwise."""
 
 
 class Preference:
@@ -75,6 +79,19 @@ class Preference:
             for chosen, mark in marks
             if np.any(chosen)
         ]
+
+
+def sorting(preference: Preference | None, graph: JoinGraph, components: ComponentStores) -> Sort:
+    """Return what tells tuples apart by a preference, once; None: by none any more."""
+
+    def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
+        if preference is None:
+            return [batch.under(batch.signature._replace(preference=0))]
+        if preference.has_marked(batch.signature):
+            return [batch]
+        return preference.marked(batch, graph, components)
+
+    return sort
 
 
 def over(graph: JoinGraph, predicate: Expression, spanned: int) -> Expression | None:

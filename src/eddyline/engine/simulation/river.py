@@ -8,10 +8,11 @@ from numbers import Integral
 import numpy as np
 
 from eddyline.engine.bounded_queue import BoundedQueue
+from eddyline.engine.lane import Lane
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
-from eddyline.engine.routing import Departure, Lane, Routing
+from eddyline.engine.routing import Departure, Routing
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import StatisticsTable
 

@@ -18,7 +18,7 @@ from rich import get_console
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from eddyline.engine.join.join_eddy import PREFERRED
+from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.online.live_table import SourceLine, live_table
 from eddyline.query.expressions import calls_in

@@ -201,9 +201,7 @@ def _watched(
             inputs[number] = _scanned(inputs[number])
     inputs += constant_inputs(spark, claim)
     block = join_block(claim, region.inputs, inputs, places, settings)
-    inputs = [
-        _runnable(each, table_of) if r in block.scanned else each for r, each in enumerate(inputs)
-    ]
+    scans = {r: _runnable(inputs[r].plan, table_of) for r in block.scanned}
     return WatchedQuery(
         block,
         {r: catalyst.dataframe_over(spark, plan) for r, plan in scans.items()},
