@@ -25,8 +25,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 LONGEST: Final = (
     "tests/spark/test_shapes.py",
     "tests/oracle/test_tpch.py",
+    "tests/spark/test_concurrent_functions.py",
     "tests/spark/test_lookup_tables.py",
     "tests/oracle/test_random_joins.py",
+    "tests/spark/test_watch.py",
+    "tests/sources/test_http_failures.py",
+    "tests/spark/test_lookup_keys.py",
+    "tests/sources/test_postgres.py",
     "tests/spark/joins/test_random_queries.py",
     "tests/oracle/test_adversarial.py",
     "tests/spark/test_valid_plans.py",
