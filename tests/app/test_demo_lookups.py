@@ -70,6 +70,7 @@ def test_what_is_shown_is_what_the_services_saw(run: Run, monkeypatch: pytest.Mo
     assert answer.err == ""
 
     (_, register), *trials = seen
+    assert "After 3 requests the register answered nobody for 0.5 s." in answer.out
     http = numbers_after("HTTP register", answer.out)
     file = numbers_after("SQLite file", answer.out)
     assert http[2] == register.requests >= 3

@@ -75,7 +75,7 @@ def test_demo_needs_no_options() -> None:
 
 
 def test_the_demo_of_lookups_has_defaults_of_its_own() -> None:
-    assert parse(["demo", "lookups"]) == DemoLookupsInvocation(1, 2_000)
+    assert parse(["demo", "lookups"]) == DemoLookupsInvocation(1, 1_500)
     given = parse(["demo", "lookups", "--runs", "2", "--sample", "50"])
     assert given == DemoLookupsInvocation(2, 50)
     assert parse(["demo", "--sample", "50", "lookups"]) == DemoLookupsInvocation(1, 50)

@@ -34,7 +34,7 @@ _DEMO_RUNS = 3
 _DEMO_PAGE = Path("eddyline-demo.html")
 
 _LOOKUP_RUNS = 1
-_LOOKUP_SAMPLE = 2_000
+_LOOKUP_SAMPLE = 1_500
 """Flights that the demo of lookups joins by hand: about 20 seconds."""
 
 _MOST_ROWS = 2**31 - 2

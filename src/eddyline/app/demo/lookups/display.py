@@ -16,6 +16,7 @@ from eddyline.app.demo.lookups.comparison import Trial, Way
 from eddyline.app.demo.lookups.query import QUESTION, STRONG, WATCHED
 from eddyline.app.demo.lookups.running import LATENCY, LIMIT, Rest, Seen
 from eddyline.reports.wording import count, duration, percent
+from eddyline.sources.shared_lookup import SharedLookupStatistics
 
 
 def introduction(flights: int) -> RenderableType:
@@ -34,19 +35,19 @@ def introduction(flights: int) -> RenderableType:
     )
 
 
-def competition(http: int, file: int, seen: Seen, rest: Rest) -> RenderableType:
-    """Return how many keys the two registers were asked for; the HTTP one has ``seen`` requests."""
+def competition(asked: SharedLookupStatistics, seen: Seen, rest: Rest) -> RenderableType:
+    """Return how many keys both registers were asked for; the HTTP one, the first, has ``seen``."""
+    (_, http), (_, file) = asked.by_source
     table = _table("Aircraft asked for", "Keys", "Share", "Requests")
     table.add_row("HTTP register", count(http), percent(http, http + file), count(seen.requests))
     table.add_row("SQLite file", count(file), percent(file, http + file), "")
-    return Group(
-        table,
-        Text(),
-        Text(
-            f"After its request number {count(rest.after)} the register answered nobody for "
-            f"{rest.seconds:.0f} s; the file took over what it owed."
-        ),
-    )
+    if seen.requests < rest.after:
+        return table
+    pause = f"{rest.seconds:g} s"
+    said = f"After {count(rest.after)} requests the register answered nobody for {pause}."
+    if twice := http + file - asked.keys:
+        said += f" {count(twice)} keys were asked of both: what is overdue is asked of the other."
+    return Group(table, Text(), Text(said))
 
 
 def contest(flights: int) -> RenderableType:
@@ -63,7 +64,7 @@ def contest(flights: int) -> RenderableType:
 
 def outcome(trials: Sequence[Trial]) -> RenderableType:
     """Return requests and times of each way, and what they say."""
-    last = {way: next(each for each in reversed(trials) if each.way is way) for way in Way}
+    last = _last_trials(trials)
     table = _table("", *(_HEADINGS[way] for way in Way))
     for name, told in _COUNTS:
         table.add_row(name, *(told(last[way]) for way in Way))
@@ -82,11 +83,25 @@ def _verdict(trials: Sequence[Trial], rows: int) -> Text:
         verdict = (f"eddyline.adapt was {factor:.1f} times as fast", "bold green")
     else:
         verdict = (f"By hand was {1 / factor:.1f} times as fast", "bold")
+    last = _last_trials(trials)
+    more = _keys(last[Way.ADAPTED]) - _keys(last[Way.BY_HAND])
+    early = (
+        ""
+        if more <= 0
+        else (
+            f"It asked for {count(more)} aircraft that nobody needed: it had calls to spare, and "
+            "did not wait for the weather. "
+        )
+    )
     return Text.assemble(
         verdict,
-        f", with the same {count(rows)} rows in every run. collect() gives the first row "
+        f", with the same {count(rows)} rows in every run. {early}collect() gives the first row "
         "with the last; eddyline.watch gives it as it comes.",
     )
+
+
+def _last_trials(trials: Sequence[Trial]) -> dict[Way, Trial]:
+    return {way: next(each for each in reversed(trials) if each.way is way) for way in Way}
 
 
 def _seconds(trials: Sequence[Trial], way: Way) -> float:

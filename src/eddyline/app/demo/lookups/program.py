@@ -79,10 +79,9 @@ def _watch(spark: SparkSession, data: Data, register: Path, out: Console) -> Non
                 watch.show(console=out)
             asked = watch.lookups()["aircraft"]
         seen = services.seen()[1]
-    (_, http), (_, file) = asked.by_source
     with printing():
         out.print()
-        show(out, competition(http, file, seen, REST))
+        show(out, competition(asked, seen, REST))
         out.print()
 
 
