@@ -9,6 +9,7 @@ import pytest
 
 from eddyline.app.invocation import (
     DemoInvocation,
+    DemoLookupsInvocation,
     ExplainInvocation,
     FunctionSource,
     Query,
@@ -73,6 +74,13 @@ def test_demo_needs_no_options() -> None:
     assert given == DemoInvocation(1, 1000, Path("x.html"))
 
 
+def test_the_demo_of_lookups_has_defaults_of_its_own() -> None:
+    assert parse(["demo", "lookups"]) == DemoLookupsInvocation(1, 1_500)
+    given = parse(["demo", "lookups", "--runs", "2", "--sample", "50"])
+    assert given == DemoLookupsInvocation(2, 50)
+    assert parse(["demo", "--sample", "50", "lookups"]) == DemoLookupsInvocation(1, 50)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -101,6 +109,8 @@ def test_demo_needs_no_options() -> None:
         (["explain", "--sql", SQL, "--name", "x"], "--name belongs to a script"),
         (["demo", "--runs", "0"], "0 is too few"),
         (["demo", "--runs", "x"], "'x' is not a number of runs"),
+        (["demo", "flights"], "invalid choice: 'flights'"),
+        (["demo", "lookups", "--out", "x.html"], "--out belongs to the race"),
         (["demo", "--sample", "many"], "'many' is not a number of rows"),
     ],
 )

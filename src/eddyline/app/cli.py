@@ -16,6 +16,7 @@ from eddyline.app.failures import ExitCode, OutputError, UsageError
 from eddyline.app.file_errors import printing
 from eddyline.app.invocation import (
     DemoInvocation,
+    DemoLookupsInvocation,
     ExplainInvocation,
     Invocation,
     SqlInvocation,
@@ -25,6 +26,7 @@ from eddyline.errors import EddylineError
 
 _COMMANDS: Final[dict[type[Invocation], str]] = {
     DemoInvocation: "eddyline.app.commands.demo",
+    DemoLookupsInvocation: "eddyline.app.commands.demo_lookups",
     ExplainInvocation: "eddyline.app.commands.explain",
     SqlInvocation: "eddyline.app.commands.sql",
 }

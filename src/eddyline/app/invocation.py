@@ -77,4 +77,15 @@ class DemoInvocation:
     out: Path
 
 
-Invocation = SqlInvocation | ExplainInvocation | DemoInvocation
+@dataclass(frozen=True, slots=True)
+class DemoLookupsInvocation:
+    """``eddyline demo lookups``: join flights with services on loopback.
+
+    ``runs`` is the number of runs of each way, ``sample`` the number of flights in each.
+    """
+
+    runs: int
+    sample: int
+
+
+Invocation = SqlInvocation | ExplainInvocation | DemoInvocation | DemoLookupsInvocation

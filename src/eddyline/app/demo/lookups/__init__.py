@@ -1,0 +1,1 @@
+"""The demo of lookups: flights joined with services that the demo starts on loopback."""
