@@ -71,14 +71,15 @@ def test_a_partition_counts_once(receiving: Receiving) -> None:
 
 
 def test_a_second_attempt_waits_for_the_first(receiving: Receiving) -> None:
-    with receiving.call() as first, receiving.call() as second:
+    with receiving.call() as first:
         assert first.recv(1) == WANTED
-        second.settimeout(0.1)
-        with pytest.raises(TimeoutError):
-            second.recv(1)
-        second.settimeout(10)
-        written(first, end=True)
-        assert second.recv(1) == THERE_ALREADY
+        with receiving.call() as second:
+            second.settimeout(0.1)
+            with pytest.raises(TimeoutError):
+                second.recv(1)
+            second.settimeout(10)
+            written(first, end=True)
+            assert second.recv(1) == THERE_ALREADY
 
 
 def test_rows_that_were_cut_off_do_not_count_if_nobody_has_seen_them() -> None:
