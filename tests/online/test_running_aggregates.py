@@ -131,6 +131,16 @@ def test_without_groups_there_is_one_row_also_of_nothing() -> None:
         running.end_unit()
 
 
+def test_columns_may_have_one_name() -> None:
+    twice = (("n", pa.int64()),)
+    running = RunningAggregates(twice, (COUNT, COUNT), 1)
+    running.add([pa.array([4, 4, 5])], 3)
+    running.end_unit()
+    table = running.estimates().table
+    assert table.column_names == ["n", "n", "n_low", "n_high", "n", "n_low", "n_high"]
+    assert [column.to_pylist() for column in table.columns] == [[4, 5]] + [[2, 1]] * 6
+
+
 def test_floats_are_grouped_as_spark_does() -> None:
     running = RunningAggregates((("x", pa.float64()),), (COUNT,), 2)
     for values in ([0.0, math.nan], [-0.0, float("nan")]):

@@ -167,10 +167,56 @@ def test_what_cannot_be_bound_is_refused(spark: SparkSession) -> None:
         eddyline.watch(spark.sql(left))
 
 
+def test_concurrent_functions_are_refused(spark: SparkSession) -> None:
+    @eddyline.concurrent(returns="long")
+    async def twice(number: int) -> int:
+        return 2 * number
+
+    for df in (
+        spark.table("fec").where(twice("id") > 5),
+        spark.table("fec").select(twice("id").alias("two")),
+    ):
+        with pytest.raises(NotWatchableError, match="twice.*concurrent function"):
+            eddyline.watch(df)
+
+
+def test_rows_without_columns_are_counted(spark: SparkSession) -> None:
+    parts = watched(spark.table("fec").where("id < 7").select())
+    assert parts[-1].total == 7
+    assert sum(part.rows.num_rows for part in parts) == 7
+
+
+def test_whoever_stops_in_the_middle_leaves_no_thread(spark: SparkSession) -> None:
+    with eddyline.watch(spark.range(10**8), every=0.0) as watch:
+        next(watch)
+    for _ in range(100):
+        left = [t.name for t in threading.enumerate() if t.name.startswith("eddyline-rows")]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert not left
+
+
+def test_a_large_sampled_scan_leaves_room_for_the_others(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eddyline.spark.watching.arriving.HELD_ROWS", 100)
+    sql = "SELECT count(*) AS n FROM fec f JOIN plain_zips p ON f.zip = p.zip"
+    (last,) = [part.estimates for part in watched(spark.sql(sql), units=9) if part.done]
+    assert last is not None
+    assert last.table.column("n").to_pylist() == [spark.sql(sql).collect()[0].n]
+
+
 def test_arguments_are_checked(spark: SparkSession) -> None:
     df = spark.table("fec")
-    for options in ({"units": 0}, {"confidence": 1.0}, {"seed": -1}, {"policy": "none"}):
-        with pytest.raises(ValueError, match=r"units|confidence|seed|policy"):
+    for options in (
+        {"units": 0},
+        {"confidence": 1.0},
+        {"seed": -1},
+        {"policy": "none"},
+        {"every": -1.0},
+    ):
+        with pytest.raises(ValueError, match=r"units|confidence|seed|policy|every"):
             eddyline.watch(df, **options)
     with pytest.raises(TypeError, match="DataFrame"):
         eddyline.watch("fec")  # type: ignore[arg-type]  # no DataFrame

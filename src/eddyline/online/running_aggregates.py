@@ -31,6 +31,10 @@ EXACT_INTEGERS: Final = pa.decimal128(38, 0)
 
 DECIMAL_DIGITS: Final = 38
 
+UNIT: Final = "unit"
+PLACE: Final = "place"
+"""The columns of totals that say which unit they are of, and the number of which group."""
+
 
 class AggregateFunction(StrEnum):
     """What can be estimated."""
@@ -96,8 +100,10 @@ class RunningAggregates:
         self._aggregates = tuple(aggregates)
         self._keys = [f"g{n}" for n in range(len(self._groups))]
         self._summed = sorted({a.column for a in aggregates if a.column is not None})
-        self._totals: pa.Table | None = None  # a row for each group and unit
         self._in_unit: list[pa.Table] = []
+        self._totals: list[pa.Table] = []  # a row for each group and unit, by unit
+        self._numbers: dict[tuple[object, ...], int] = {}  # of the groups that were seen
+        self._seen: list[pa.Table] = []  # their columns, in this order
 
     def add(self, columns: Sequence[pa.Array], rows: int) -> None:
         """Add rows of the result that the unit has which is being worked."""
@@ -116,39 +122,45 @@ class RunningAggregates:
             raise ValueError(f"all {self.units} units are done")
         if self._in_unit:
             part = _added(pa.concat_tables(self._in_unit), self._keys, self._summed)
-            part = part.append_column("unit", pa.array(np.full(len(part), self.done)))
-            parts = [part] if self._totals is None else [self._totals, part]
-            self._totals = pa.concat_tables(parts)
+            unit = pa.array(np.full(len(part), self.done))
+            place = pa.array(self._places(part.select(self._keys)))
+            self._totals.append(part.append_column(UNIT, unit).append_column(PLACE, place))
             self._in_unit = []
         self.done += 1
 
     def estimates(self) -> Estimates:
         """Return what is known by the units that are done."""
-        totals = self._totals
-        if totals is None:
-            totals = self._no_totals()
-        by_group = _regrouped(totals, self._keys, self._summed)
+        totals = pa.concat_tables(self._totals) if self._totals else self._no_totals()
+        by_group = _by_group(totals, self._summed)
         if not self._keys and not len(totals):
             by_group = _nothing(self._summed, by_group.schema)
-        columns: dict[str, pa.Array | pa.ChunkedArray] = {}
-        for (name, kind), key in zip(self._groups, self._keys, strict=True):
-            columns[name] = by_group.column(key).cast(kind)
-        positions = _positions(totals, by_group, self._keys)
-        units = totals.column("unit").to_numpy() if len(totals) else np.empty(0, np.int64)
+        names = [name for name, _ in self._groups]
+        columns: list[pa.Array | pa.ChunkedArray] = []
+        if self._keys:
+            seen = pa.concat_tables(self._seen) if self._seen else totals
+            columns += [
+                seen.column(key).cast(kind)
+                for (_, kind), key in zip(self._groups, self._keys, strict=True)
+            ]
         for aggregate in self._aggregates:
-            values, low, high = self._of(aggregate, totals, by_group, positions, units)
-            columns[aggregate.name] = values
-            columns[f"{aggregate.name}_low"] = low
-            columns[f"{aggregate.name}_high"] = high
-        return Estimates(pa.table(columns), self.done / self.units, self.confidence)
+            names += [aggregate.name, f"{aggregate.name}_low", f"{aggregate.name}_high"]
+            columns += self._of(aggregate, totals, by_group)
+        table = pa.Table.from_arrays(columns, names=names)
+        return Estimates(table, self.done / self.units, self.confidence)
+
+    def _places(self, groups: pa.Table) -> npt.NDArray[np.int64]:
+        """Return the numbers of groups, and take note of new ones."""
+        before = len(self._numbers)
+        numbers = [
+            self._numbers.setdefault(key, len(self._numbers)) for key in _tuples(groups, self._keys)
+        ] or [0] * len(groups)
+        places = np.array(numbers, np.int64)
+        # Groups of one part are distinct, and new ones were numbered in their order.
+        self._seen.append(groups.filter(pa.array(places >= before)))
+        return places
 
     def _of(
-        self,
-        aggregate: Aggregate,
-        totals: pa.Table,
-        by_group: pa.Table,
-        positions: npt.NDArray[np.int64],
-        units: npt.NDArray[np.int64],
+        self, aggregate: Aggregate, totals: pa.Table, by_group: pa.Table
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
         counts = "one" if aggregate.column is None else f"n{aggregate.column}"
         sums = counts if aggregate.column is None else f"a{aggregate.column}"
@@ -160,7 +172,9 @@ class RunningAggregates:
         def by_unit(name: str) -> Floats:
             table: Floats = np.zeros(shape)
             numbers = pc.fill_null(pc.cast(totals.column(name), pa.float64()), 0.0)
-            table[positions, units] = numbers.to_numpy()
+            table[totals.column(PLACE).to_numpy(), totals.column(UNIT).to_numpy()] = (
+                numbers.to_numpy()
+            )
             return table
 
         if aggregate.function is AggregateFunction.COUNT:
@@ -213,7 +227,7 @@ class RunningAggregates:
         for column in self._summed:
             named[f"a{column}"] = pa.array([], EXACT_INTEGERS)
             named[f"n{column}"] = pa.array([], pa.int64())
-        named["unit"] = pa.array([], pa.int64())
+        named[UNIT] = named[PLACE] = pa.array([], pa.int64())
         return pa.table(named)
 
 
@@ -250,12 +264,12 @@ def _added(table: pa.Table, keys: list[str], summed: Sequence[int]) -> pa.Table:
     return found.rename_columns([names.get(name, name) for name in found.column_names])
 
 
-def _regrouped(totals: pa.Table, keys: list[str], summed: Sequence[int]) -> pa.Table:
-    """Return one row for each group of totals by unit."""
+def _by_group(totals: pa.Table, summed: Sequence[int]) -> pa.Table:
+    """Return one row for each group of totals by unit, in the order of their numbers."""
     names = ["one"]
     for column in summed:
         names += [f"a{column}", f"n{column}"]
-    found = totals.group_by(keys).aggregate([(name, "sum") for name in names])
+    found = totals.group_by(PLACE).aggregate([(name, "sum") for name in names]).sort_by(PLACE)
     return found.rename_columns([name.removesuffix("_sum") for name in found.column_names])
 
 
@@ -268,14 +282,6 @@ def _nothing(summed: Sequence[int], schema: pa.Schema) -> pa.Table:
             for field in schema
         }
     )
-
-
-def _positions(totals: pa.Table, by_group: pa.Table, keys: list[str]) -> npt.NDArray[np.int64]:
-    """Return for each row of ``totals`` the row of its group."""
-    if not keys:
-        return np.zeros(len(totals), np.int64)
-    number = {key: place for place, key in enumerate(_tuples(by_group, keys))}
-    return np.array([number[key] for key in _tuples(totals, keys)], np.int64)
 
 
 def _tuples(table: pa.Table, keys: list[str]) -> list[tuple[object, ...]]:

@@ -85,10 +85,7 @@ def adapt(
     """
     classic = classic_frame(df)
     name = policy_name(policy)
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
-    if seed < 0:
-        raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
+    checked_seed(seed)
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
     if pin_order and not calls_concurrent_functions(classic):
@@ -166,6 +163,14 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
     return _left.get(df, ())
+
+
+def checked_seed(seed: int) -> None:
+    """Raise TypeError, ValueError for what is no seed."""
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+        raise TypeError(f"A seed is a whole number from 0 on, not {seed!r}.")
+    if seed < 0:
+        raise ValueError(f"A seed is a whole number from 0 on, not {seed}.")
 
 
 def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float], ...]:

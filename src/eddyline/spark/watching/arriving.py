@@ -38,9 +38,8 @@ class Arriving:
         self._held = 0
         self._changed = threading.Condition()
         self._complete = False
+        self._closed = False
         self._error: BaseException | None = None
-        self.rows = 0
-        """Rows that were read so far."""
 
     @property
     def ended(self) -> bool:
@@ -71,17 +70,21 @@ class Arriving:
                 return None
             arrival = self._waiting.popleft()
             self._held -= arrival.rows
-            self.rows += arrival.rows
             self._changed.notify_all()
             return arrival
 
     def put(self, partition: int, batch: pa.RecordBatch) -> None:
-        """Take rows from a task, as soon as there is room."""
+        """Take rows from a task, as soon as there is room.
+
+        Of a partition that is to be whole as soon as there is room for its first: else two that
+        wait for room would wait for each other.
+        """
         with self._changed:
+            if not self._whole or partition not in self._partitions:
+                self._changed.wait_for(self._may_go_on)
             if self._whole:
                 self._partitions.setdefault(partition, []).append(batch)
                 return
-            self._changed.wait_for(lambda: self._held < HELD_ROWS or self._error is not None)
             self._held += batch.num_rows
             self._used.add(partition)
             self._waiting.append(Arrival(tuple(batch.columns), batch.num_rows))
@@ -99,6 +102,7 @@ class Arriving:
                 table = pa.Table.from_batches(held)
                 columns = tuple(column.combine_chunks() for column in table.columns)
                 arrival = Arrival(columns, len(table))
+            self._held += arrival.rows
             self._waiting.append(arrival)
         self._wake()
 
@@ -120,9 +124,18 @@ class Arriving:
             self._complete = True
         self._wake()
 
+    def close(self) -> None:
+        """Let nobody wait for room any more: nobody will read."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
     def fail(self, error: BaseException) -> None:
         """Let whoever reads or puts rows fail."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
         self._wake()
+
+    def _may_go_on(self) -> bool:
+        return self._held < HELD_ROWS or self._closed or self._error is not None

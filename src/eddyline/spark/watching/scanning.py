@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Final
 
 from pyspark import InheritableThread
@@ -22,7 +23,7 @@ PORT: Final = "spark.eddyline.watch.port"
 
 
 class Scanning:
-    """The scans of one block, while they run."""
+    """Scans of one block, while they run; they are over at the end of the ``with``."""
 
     def __init__(
         self, spark: SparkSession, frames: Mapping[int, DataFrame], arriving: Mapping[int, Arriving]
@@ -33,8 +34,9 @@ class Scanning:
         local = local_cores(str(self._context.master)) is not None
         port = int(self._context.getConf().get(PORT, "0") or 0)
         numbers = sorted(frames)
+        self._arriving = [arriving[number] for number in numbers]
         host = "127.0.0.1" if local else "0.0.0.0"  # noqa: S104 - executors are elsewhere, and bring a token
-        self._receiver = RowReceiver([arriving[number] for number in numbers], host, port)
+        self._receiver = RowReceiver(self._arriving, host, port)
         address = self._receiver.address
         if not local:
             outside = str(self._context.getConf().get(DRIVER_HOST, "127.0.0.1"))
@@ -48,10 +50,20 @@ class Scanning:
             self._threads.append(thread)
             thread.start()
 
-    def stop(self) -> None:
+    def __enter__(self) -> None:
+        """Go on with what was started."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
         """End the scans that still run, and wait until they have ended."""
         with contextlib.suppress(Exception):  # Spark may have stopped
             self._context.cancelJobGroup(self._group)
+        for each in self._arriving:
+            each.close()
         self._receiver.close()
         for thread in self._threads:
             thread.join()

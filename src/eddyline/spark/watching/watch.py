@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 import uuid
 import weakref
@@ -22,7 +23,7 @@ from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.online.live_table import SourceLine, live_table
 from eddyline.query.expressions import calls_in
-from eddyline.spark.adapt import table_of_session
+from eddyline.spark.adapt import checked_seed, table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.watching.control import Control
@@ -66,12 +67,14 @@ def watch(
     """
     frame = classic(df)
     name = policy_name(policy)
-    if isinstance(units, bool) or units != int(units) or units < 1:
-        raise ValueError(f"units are a whole number from 1 on, not {units!r}")
+    units = operator.index(units)
+    if units < 1:
+        raise ValueError(f"units are a whole number from 1 on, not {units}")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"a confidence is between 0 and 1, not {confidence!r}")
-    if seed < 0:
-        raise ValueError(f"a seed is a whole number from 0 on, not {seed}")
+    if not every >= 0.0:
+        raise ValueError(f"every is a number of seconds from 0 on, not {every!r}")
+    checked_seed(seed)
     wishes = Wishes(partial=partial, policy=name, seed=seed, units=units, confidence=confidence)
     return Watch(frame, wishes, every)
 
@@ -230,5 +233,6 @@ class Watch:
 def _stop(control: Control, work: Work, thread: threading.Thread | None) -> None:
     control.stop()
     work.poke()
-    if thread is not None and thread.is_alive():
+    # Whoever is forgotten may be forgotten in the thread that works.
+    if thread is not None and thread.is_alive() and thread is not threading.current_thread():
         thread.join()

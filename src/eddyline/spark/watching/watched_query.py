@@ -23,6 +23,7 @@ from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import Tree
+from eddyline.spark.plan.concurrent_marks import marks_in
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Region, read_region
 from eddyline.spark.rewriting.join_rewrite import constant_inputs, join_block
@@ -219,8 +220,16 @@ def _scanned(looked_up: Input) -> Input:
 
 
 def _runnable(scan: Plan, table_of: TableOf | None) -> Plan:
-    """Return a scan that Spark can run; UnboundLookupError where a lookup table is in it."""
+    """Return a scan that Spark can run.
+
+    UnboundLookupError where a lookup table is in it, NotWatchableError for a concurrent function.
+    """
     plan = with_scans(scan, table_of)
+    for mark in marks_in(plan):
+        raise NotWatchableError(
+            f"{mark.name} is a concurrent function, which eddyline.adapt has called and watch has "
+            f"not: watch the query without it"
+        )
     for leaf in () if table_of is None else lookup_leaves(plan):
         table = None if table_of is None else table_of(leaf)
         name = "a lookup table" if table is None else table.name

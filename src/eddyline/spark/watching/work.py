@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.partial_results import Partial, PartialResults
+from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join.results import Joined
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
@@ -71,10 +72,9 @@ class Work:
         self._values = Values(query.values)
         fields = list(zip(query.names, self._types, strict=True))
         self.parts = Parts(pa.schema([] if query.aggregation is not None else fields))
-        self._sampled = self._largest() if query.aggregation is not None else None
+        sampled = self._largest() if query.aggregation is not None else None
         self._arriving = {
-            r: Arriving(self._agenda.poke, self._check, whole=r == self._sampled)
-            for r in query.scans
+            r: Arriving(self._agenda.poke, self._check, whole=r == sampled) for r in query.scans
         }
         self._eddy: JoinEddy | None = None
         self._noted: PartialResults | None = None
@@ -117,30 +117,18 @@ class Work:
             eddy.between_steps = partial(self._prefer, eddy)
             if self._wishes.partial:
                 self._noted = eddy.note_partial_results()
-            scanning = Scanning(self._spark, self._frames(), self._arriving)
-            try:
-                if self._query.aggregation is None:
+                eddy.want_partial_rows()
+            if self._query.aggregation is None:
+                eddy.reading.goal = Goal.INTERACTIVE
+                with Scanning(self._spark, self._query.scans, self._arriving):
                     self._emit(eddy.run(self._inputs(), self._wait))
-                else:
-                    self._aggregate(eddy)
-            finally:
-                scanning.stop()
+            else:
+                self._aggregate(eddy, self._query.aggregation)
             self._ended = True
             self._flush()
             self._tell_progress(eddy)
         finally:
             lookups.close()
-
-    def _frames(self) -> dict[int, DataFrame]:
-        """Return the scans; the rows of the one that is sampled are dealt out to units."""
-        frames = dict(self._query.scans)
-        if self._sampled is not None:
-            frame = frames[self._sampled]
-            units = self._wishes.units
-            unit = (F.rand(self._wishes.seed) * units).cast("int")
-            dealt = frame.withColumn(UNIT, unit).repartitionById(units, F.col(UNIT)).drop(UNIT)
-            frames[self._sampled] = dealt
-        return frames
 
     def _largest(self) -> int:
         scans = self._query.scans
@@ -211,31 +199,39 @@ class Work:
         marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
         return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
-    def _aggregate(self, eddy: JoinEddy) -> None:
-        """Read all other relations, then the sampled one unit by unit."""
-        aggregation = self._query.aggregation
-        sampled = self._sampled
-        if aggregation is None or sampled is None:
-            raise AssertionError("whoever aggregates has an aggregation")
-        units = self._wishes.units
+    def _aggregate(self, eddy: JoinEddy, aggregation: Aggregation) -> None:
+        """Read all other relations, then the largest unit by unit.
+
+        Only then is it scanned: until it is read its tasks would keep the cores from the others.
+        """
+        sampled = self._largest()
+        others = {r: frame for r, frame in self._query.scans.items() if r != sampled}
+        with Scanning(self._spark, others, self._arriving):
+            for r in others:
+                for joined in self._read(eddy, r, self._arriving[r]):
+                    raise AssertionError(f"{joined.rows} rows without the sampled relation")
+        units, scan = self._wishes.units, self._arriving[sampled]
         running = RunningAggregates(
             aggregation.groups, aggregation.aggregates, units, self._wishes.confidence
         )
-        for r, scan in self._arriving.items():
-            if r != sampled:
-                for joined in self._read(eddy, r, scan):
-                    raise AssertionError(f"{joined.rows} rows without the sampled relation")
-        scan = self._arriving[sampled]
-        for _ in range(units):
-            arrival = self._next_unit(scan)
-            if arrival is not None and arrival.rows:
-                self._add(running, eddy.push(sampled, arrival))
-                self._add(running, eddy.finish())
-            if running.done == units - 1:
-                self._add(running, eddy.end(sampled))
-                self._add(running, eddy.finish())
-            running.end_unit()
-            self.parts.put_estimates(in_order(running.estimates(), aggregation))
+        with Scanning(self._spark, {sampled: self._dealt(sampled)}, self._arriving):
+            for unit in range(units):
+                arrival = self._next_unit(scan)
+                if arrival is not None and arrival.rows:
+                    self._add(running, eddy.push(sampled, arrival))
+                    self._add(running, eddy.finish())
+                if unit == units - 1:
+                    self._add(running, eddy.end(sampled))
+                    self._add(running, eddy.finish())
+                running.end_unit()
+                self.parts.put_estimates(in_order(running.estimates(), aggregation))
+
+    def _dealt(self, relation: int) -> DataFrame:
+        """Return a scan of which the rows are dealt out to units, one a partition."""
+        units = self._wishes.units
+        unit = (F.rand(self._wishes.seed) * units).cast("int")
+        frame = self._query.scans[relation].withColumn(UNIT, unit)
+        return frame.repartitionById(units, F.col(UNIT)).drop(UNIT)
 
     def _next_unit(self, scan: Arriving) -> Arrival | None:
         """Return the rows of the next unit; None where Spark knows that there are no more."""
