@@ -176,7 +176,7 @@ def test_concurrent_functions_are_refused(spark: SparkSession) -> None:
         spark.table("fec").where(twice("id") > 5),
         spark.table("fec").select(twice("id").alias("two")),
     ):
-        with pytest.raises(NotWatchableError, match="twice.*concurrent function"):
+        with pytest.raises(NotWatchableError, match=r"twice.*concurrent function"):
             eddyline.watch(df)
 
 
