@@ -2,12 +2,14 @@
 
 100,000 rows with 5,000 distinct keys; the service answers after 20 ms, 32 requests at a time. The
 function that asks for every row would take a quarter of an hour: it gets a part of the rows, and
-its time is multiplied.
+its time is multiplied. Idle is the part of the time for which the service could have had
+more requests: how much of that the sockets of the machine cost, asking through them alone shows.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import statistics
 import subprocess
@@ -29,6 +31,9 @@ from bench.lookups import peers
 ROWS: Final = 100_000
 KEYS: Final = 5_000
 IN_FLIGHT: Final = 32
+BARE: Final = "bytes through sockets, no Spark"
+"""What asks for the keys and does nothing else: no other can let the service be less idle."""
+
 PART: Final = 100
 """The function that asks for every row gets every hundredth."""
 
@@ -81,17 +86,21 @@ def main(arguments: Sequence[str]) -> int:
     """Run all contestants in turns; print and write what was measured."""
     parser = argparse.ArgumentParser(prog="python -m bench lookups", description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--only", default="", help="only contestants whose name contains this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="only contestants whose name contains one of these"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     given = parser.parse_args(arguments)
     spark = eddyline.session("eddyline-bench-lookups", master="local[2]")
     rows = spark.range(0, ROWS, 1, 2).selectExpr("id", f"id * 7919 % {KEYS} AS zip").cache()
     rows.count()
     times: dict[str, list[float]] = {}
-    logs: dict[str, dict[str, Any]] = {}
+    logs: dict[str, list[dict[str, Any]]] = {}
     with service() as url:
         found = {
-            name: each for name, each in contestants(spark, rows, url).items() if given.only in name
+            name: each
+            for name, each in contestants(spark, rows, url).items()
+            if any(text in name for text in given.only)
         }
         for turn in range(given.turns + 1):
             for name, (make, factor) in found.items():
@@ -99,18 +108,25 @@ def main(arguments: Sequence[str]) -> int:
                 began = time.perf_counter()
                 total = make().selectExpr("count(*)", "sum(income)").collect()[0]
                 seconds = (time.perf_counter() - began) * factor
-                logs[name] = seen(url)
+                log = seen(url)
                 if total[0] != ROWS // factor:
                     raise AssertionError(f"{name}: {total[0]} rows")
                 if turn:
                     times.setdefault(name, []).append(seconds)
+                    logs.setdefault(name, []).append(log)
+            if turn:
+                began = time.perf_counter()
+                asyncio.run(peers.bare(range(KEYS), url, IN_FLIGHT))
+                times.setdefault(BARE, []).append(time.perf_counter() - began)
+                logs.setdefault(BARE, []).append(seen(url))
     spark.stop()
     table = Table(title="Rows joined with an HTTP service: median (least-greatest)")
     for column in ("", "seconds", "over eddyline", "requests per key", "refused", "idle"):
         table.add_column(column, justify="right" if column else "left")
     own = times.get("eddyline")
     for name, taken in times.items():
-        log = logs[name]
+        log = logs[name][-1]
+        idle = statistics.median(1 - each["busy"] / each["seconds"] for each in logs[name])
         ratio = statistics.median(t / e for t, e in zip(taken, own, strict=True)) if own else 0.0
         table.add_row(
             name,
@@ -118,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{ratio:.2f}",
             f"{log['requests'] / max(log['keys'], 1):.2f}",
             f"{log['refused']:,}",
-            f"{1 - log['busy'] / log['seconds']:.0%}",
+            f"{idle:.1%}",
         )
     Console().print(table)
     given.out.mkdir(parents=True, exist_ok=True)

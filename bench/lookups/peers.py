@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import httpx
 import pyarrow as pa
@@ -74,3 +74,19 @@ def asynchronous(rows: DataFrame, url: str, in_flight: int) -> DataFrame:
 
     schema = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
     return rows.mapInArrow(joined, f"{schema}, income double")
+
+
+async def bare(keys: Iterable[int], url: str, in_flight: int) -> None:
+    """Ask for keys, as fast as sockets allow, and make nothing of the answers."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    left = iter(keys)
+
+    async def line() -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for key in left:
+            writer.write(f"GET /income/{key} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(int(head.split(b"Content-Length: ")[1]))
+        writer.close()
+
+    await asyncio.gather(*(line() for _ in range(in_flight)))

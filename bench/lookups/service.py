@@ -28,7 +28,8 @@ class Service:
         self._refused = 0
         self._now = 0
         self._most = 0
-        self._began = self._ended = 0.0
+        self._began = self._ended = self._changed = 0.0
+        self._busy = 0.0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
@@ -57,7 +58,7 @@ class Service:
                 "refused": self._refused,
                 "most": self._most,
                 "seconds": self._ended - self._began,
-                "busy": len(self._keys) * self._latency / self._limit,
+                "busy": self._busy / self._limit,
             }
             self._forget()
             return 200, seen
@@ -67,12 +68,19 @@ class Service:
         key = target.rpartition("/")[2]
         self._began = self._began or time.monotonic()
         self._keys.append(key)
-        self._now += 1
-        self._most = max(self._most, self._now)
+        self._change(1)
         await asyncio.sleep(self._latency)
-        self._now -= 1
-        self._ended = time.monotonic()
+        self._change(-1)
+        self._ended = self._changed
         return 200, [{"zip": int(key), "income": int(key) * 1.5}]
+
+    def _change(self, requests: int) -> None:
+        """Count how many requests there are at a time, and for how long."""
+        now = time.monotonic()
+        self._busy += self._now * (now - self._changed)
+        self._now += requests
+        self._most = max(self._most, self._now)
+        self._changed = now
 
 
 async def _main(arguments: Sequence[str] | None) -> None:

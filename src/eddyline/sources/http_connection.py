@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import httpcore
@@ -66,7 +66,8 @@ class HttpConnection:
         # A float is not all that a decimal may be.
         exact = any(map(pa.types.is_decimal, table.types))
         self._loads = partial(json.loads, parse_float=Decimal) if exact else json.loads
-        self._tls: ssl.SSLContext | None = None
+        # It takes 17 ms to make, and many services are spoken to without.
+        self._tls = cache(partial(httpx.create_ssl_context, verify=source.verify))
         self._free: list[Line] = []
 
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
@@ -88,8 +89,6 @@ class HttpConnection:
     @contextmanager
     def _line(self) -> Iterator[Line]:
         """Give a line that nobody else uses meanwhile."""
-        if self._tls is None:
-            self._tls = httpx.create_ssl_context(verify=self._source.verify)
         line = self._free.pop() if self._free else Line(self._tls)
         try:
             yield line

@@ -6,7 +6,7 @@ import base64
 import ssl
 import urllib.request
 import zlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
@@ -43,8 +43,8 @@ class Line:
     without any 0.3.
     """
 
-    def __init__(self, tls: ssl.SSLContext) -> None:
-        """Speak to no one yet."""
+    def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
+        """Speak to no one yet; ``tls`` is asked how to speak in secret, where one must."""
         self._tls = tls
         self._ways: dict[Origin, _Way] = {}
 
@@ -85,7 +85,7 @@ class Line:
         if proxy is None:
             return httpcore.AsyncHTTPConnection(
                 httpcore.Origin(origin.scheme.encode(), origin.host.encode(), origin.port),
-                ssl_context=self._tls,
+                ssl_context=self._tls() if origin.scheme == "https" else None,
                 keepalive_expiry=IDLE_SECONDS,
                 network_backend=_NETWORK,
             )
@@ -99,7 +99,7 @@ class Line:
         return httpcore.AsyncHTTPProxy(
             f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
             proxy_headers=headers,
-            ssl_context=self._tls,
+            ssl_context=self._tls(),
             max_connections=1,
             keepalive_expiry=IDLE_SECONDS,
             network_backend=_NETWORK,

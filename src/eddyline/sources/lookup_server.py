@@ -29,6 +29,9 @@ IDLE_SECONDS: Final = 2.0
 KEPT_SECONDS: Final = 300.0
 """Seconds for which the answers are kept for later stages of the job."""
 
+GATHERED_SECONDS: Final = 0.005
+"""Seconds between two messages to a task at the least: what comes meanwhile goes together."""
+
 
 class Shared(Protocol):
     """What answers for a job: each key once."""
@@ -208,6 +211,7 @@ class _Answers:
                 header["bytes"] = len(payload)
                 self._writer.write(json.dumps(header).encode() + b"\n" + payload)
             await self._writer.drain()
+            await asyncio.sleep(GATHERED_SECONDS)
 
 
 class _Ready(NamedTuple):

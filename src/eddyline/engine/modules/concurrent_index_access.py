@@ -13,6 +13,7 @@ from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.modules.callers import Caller, PlannedCall
 from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
 from eddyline.engine.modules.module import Answer
+from eddyline.engine.signature import Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class ConcurrentIndexAccess:
         self._source = source
         self._number = -1
         self._at_once: list[Answer] = []
-        self._under_way: dict[int, tuple[pa.Array, ...]] = {}  # bindings, by transmission
+        self._under_way: dict[int, int] = {}  # bindings, by transmission
 
     @property
     def name(self) -> str:
@@ -106,7 +107,7 @@ class ConcurrentIndexAccess:
         numbers = self._requests.begin([len(part[0]) for part in parts])
         calls = []
         for number, part in zip(numbers, parts, strict=True):
-            self._under_way[number] = part
+            self._under_way[number] = len(part[0])
             calls.append(PlannedCall((batch.signature, number), (part,)))
         if calls:
             self._source.caller.submit(calls)
@@ -120,10 +121,15 @@ class ConcurrentIndexAccess:
         """Return what has come out."""
         answers, self._at_once = self._at_once, []
         caller = self._source.caller
+        came: dict[Signature, list[tuple[int, object]]] = {}
+        cost: dict[Signature, float] = {}
         for (signature, number), value, error, seconds, _ in caller.collect():
             if error is not None:
                 raise error
-            asked = self._under_way.pop(number)
-            results = self._requests.came(number, value, asked)
-            answers.append(Answer(signature, len(asked[0]), results, seconds / caller.width))
+            came.setdefault(signature, []).append((number, value))
+            cost[signature] = cost.get(signature, 0.0) + seconds / caller.width
+        for signature, each in came.items():
+            tuples = sum(self._under_way.pop(number) for number, _ in each)
+            results = self._requests.came(each)
+            answers.append(Answer(signature, tuples, results, cost[signature]))
         return answers

@@ -54,6 +54,6 @@ class IndexAccess:
         results = []
         if len(asked[0]):
             (number,) = self._requests.begin([len(asked[0])])
-            results += self._requests.came(number, self._source(asked), asked)
+            results += self._requests.came([(number, self._source(asked))])
         results += self._requests.pass_on(batch)
         return results

@@ -14,7 +14,6 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.signature import Signature
-from eddyline.engine.storage.key_set import KeySet
 from eddyline.errors import EddylineError
 
 
@@ -58,6 +57,7 @@ class LookupRequests:
         self._routes = routes
         self._components = components
         self._stem = stem
+        self._answers = stem.state.answers[self._number]
         self._types = components.query.relations[self._relation].types
         self._probes = self._calls = self._strange = 0
         self.rows = 0
@@ -81,7 +81,7 @@ class LookupRequests:
             self._lookup.bind,
             self._probes,
             self._calls,
-            len(self._stem.state.answers[self._number]),
+            len(self._answers),
             self.rows,
             self._strange,
             seconds,
@@ -96,23 +96,33 @@ class LookupRequests:
         self._routes.tables[self._relation].went_on(len(batch))
         missing = np.flatnonzero(~self._stem.has_all_matches(batch))
         bindings = self._stem.bindings(batch.at(missing, batch.signature), self._number)
-        new = pa.array(self._stem.state.answers[self._number].ask(bindings))
+        new = pa.array(self._answers.ask(bindings))
         return [column.take(new) for column in bindings]
 
     def begin(self, sizes: Sequence[int]) -> list[int]:
         """Note that what is new is asked for in calls of so many bindings; return their numbers."""
         self._calls += len(sizes)
-        return self._stem.state.answers[self._number].begin(sizes)
+        return self._answers.begin(sizes)
 
-    def came(self, number: int, answer: object, asked: Sequence[pa.Array]) -> list[TupleBatch]:
-        """Take what the source has answered to a call; return what enters or goes on by it.
+    def came(self, answers: Sequence[tuple[int, object]]) -> list[TupleBatch]:
+        """Take what the source has answered to calls; return what enters or goes on by it.
 
-        LookupAnswerError where that is no rows of the relation.
+        Each answer comes with the number of its call, and all are taken together: one by one,
+        5,000 of them took 2 s, in eights 0.4. LookupAnswerError where one is no rows of the
+        relation.
         """
-        columns = self._matching(self._checked(answer), asked)
+        checked = [self._checked(answer) for _, answer in answers]
+        numbers = np.array([number for number, _ in answers])
+        sizes = np.array([len(columns[0]) for columns in checked])
+        columns = [pa.concat_arrays(each) for each in zip(*checked, strict=True)]
+        columns, sizes = self._matching(columns, numbers, sizes)
         rows = self._components.passing[self._relation].append(columns, len(columns[0]))
         self.rows += len(rows)
-        released = self._stem.state.answered(number, rows)
+        released = []
+        stop = rows.start
+        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+            start, stop = stop, stop + size
+            released += self._stem.state.answered(number, range(start, stop))
         return [self._singletons(rows), *released] if rows else released
 
     def pass_on(self, batch: TupleBatch) -> list[TupleBatch]:
@@ -145,22 +155,24 @@ class LookupRequests:
         return arrays
 
     def _matching(
-        self, columns: Sequence[pa.Array], asked: Sequence[pa.Array]
-    ) -> Sequence[pa.Array]:
-        """Keep the rows that match a binding asked for.
+        self, columns: list[pa.Array], numbers: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+    ) -> tuple[list[pa.Array], npt.NDArray[np.int64]]:
+        """Keep the rows that match a binding which their call asked for; and how many of each call.
 
         A source may be generous: one that does not tell "a" from "A" would give a row twice,
         once for either, and nothing but a key could tell that it is one row.
         """
-        wanted = KeySet([column.type for column in asked])
-        wanted.add(asked)
-        matches = wanted.find([columns[column] for column in self._lookup.bind]) >= 0
+        bindings = [columns[column] for column in self._lookup.bind]
+        calls = np.repeat(np.arange(len(numbers)), sizes)
+        matches = self._answers.transmission(bindings) == numbers[calls]
         strange = int(np.count_nonzero(~matches))
         if not strange:
-            return columns
+            return columns, sizes
         self._strange += strange
         kept = pa.array(np.flatnonzero(matches))
-        return [column.take(kept) for column in columns]
+        return [column.take(kept) for column in columns], np.bincount(
+            calls[matches], minlength=len(numbers)
+        )
 
     def _singletons(self, rows: range) -> TupleBatch:
         components: list[Rows | npt.NDArray[np.int64] | None] = [None] * len(
