@@ -32,14 +32,15 @@ class Scanning:
         self._context = spark.sparkContext
         self._group = f"eddyline-watch-{uuid.uuid4().hex[:12]}"
         local = local_cores(str(self._context.master)) is not None
-        port = int(self._context.getConf().get(PORT, "0") or 0)
+        # One value, not all of the context's: these take 7 ms.
+        port = int(spark.conf.get(PORT, "0") or 0)
         numbers = sorted(frames)
         self._arriving = [arriving[number] for number in numbers]
         host = "127.0.0.1" if local else "0.0.0.0"  # noqa: S104 - executors are elsewhere, and bring a token
         self._receiver = RowReceiver(self._arriving, host, port)
         address = self._receiver.address
         if not local:
-            outside = str(self._context.getConf().get(DRIVER_HOST, "127.0.0.1"))
+            outside = str(spark.conf.get(DRIVER_HOST, "127.0.0.1"))
             address = Address(outside, address.port, address.token)
         self._threads = []
         for scan, number in enumerate(numbers):
