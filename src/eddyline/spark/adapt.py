@@ -37,8 +37,10 @@ from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
+from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
+from eddyline.spark.rewriting.semijoins import with_inner_joins
 from eddyline.spark.worker.filter_task import result_type
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
@@ -105,7 +107,11 @@ def adapt(
     )
     table_of = table_of_session(spark)
     rules = JoinRules(
-        joins_named(joins), partial(rebuilt, workshop), partial(pays, spark), table_of
+        joins_named(joins),
+        partial(rebuilt, workshop),
+        partial(rebuilt_keeping, workshop),
+        partial(pays, spark),
+        table_of,
     )
     tables = lookup_tables_of(spark.sparkContext)
     rewriting = _rewrite(
@@ -138,7 +144,11 @@ def explain(df: DataFrame) -> Explanation:
     )
     spark = classic.sparkSession
     rules = JoinRules(
-        Joins.AUTO, partial(rebuilt, workshop), partial(pays, spark), table_of_session(spark)
+        Joins.AUTO,
+        partial(rebuilt, workshop),
+        partial(rebuilt_keeping, workshop),
+        partial(pays, spark),
+        table_of_session(spark),
     )
     rewriting = _rewrite(classic, _only_described, rules)
     _require_no_lookup_left(rewriting, rules.table_of)
@@ -205,6 +215,8 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
 def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
     found = catalyst.optimized_plan(df)
     plan = with_scans(found, None if rules is None else rules.table_of)
+    if rules is not None and rules.table_of is not None:
+        plan = with_inner_joins(plan)
     if df.isStreaming and any_declared():
         refuse_in_streams(plan)
     if df.isStreaming:  # joins of streams keep state, which is Spark's
@@ -233,8 +245,8 @@ def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> N
         name = "a lookup table" if table is None else table.name
         why = "; ".join(map(str, rewriting.left))
         raise UnboundLookupError(
-            f"{name} is looked up only in inner joins and filters, and not in streams; here it "
-            f"stands where no values reach it{f': {why}' if why else ''}."
+            f"{name} is looked up only in joins and filters that give values for it, and not in "
+            f"streams; here it stands where no values reach it{f': {why}' if why else ''}."
         )
 
 

@@ -31,8 +31,7 @@ def looked_up_relation(
         raise UnboundLookupError(
             f"{table.name} is a lookup table: it answers only for given values of "
             f"{_alternatives(table)}, and the query says nothing about {' and '.join(missing)}. "
-            f"Set {'each' if len(missing) > 1 else 'it'} equal to constants (=, IN), or to a "
-            f"column of another table in an inner join."
+            f"{_advice(missing)}"
         )
     several = len(methods) + table.scan > 1
     key = tuple(place[column] for column in table.key) if several else ()
@@ -71,13 +70,19 @@ def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> str:
             wanted = min(lacking, key=len)
             return (
                 f"{relation.name} cannot be asked: the query has no values for "
-                f"{' and '.join(wanted)}. Set {'each' if len(wanted) > 1 else 'it'} equal to "
-                f"constants (=, IN), or to a column of another table in an inner join."
+                f"{' and '.join(wanted)}. {_advice(wanted)}"
             )
     names = [relation.name for relation in query.relations if not relation.scan]
     return (
         f"{' and '.join(names)} cannot be asked: each waits for values that only the other has. "
         f"Give values for one of them, as constants or columns of a table that can be scanned."
+    )
+
+
+def _advice(columns: Sequence[str]) -> str:
+    return (
+        f"Set {'each' if len(columns) > 1 else 'it'} equal to constants (=, IN), or to a column of "
+        f"another table in a join; of an outer join that must be the table whose rows all stay."
     )
 
 

@@ -39,7 +39,7 @@ def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     inputs, _ = inputs_of(claim, plans)
     sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
     asked = claim.inputs_asked_about()
-    if _possible_drivers(spark, sizes, range(len(sizes))) or any(len(over) > 1 for over in asked):
+    if possible_drivers(spark, sizes, range(len(sizes))) or any(len(over) > 1 for over in asked):
         return True
     moved = [_moved(each, size) for each, size in zip(inputs, sizes, strict=True)]
     return sum(moved[r] for r in frozenset().union(*asked)) >= WORTH_MOVING * sum(moved)
@@ -65,7 +65,7 @@ def driving_input(spark: SparkSession, block: JoinBlock) -> int | None:
     is best; one that is broadcast is asked about before it travels, since every worker
     process would ask again.
     """
-    possible = _possible_drivers(spark, block.sizes, block.scanned)
+    possible = possible_drivers(spark, block.sizes, block.scanned)
     graph = block.graph
     asked = Counter(
         mask.bit_length() - 1
@@ -75,7 +75,7 @@ def driving_input(spark: SparkSession, block: JoinBlock) -> int | None:
     return max(possible, key=lambda r: (asked[r], block.sizes[r]), default=None)
 
 
-def _possible_drivers(
+def possible_drivers(
     spark: SparkSession, sizes: Sequence[int], scanned: Sequence[int]
 ) -> list[int]:
     """Return the inputs that may stay in place while all others are broadcast."""

@@ -128,6 +128,16 @@ def claim_region(
     return _Judgement(region, settings, looked_up, whole=whole).claim()
 
 
+def claim_matches(
+    region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
+) -> JoinClaim:
+    """Claim what the rows of a region's first input match, of which none is to be dropped.
+
+    The claim's output is that of the other inputs. DeclinedError says what stands in the way.
+    """
+    return _JudgementOfMatches(region, settings, looked_up).claim()
+
+
 class _Judgement:
     def __init__(
         self,
@@ -135,7 +145,7 @@ class _Judgement:
         settings: SessionSettings,
         looked_up: Mapping[int, LookupTable],
         *,
-        whole: bool,
+        whole: bool = False,
     ) -> None:
         self._whole = whole
         self._region = region
@@ -293,13 +303,16 @@ class _Judgement:
         """Return the expressions of the region's output, and the attributes that they need."""
         needed: dict[ExpressionId, CatalystExpression] = {}
         items = []
-        for attribute in catalyst.outputs(self._region.top):
+        for attribute in self._wanted():
             tree = Tree.of(attribute)
             expanded = self._expanded(tree, needed)
             items.append(
                 attribute if expanded is None else catalyst.attribute_like(attribute, expanded)
             )
         return tuple(items), needed
+
+    def _wanted(self) -> list[CatalystExpression]:
+        return catalyst.outputs(self._region.top)
 
     def _whole_output(self) -> tuple[tuple[Expression, ...], _Outputs]:
         """Return the values of the region's output, and the columns and results in them.
@@ -376,6 +389,30 @@ class _Judgement:
     def _input_of_argument(self, handle: CatalystExpression) -> int:
         masks = [self._inputs.of_attribute(identity) for identity in Tree.of(handle).attributes()]
         return next((mask for mask in masks if mask is not None), 0)
+
+
+class _JudgementOfMatches(_Judgement):
+    """All conditions are the block's: nothing may be dropped below it, nor above it."""
+
+    def _take(self, conjunct: Tree) -> None:
+        mask = self._inputs.mask(conjunct)
+        native = self._terms.is_native(conjunct)
+        if native and mask <= 1:  # says which rows of the first input have any match
+            column = self._terms.native_column(conjunct, lambda handle: handle, guarded=True)
+            self._predicates.setdefault(column, self._definitions.text(conjunct))
+            return
+        if native and not mask & self._looked_up:
+            self._take_in(conjunct)
+            return
+        constants = None if mask & (mask - 1) else self._constants_in(conjunct)
+        if constants is None:
+            self._take_predicate(conjunct)
+        else:
+            self._constants.append(constants)
+
+    def _wanted(self) -> list[CatalystExpression]:
+        attributes = super()._wanted()
+        return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
 
 
 def in_relations(expression: Expression, places: Mapping[int, int]) -> Expression:

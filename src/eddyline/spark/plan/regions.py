@@ -8,6 +8,7 @@ of its own, the branches of the tree can stand one after another.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from eddyline.spark.host import catalyst
@@ -20,6 +21,17 @@ Path = tuple[int, ...]
 """Where a node is: from the top of a region, child after child."""
 
 _INNER: Final = frozenset({"INNER", "CROSS"})
+
+
+class Kept(StrEnum):
+    """Which rows of one side a join keeps that is no inner join; the value is Spark's name."""
+
+    ALL = "LEFT OUTER"  # those without a match beside NULLs
+    MATCHED = "LEFT SEMI"
+    UNMATCHED = "LEFT ANTI"
+
+
+_MIRRORED: Final = {"RIGHT OUTER": Kept.ALL}
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,18 @@ class Region:
     joins: int
 
 
+@dataclass(frozen=True)
+class OneSided:
+    """A join that keeps rows of one side, which is the first input of ``region``.
+
+    The other inputs are those of a region of inner joins on the ``matched`` side.
+    """
+
+    kept: Kept
+    region: Region
+    matched: Plan
+
+
 def read_region(
     top: Plan, boundaries: frozenset[Path] = frozenset(), *, looks_up: bool = False
 ) -> Region:
@@ -46,6 +70,24 @@ def read_region(
     reader = _Reader(boundaries, looks_up=looks_up)
     inputs = reader.read(top, ())
     return Region(top, tuple(inputs), tuple(reader.links), tuple(reader.paths), reader.joins)
+
+
+def read_one_sided(top: Plan, *, looks_up: bool = False) -> OneSided | None:
+    """Read a join that keeps rows of one side; None where there is none."""
+    if not catalyst.class_name(top).endswith(".Join"):
+        return None
+    kind = catalyst.join_type(top)
+    kept = _MIRRORED.get(kind) or next((each for each in Kept if each == kind), None)
+    condition = catalyst.join_condition(top)
+    if kept is None or (condition is not None and not catalyst.is_deterministic(condition)):
+        return None
+    side = 0 if kind in _MIRRORED else 1
+    children = catalyst.children(top)
+    reader = _Reader(frozenset(), looks_up=looks_up)
+    inputs = (children[1 - side], *reader.read(children[side], (side,)))
+    links = (*reader.links, _join_link(top, condition))
+    region = Region(top, inputs, links, (*reader.paths, ()), reader.joins + 1)
+    return OneSided(kept, region, children[side])
 
 
 class _Reader:

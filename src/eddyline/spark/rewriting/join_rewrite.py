@@ -205,17 +205,29 @@ def in_place(
     block = replace(block, layout=_in_place_layout(block, driver, wide))
     if wide is not None:
         wide = replace(wide, block=replace(wide.block, layout=block.layout))
-    others = [number for number in block.scanned if number != driver]
     described = block if wide is None else wide.block
-    if others:
-        blobs = _blobs(workshop, described, inputs, others, Hypercube((), ()), environments)
-        gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
-    else:
-        gathered = workshop.spark.range(1).select(F.expr(_A_RUN))
-    plan = with_value(workshop.spark, inputs[driver].plan, SMALL_INPUTS, gathered)
+    plan = with_small_inputs(workshop, described, inputs, driver, inputs[driver].plan, environments)
     if wide is not None:
         return _matched(workshop, wide, driver, plan, environments)
     return _last(workshop, block, plan, environments, partial(InPlaceSide, driver))
+
+
+def with_small_inputs(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    inputs: Sequence[Input],
+    driver: int,
+    plan: Plan,
+    environments: Sequence[PickledFunction],
+) -> Plan:
+    """Return a plan of the rows of ``driver`` that carries all other inputs along, for a block."""
+    others = [number for number in block.scanned if number != driver]
+    if others:
+        blobs = _blobs(workshop, block, inputs, others, Hypercube((), ()), environments)
+        gathered = blobs.agg(F.expr(FRAMES)).select(F.expr(_AS_ONE_RUN))
+    else:
+        gathered = workshop.spark.range(1).select(F.expr(_A_RUN))
+    return with_value(workshop.spark, plan, SMALL_INPUTS, gathered)
 
 
 def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> str:
@@ -236,35 +248,46 @@ def _matched(
     environments: Sequence[PickledFunction],
 ) -> Plan:
     """Return a join in place of which the driving rows stay in the JVM."""
-    block = wide.block
+    columns = catalyst.outputs(plan)
+    travelling = [columns[column] for column in wide.columns]
+    staying = {column for column in wide.outputs if column >= 0}
+    kept = [f"c{column}" for column in sorted(staying)]
+    rows = with_matches(workshop, wide.block, driver, plan, travelling, kept, environments)
+    outputs = (f"c{n}" if n >= 0 else f"m{-n}" for n in wide.outputs)
+    return catalyst.analyzed_plan(rows.select(*kept, F.inline(MATCHES)).select(*outputs))
+
+
+def with_matches(
+    workshop: JoinBlockContext,
+    block: JoinBlock,
+    driver: int,
+    plan: Plan,
+    travelling: Sequence[CatalystExpression],
+    kept: Sequence[str],
+    environments: Sequence[PickledFunction],
+) -> DataFrame:
+    """Return the columns of a plan that are ``kept``, and the array of each row's matches."""
     result = matches_type(block)
     side = MatchesSide(driver, block, workshop.options, workshop.records)
     command = pickled(side, result)
     workshop.register(block, command)
-    columns = catalyst.outputs(plan)
     call = catalyst.python_call(
         name=_block_name(block),
         command=command,
         like=environments,
         return_type=result.json(),
-        arguments=[*(columns[column] for column in wide.columns), columns[-1]],
+        arguments=[*travelling, catalyst.outputs(plan)[-1]],
         kind=FunctionKind.ARROW_ITERATOR,
     )
     matches = catalyst.new_attribute(MATCHES, call)
     plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
-    staying = {column for column in wide.outputs if column >= 0}
-    columns_kept = [f"c{column}" for column in sorted(staying)]
     # A filter from above that Spark pushed below the function could drop the rows that bring the
     # small inputs. Below a projection that is not deterministic it pushes none, and the analyzer
     # allows no function that is not deterministic in this place.
     always = F.monotonically_increasing_id() >= 0
-    rows = (
-        catalyst.dataframe_over(workshop.spark, plan)
-        .select(*columns_kept, F.when(always, F.col(MATCHES)).alias(MATCHES))
-        .select(*columns_kept, F.inline(MATCHES))
+    return catalyst.dataframe_over(workshop.spark, plan).select(
+        *kept, F.when(always, F.col(MATCHES)).alias(MATCHES)
     )
-    outputs = (f"c{n}" if n >= 0 else f"m{-n}" for n in wide.outputs)
-    return catalyst.analyzed_plan(rows.select(*outputs))
 
 
 def _block_name(block: JoinBlock) -> str:

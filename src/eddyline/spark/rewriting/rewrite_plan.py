@@ -15,14 +15,15 @@ from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.filter_claim import judge, left_to_chance
-from eddyline.spark.claiming.join_claim import JoinClaim, claim_region
+from eddyline.spark.claiming.join_claim import JoinClaim, claim_matches, claim_region
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import Chain, read_chain
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
-from eddyline.spark.plan.regions import Path, Region, read_region
+from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 
 
@@ -36,6 +37,10 @@ class Joins(StrEnum):
 
 Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
 """Makes the plan of a claimed region over its inputs, which were rewritten before it."""
+
+
+RebuildKeeping: TypeAlias = Callable[[Plan, Kept, JoinClaim, Sequence[Plan]], Plan]
+"""Makes the plan of a join that keeps the rows of its first input, over inputs likewise."""
 
 
 Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
@@ -52,6 +57,7 @@ class JoinRules:
 
     joins: Joins
     rebuild: Rebuild
+    rebuild_keeping: RebuildKeeping
     pays: Pays
     table_of: TableOf | None = None  # None where there are no lookup tables
 
@@ -111,6 +117,8 @@ class _Walk:
         if not python and not (always and catalyst.has_join(plan)):
             return plan
         if () not in spared:
+            if self.looks_up and (kept := self._kept(plan)) is not None:
+                return kept
             joined, spared = self._joined(plan)
             if joined is not None:
                 return joined
@@ -154,6 +162,44 @@ class _Walk:
             for number, each in enumerate(region.inputs)
         ]
         return rules.rebuild(claim, inputs), frozenset()
+
+    def _kept(self, plan: Plan) -> Plan | None:
+        """Rewrite a join that keeps the rows of one side, if these are to bind lookups.
+
+        None for all others, also where the lookups on the other side have all they need there.
+        """
+        found = read_one_sided(plan, looks_up=True)
+        if found is None or self.rules is None:
+            return None
+        region = found.region
+        tables = self._tables_in(region, self.rules)
+        if not tables or self._all_bound(found.matched):
+            return None
+        try:
+            claim = claim_matches(region, self.settings, tables)
+        except (DeclinedError, RecursionError) as error:
+            why = error.left_to_spark() if isinstance(error, DeclinedError) else _TOO_DEEP
+            names = " and ".join(table.name for table in tables.values())
+            raise UnboundLookupError(
+                f"{names} cannot be looked up in a {found.kept.value} JOIN with this condition: "
+                f"{why}"
+            ) from None
+        inputs = [
+            each if number in tables else self.rewrite(each)
+            for number, each in enumerate(region.inputs)
+        ]
+        return self.rules.rebuild_keeping(plan, found.kept, claim, inputs)
+
+    def _all_bound(self, plan: Plan) -> bool:
+        """Tell whether all lookups of a plan have what they need there."""
+        left = list(self.left)
+        try:
+            rewritten = self.rewrite(plan)
+        except UnboundLookupError:
+            return False
+        finally:
+            self.left[:] = left
+        return next(lookup_leaves(rewritten), None) is None
 
     def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
         """Claim as much of the region at a node as is understood."""

@@ -55,10 +55,13 @@ class LeftBehind:
     outputs: tuple[int, ...]
 
 
-def left_behind(block: JoinBlock, driver: int) -> LeftBehind | None:
+def left_behind(
+    block: JoinBlock, driver: int, *, worth: int = WORTH_STAYING, marked: bool = False
+) -> LeftBehind | None:
     """Return what is left for Python if the rows of ``driver`` stay in the JVM.
 
-    None where that does not pay, by :data:`WORTH_STAYING`, or where nothing would travel.
+    None where less than ``worth`` bytes of a row would stay, or where nothing would travel. Of
+    matches that are ``marked`` the last field is never NULL.
     """
     query = block.query
     described = query.relations[driver]
@@ -75,7 +78,7 @@ def left_behind(block: JoinBlock, driver: int) -> LeftBehind | None:
         for node in expression.walk()
         if isinstance(node, Argument) and query.place_of(node.index)[0] == driver
     }
-    if not needed or sum(width(described.types[column]) for column in wanted) < WORTH_STAYING:
+    if not needed or sum(width(described.types[column]) for column in wanted) < worth:
         return None
     columns = tuple(sorted(needed))
     place = {offset + column: offset + n for n, column in enumerate(columns)}
@@ -98,6 +101,9 @@ def left_behind(block: JoinBlock, driver: int) -> LeftBehind | None:
             where.append(-len(outputs))
             outputs.append(placed(output))
             types.append(kind)
+    if marked:
+        outputs.append(row)
+        types.append('"long"')
     relations = list(query.relations)
     kept = tuple(described.types[column] for column in columns)
     relations[driver] = replace(described, types=(*kept, pa.int64()))

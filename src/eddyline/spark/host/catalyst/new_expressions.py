@@ -48,6 +48,18 @@ def known_not_null(value: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
 
 
+def value_beside(present: CatalystExpression, item: CatalystExpression) -> CatalystExpression:
+    """Return a named expression that is NULL wherever another one is, under its name and identity.
+
+    Its own value is not computed there.
+    """
+    value = item.java.child()
+    nothing = static(EXPRESSIONS + "Literal", "create")(None, value.dataType())
+    beside = java_class(EXPRESSIONS + "IsNotNull")(present.java)
+    guarded = java_class(EXPRESSIONS + "If")(beside, value, nothing)
+    return attribute_like(item, CatalystExpression(guarded))
+
+
 def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
     """Return a fresh nullable attribute of the type of an expression."""
     metadata = static("org.apache.spark.sql.types.Metadata", "empty")()

@@ -63,6 +63,18 @@ def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
     return Plan(java_class(LOGICAL + "Project")(scala_seq(item.java for item in items), child.java))
 
 
+def distinct(child: Plan) -> Plan:
+    """Return a ``Distinct`` of the rows of ``child``."""
+    return Plan(java_class(LOGICAL + "Distinct")(child.java))
+
+
+def inner_join(join: Plan, left: Plan, right: Plan) -> Plan:
+    """Return an inner ``Join`` with the condition of another join."""
+    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("inner")
+    make = java_class(LOGICAL + "Join")
+    return Plan(make(left.java, right.java, kind, join.java.condition(), join.java.hint()))
+
+
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
     """Return a ``MapInArrow`` of a function over the record batches of ``child``.
 
