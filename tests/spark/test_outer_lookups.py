@@ -95,6 +95,9 @@ QUERIES = {
         SELECT n.k, r.k FROM names n RIGHT JOIN rows r ON r.k = n.k
         UNION ALL SELECT r.k, n.k FROM rows r LEFT JOIN names n ON r.k = n.k""",
     "chosen by a subquery": "SELECT n.* FROM names n WHERE n.k IN (SELECT k FROM rows)",
+    "chosen by more than equalities": """
+        SELECT n.* FROM names n WHERE n.k IN (1, 2) AND EXISTS
+        (SELECT 1 FROM rows r WHERE r.k = n.k AND r.id > n.x)""",
     "chosen, and by others": """
         SELECT r.id, n.name FROM rows r JOIN names n ON r.k = n.k
         WHERE n.x IN (SELECT id FROM rows)""",

@@ -48,8 +48,9 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     through :func:`~eddyline.adapt`: then ``source`` is asked for the rows with the values that
     the query has for the ``bind`` columns, each distinct combination once a job (Raman,
     Deshpande and Hellerstein, 2003, Section 2.1.3). Values may be constants (``=``, ``IN``) or
-    columns of other tables that an inner join sets equal, also of other lookup tables. A query
-    that has none is refused by ``adapt``; one that runs without fails.
+    columns of other tables that a join sets equal, also of other lookup tables; of an outer
+    join, a semijoin or an antijoin those whose rows it keeps. A query that has none is refused by
+    ``adapt``; one that runs without fails.
 
     Several sources are mirrors: they give the same rows and compete for the keys, each of which one
     of them is asked for; a slow one gets fewer, and what one has no answer for another is asked.
