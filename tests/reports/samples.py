@@ -14,7 +14,9 @@ from itertools import permutations
 from pathlib import Path
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.merging import merge
 from eddyline.reports.records import (
     Change,
@@ -368,6 +370,19 @@ def broadcast() -> RoutingReport:
     return RoutingReport((block,))
 
 
+def away() -> RoutingReport:
+    """Rows that were looked up, and functions called, where the driver is."""
+    asked = (
+        AskedTable("weather", 5_170, 5_214, 44, 32, (("HTTP service at <b>", 5_170),)),
+        AskedTable("aircraft(tail)", 800, 800, 0, 8, (("register", 612), ("database", 188))),
+    )
+    called = (
+        CalledFunction("is_spam", 1_200, 1_203, 0, 96.5, 2.4, "USD"),
+        CalledFunction("never", 0, 0, 0, 0.0),
+    )
+    return RoutingReport(joined().blocks, (), called, asked)
+
+
 SAMPLES: dict[str, Callable[[], RoutingReport]] = {
     "drifting": drifting,
     "many-orders": many_orders,
@@ -375,6 +390,7 @@ SAMPLES: dict[str, Callable[[], RoutingReport]] = {
     "nothing": nothing,
     "joined": joined,
     "broadcast": broadcast,
+    "away": away,
 }
 
 

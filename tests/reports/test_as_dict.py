@@ -13,7 +13,7 @@ from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import Change
 from eddyline.reports.routing_report import RoutingReport
-from tests.reports.samples import SAMPLES, TEXTS, drifting, joined, not_run
+from tests.reports.samples import SAMPLES, TEXTS, away, drifting, joined, not_run
 
 
 def keys(value: object) -> Iterator[str]:
@@ -34,7 +34,7 @@ def test_json_carries_it_unchanged(name: str) -> None:
 
 def test_every_key_is_documented() -> None:
     documented = RoutingReport.to_dict.__doc__ or ""
-    written = {*keys(drifting().to_dict()), *keys(joined().to_dict())}
+    written = {*keys(drifting().to_dict()), *keys(joined().to_dict()), *keys(away().to_dict())}
     assert [key for key in sorted(written) if f"``{key}``" not in documented] == []
 
 

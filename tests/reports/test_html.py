@@ -15,7 +15,16 @@ import pytest
 from eddyline.reports.html import fragment, page
 from eddyline.reports.routing_report import RoutingReport
 from tests.fresh_process import printed_lines
-from tests.reports.samples import LONG_TEXT, SAMPLES, TEXTS, drifting, many_orders, not_run, nothing
+from tests.reports.samples import (
+    LONG_TEXT,
+    SAMPLES,
+    TEXTS,
+    away,
+    drifting,
+    many_orders,
+    not_run,
+    nothing,
+)
 
 VOID = {"meta", "br"}
 
@@ -53,7 +62,7 @@ class Outline(HTMLParser):
 
 
 def html_of(report: RoutingReport) -> str:
-    return page(report.blocks, report.left)
+    return page(report.blocks, report.left, report.called, report.asked)
 
 
 def outline(html: str) -> Outline:
@@ -90,6 +99,15 @@ def test_figures_and_pictures_of_a_run() -> None:
     assert html.count("predicate 2: selectivity 11.0 % → 79.0 %") == 3  # two marks, one label
     assert "22.0 µs" in html
     assert "96.3 % spared" in html
+
+
+def test_what_was_done_where_the_driver_is() -> None:
+    html = html_of(away())
+    assert "<h2>Looked up from where the driver is</h2>" in html
+    assert "register 612, database 188" in html
+    assert "5,214" in html
+    assert "<h2>Called where the driver is</h2>" in html
+    assert "Spent in all: 2.4 USD" in html
 
 
 def test_the_picture_has_a_table_in_its_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 
@@ -12,11 +13,11 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.text import plain
-from tests.reports.samples import SAMPLES, TEXTS, drifting, many_orders, not_run, nothing
+from tests.reports.samples import SAMPLES, TEXTS, away, drifting, many_orders, not_run, nothing
 
 
 def text_of(report: RoutingReport, width: int) -> str:
-    return plain(report.blocks, report.left, width)
+    return plain(report.blocks, report.left, width, report.called, report.asked)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
@@ -73,6 +74,13 @@ def test_before_an_action_and_without_rows() -> None:
     assert "No action has run yet." in text
     assert "no rows reached this block" in text
     assert text.count("1 " + TEXTS[0]) == 2
+
+
+def test_what_was_done_where_the_driver_is() -> None:
+    text = text_of(away(), 100)
+    assert re.search(r"weather +5,170 +5,214 +44 +32 +-", text)
+    assert re.search(r"aircraft\(tail\) +800 +800 +0 +8 +register 612, database 188", text)
+    assert "Spent in all: 2.4 USD" in text
 
 
 def test_nothing_claimed() -> None:

@@ -417,3 +417,33 @@ def test_what_a_scan_lacks_is_said(spark: SparkSession) -> None:
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, scan=frame)
     with pytest.raises(ValueError, match="the scan of t has no column a"):
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, key=["a"], scan=frame)
+
+
+def test_the_report_says_what_was_asked(spark: SparkSession, tables: dict[str, Asked]) -> None:
+    del tables
+    mirrors = [eddyline.PythonLookup(Asked(ZIPS, [0])) for _ in range(2)]
+    eddyline.lookup_table(spark, "mirrored", SCHEMAS["zips"], ["zip"], mirrors, max_in_flight=2)
+    adapted = eddyline.adapt(
+        spark.sql(
+            "SELECT f.id, c.town FROM fec f JOIN mirrored z ON f.zip = z.zip "
+            "JOIN crimes c ON z.zip = c.zip"
+        )
+    )
+    assert eddyline.report(adapted).asked == ()
+    runs = 2
+    for run in range(1, runs + 1):
+        adapted.collect()
+        asked = {each.name: each for each in eddyline.report(adapted).asked}
+        assert set(asked) == {"mirrored", "crimes"}
+        assert asked["mirrored"].keys == run * 45
+        assert sum(keys for _, keys in asked["mirrored"].by_source) >= run * 45
+        assert asked["crimes"].keys == asked["crimes"].requests
+        assert 1 <= asked["mirrored"].at_a_time <= 2
+    lookup_tables_of(spark.sparkContext).server.rest()
+    report = eddyline.report(adapted)
+    assert {each.name: each.keys for each in report.asked} == {
+        name: each.keys for name, each in asked.items()
+    }
+    for text in (str(report), report._repr_html_()):
+        assert "Looked up" in text
+        assert "mirrored" in text

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.records import (
@@ -26,6 +27,7 @@ def as_dict(
     blocks: Sequence[BlockReport],
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction] = (),
+    asked: Sequence[AskedTable] = (),
 ) -> dict[str, Any]:
     """Return the report as plain data; the keys are described at ``RoutingReport.to_dict``."""
     return {
@@ -44,7 +46,13 @@ def as_dict(
         ],
         "left": [{"what": what, "why": why} for what, why in left],
         "called": [asdict(function) for function in called],
+        "asked": [_asked(table) for table in asked],
     }
+
+
+def _asked(table: AskedTable) -> dict[str, Any]:
+    by_source = [{"source": source, "keys": keys} for source, keys in table.by_source]
+    return asdict(table) | {"by_source": by_source}
 
 
 def _run(record: TaskRecord) -> dict[str, Any]:

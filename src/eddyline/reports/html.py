@@ -11,11 +11,12 @@ from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction, in_all
-from eddyline.reports.html_tables import called_columns, left_columns
+from eddyline.reports.html_tables import asked_columns, called_columns, left_columns
 from eddyline.reports.html_view import block_view
-from eddyline.reports.wording import CALLED_AT_THE_DRIVER, NO_BLOCKS, one_line, shortened
+from eddyline.reports.wording import CALLED_AT_THE_DRIVER, LOOKED_UP, NO_BLOCKS, one_line, shortened
 
 _TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
 
@@ -24,18 +25,20 @@ def page(
     blocks: Sequence[BlockReport],
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction] = (),
+    asked: Sequence[AskedTable] = (),
 ) -> str:
     """Return a whole HTML document."""
-    return _rendered("page.html.j2", blocks, left, called)
+    return _rendered("page.html.j2", blocks, left, called, asked)
 
 
 def fragment(
     blocks: Sequence[BlockReport],
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction] = (),
+    asked: Sequence[AskedTable] = (),
 ) -> str:
     """Return the report as one element that brings its style along."""
-    return _rendered("fragment.html.j2", blocks, left, called)
+    return _rendered("fragment.html.j2", blocks, left, called, asked)
 
 
 def _rendered(
@@ -43,6 +46,7 @@ def _rendered(
     blocks: Sequence[BlockReport],
     left: Sequence[tuple[str, str]],
     called: Sequence[CalledFunction],
+    asked: Sequence[AskedTable],
 ) -> str:
     return _TEMPLATES.get_template(template).render(
         blocks=[block_view(block) for block in blocks],
@@ -50,6 +54,8 @@ def _rendered(
         called=called_columns(called) if called else (),
         called_heading=CALLED_AT_THE_DRIVER,
         spent=in_all(called),
+        asked=asked_columns(asked) if asked else (),
+        asked_heading=LOOKED_UP,
         no_blocks=NO_BLOCKS,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from eddyline.reports import html_wording as wording
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.html_wording import time
@@ -137,6 +138,19 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
             "Time spared",
             [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
         ),
+    )
+
+
+def asked_columns(tables: Sequence[AskedTable]) -> Columns:
+    """Return what lookup tables were asked for, by whichever source."""
+    several = any(len(each.by_source) > 1 for each in tables)
+    return (
+        Column("Table", [each.name for each in tables], "code"),
+        Column("Keys", [count(each.keys) for each in tables]),
+        Column("Requests", [count(each.requests) for each in tables]),
+        Column("Failed", [count(each.failures) for each in tables]),
+        Column("At a time", [count(each.at_a_time) for each in tables]),
+        *([Column("Keys by source", [each.shares for each in tables], "words")] * several),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from eddyline.reports.as_dict import as_dict
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.text import ReportText, plain
@@ -24,29 +25,29 @@ class RoutingReport:
 
     ``blocks`` stand in the order of the query. ``left`` holds, for every part
     that does not run in an eddy, what it is and why. ``called`` are the concurrent functions,
-    whose calls the driver has made, with what they cost. Printing the report gives
-    text, showing it at the end of a notebook cell gives pictures.
+    whose calls the driver has made, with what they cost, ``asked`` the lookup tables. Printing
+    the report gives text, showing it at the end of a notebook cell gives pictures.
     """
 
     blocks: tuple[BlockReport, ...]
     left: tuple[tuple[str, str], ...] = ()
     called: tuple[CalledFunction, ...] = ()
+    asked: tuple[AskedTable, ...] = ()
 
     def __str__(self) -> str:
         """The report as plain text, as wide as the terminal."""
-        return plain(
-            self.blocks, self.left, get_terminal_size((_PRINTED_WIDTH, 24)).columns, self.called
-        )
+        width = get_terminal_size((_PRINTED_WIDTH, 24)).columns
+        return plain(self.blocks, self.left, width, self.called, self.asked)
 
     def __rich__(self) -> ReportText:
         """What rich prints for this report."""
-        return ReportText(self.blocks, self.left, self.called)
+        return ReportText(self.blocks, self.left, self.called, self.asked)
 
     def _repr_html_(self) -> str:
         """What a notebook shows for this report."""
         from eddyline.reports.html import fragment  # noqa: PLC0415 - only pages need jinja2
 
-        return fragment(self.blocks, self.left, self.called)
+        return fragment(self.blocks, self.left, self.called, self.asked)
 
     def show(self) -> None:
         """Print the report, in colours if standard output is a terminal."""
@@ -61,7 +62,7 @@ class RoutingReport:
         from eddyline.reports.html import page  # noqa: PLC0415 - only pages need jinja2
 
         target = Path(path)
-        target.write_text(page(self.blocks, self.left, self.called), encoding="utf-8")
+        target.write_text(page(self.blocks, self.left, self.called, self.asked), encoding="utf-8")
         return target
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +77,9 @@ class RoutingReport:
         counted from 0, and the empty list stands for all rarer orders.
         ``called``: for each concurrent function ``name``, distinct ``values``,
         ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``.
+        ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
+        ``failures``, ``at_a_time`` (the most requests at once) and ``by_source``: for
+        each ``source`` its ``keys``.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with
@@ -114,4 +118,4 @@ class RoutingReport:
         that input; for functions over several inputs the calls made, since nobody knows how
         many another plan makes. ``calls`` is the larger one where rows were copied.
         """
-        return as_dict(self.blocks, self.left, self.called)
+        return as_dict(self.blocks, self.left, self.called, self.asked)

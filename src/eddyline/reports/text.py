@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
 from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.merging import largest_changes
@@ -23,6 +24,7 @@ from eddyline.reports.records import (
 from eddyline.reports.timeline import Timeline, timeline
 from eddyline.reports.wording import (
     CALLED_AT_THE_DRIVER,
+    LOOKED_UP,
     NO_ACTION,
     NO_BLOCKS,
     NO_ROWS,
@@ -52,6 +54,7 @@ class ReportText:
     blocks: tuple[BlockReport, ...]
     left: tuple[tuple[str, str], ...]
     called: tuple[CalledFunction, ...] = ()
+    asked: tuple[AskedTable, ...] = ()
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -68,6 +71,10 @@ class ReportText:
             )
             for part in _block(block, options):
                 yield Padding(part, (0, 0, 0, _INDENT))
+        if self.asked:
+            yield Text()
+            yield Text(LOOKED_UP, style="bold")
+            yield Padding(_asked(self.asked), (0, 0, 0, _INDENT))
         if self.called:
             yield Text()
             yield Text(CALLED_AT_THE_DRIVER, style="bold")
@@ -88,11 +95,12 @@ def plain(
     left: tuple[tuple[str, str], ...],
     width: int,
     called: tuple[CalledFunction, ...] = (),
+    asked: tuple[AskedTable, ...] = (),
 ) -> str:
     """Return the report as text without colours, ``width`` columns wide, no line end at its end."""
     out = StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False)
-    console.print(ReportText(blocks, left, called))
+    console.print(ReportText(blocks, left, called, asked))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -277,6 +285,20 @@ def _called(functions: Sequence[CalledFunction]) -> Table:
             duration(each.seconds / each.calls) if each.calls else NOTHING,
             *([each.money or NOTHING] * money),
         )
+    return table
+
+
+def _asked(tables: Sequence[AskedTable]) -> Table:
+    """Return what lookup tables were asked for, by whichever source."""
+    several = any(len(each.by_source) > 1 for each in tables)
+    table = _table("Table")
+    for name in ("Keys", "Requests", "Failed", "At a time"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if several:
+        table.add_column("Keys by source")
+    for each in tables:
+        figures = (each.keys, each.requests, each.failures, each.at_a_time)
+        table.add_row(_cut(each.name), *map(compact, figures), *([each.shares] * several))
     return table
 
 

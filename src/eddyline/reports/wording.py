@@ -12,6 +12,7 @@ NOTHING = "-"
 """Stands where a figure does not exist, such as the selectivity of no rows."""
 
 CALLED_AT_THE_DRIVER = "Called where the driver is"
+LOOKED_UP = "Looked up from where the driver is"
 NO_ACTION = (
     "No action has run yet. Collect, count, show or write the DataFrame, then ask for the report."
 )

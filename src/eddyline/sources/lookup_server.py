@@ -11,6 +11,7 @@ import contextlib
 import hmac
 import json
 import secrets
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -28,6 +29,9 @@ IDLE_SECONDS: Final = 2.0
 
 KEPT_SECONDS: Final = 300.0
 """Seconds for which the answers are kept for later stages of the job."""
+
+REMEMBERED_JOBS: Final = 1_000
+"""Jobs of which it is remembered what they asked for, when their answers are forgotten."""
 
 GATHERED_SECONDS: Final = 0.005
 """Seconds between two messages to a task at the least: what comes meanwhile goes together."""
@@ -88,6 +92,7 @@ class LookupServer:
         self._now = now
         self._seed = seed
         self._jobs: dict[str, _Job] = {}
+        self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         token = secrets.token_hex(32)
         self._token = token.encode()
@@ -100,8 +105,24 @@ class LookupServer:
         """Return what was asked for a job so far, by access method; from any thread."""
 
         async def found() -> dict[str, SharedLookupStatistics]:
-            lookups = self._jobs[job].lookups if job in self._jobs else {}
-            return {name: lookup.statistics() for name, lookup in lookups.items()}
+            return _statistics(self._jobs[job]) if job in self._jobs else {}
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def totals(self, prefix: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for all jobs whose names begin so, by access method.
+
+        From any thread. Of jobs that nobody has worked for since a while the latest count.
+        """
+
+        async def found() -> dict[str, SharedLookupStatistics]:
+            now = {name: _statistics(job) for name, job in self._jobs.items()}
+            sums: dict[str, SharedLookupStatistics] = {}
+            for job, asked in (self._past | now).items():
+                if job.startswith(prefix):
+                    for method, each in asked.items():
+                        sums[method] = each if method not in sums else sums[method].plus(each)
+            return sums
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
@@ -175,7 +196,14 @@ class LookupServer:
             task = self._loop.loop.create_task(lookup.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-        job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._jobs.pop, name, None)
+        job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._forget, name, job)
+
+    def _forget(self, name: str, job: _Job) -> None:
+        """Forget a job's answers, and remember what was asked for."""
+        del self._jobs[name]
+        self._past[name] = _statistics(job)
+        if len(self._past) > REMEMBERED_JOBS:
+            self._past.popitem(last=False)
 
     def _lookup(self, name: str, job: _Job, method: str) -> Shared:
         lookup = job.lookups.get(method)
@@ -183,6 +211,10 @@ class LookupServer:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
             lookup = job.lookups[method] = self._methods[method].shared(name, random, self._now)
         return lookup
+
+
+def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:
+    return {name: lookup.statistics() for name, lookup in job.lookups.items()}
 
 
 class _Answers:

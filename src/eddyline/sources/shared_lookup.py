@@ -67,6 +67,19 @@ class SharedLookupStatistics:
     most_in_flight: int
     by_source: tuple[tuple[str, int], ...] = ()
 
+    def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
+        """Return the sum, for two jobs that ask the same sources."""
+        keys = zip(self.by_source, other.by_source, strict=True)
+        return SharedLookupStatistics(
+            self.keys + other.keys,
+            self.calls + other.calls,
+            self.requests + other.requests,
+            self.tries + other.tries,
+            self.failures + other.failures,
+            max(self.most_in_flight, other.most_in_flight),
+            tuple((source, one + two) for (source, one), (_, two) in keys),
+        )
+
 
 class Found(NamedTuple):
     """The rows of a key, and its part of the seconds that the call for it took."""

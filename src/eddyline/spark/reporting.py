@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
+from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
@@ -42,7 +43,31 @@ def report(df: DataFrame) -> RoutingReport:
             BlockReport(names, options.policy, options.seed, steps, record, layout, inputs)
         )
     left = tuple((each.text, each.why) for each in left_in(df))
-    return RoutingReport(tuple(blocks), left, _called(df, adapted))
+    return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
+
+
+def _asked(
+    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[AskedTable, ...]:
+    """Return what the lookup tables of blocks were asked for, in all jobs of these."""
+    wanted: dict[tuple[int, str], None] = {}
+    for block, options in adapted:
+        for lookup in block.lookups if isinstance(block, JoinBlock) else ():
+            wanted.setdefault((options.run, lookup.method))
+    tables = lookup_tables_of(df.sparkSession.sparkContext)
+    totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
+    return tuple(
+        AskedTable(
+            method.rpartition("/")[0],
+            asked.keys,
+            asked.requests,
+            asked.failures,
+            asked.most_in_flight,
+            asked.by_source,
+        )
+        for run, method in wanted
+        if (asked := totals[run].get(method)) is not None
+    )
 
 
 def _called(
