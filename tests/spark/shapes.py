@@ -736,6 +736,18 @@ def exists(spark: SparkSession) -> DataFrame:
     )
 
 
+@shape({"sql_good(key)", "sql_even(grade)"})
+def exists_or_something_else(spark: SparkSession) -> DataFrame:
+    table(spark).createOrReplaceTempView("shaped")
+    other(spark).createOrReplaceTempView("others")
+    spark.udf.register("sql_good", good)
+    spark.udf.register("sql_even", even)
+    return spark.sql(
+        "SELECT id FROM shaped WHERE id < 5 OR EXISTS "
+        "(SELECT 1 FROM others WHERE key = id AND sql_good(key) AND sql_even(grade))"
+    )
+
+
 @shape({"good(p)", "short(text)"})
 def over_a_cache(spark: SparkSession) -> DataFrame:
     cached = new_table(spark).withColumn("p", plus("n")).cache()

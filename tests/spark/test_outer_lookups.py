@@ -55,6 +55,11 @@ QUERIES = {
     "not exists": """
         SELECT id FROM rows r WHERE NOT EXISTS (SELECT 1 FROM names n WHERE n.k = r.k AND x > 5)""",
     "in": "SELECT id FROM rows r WHERE k IN (SELECT k FROM names)",
+    "exists or something else": """
+        SELECT id FROM rows r WHERE id < 3 OR
+        EXISTS (SELECT 1 FROM names n WHERE n.k = r.k AND x > 5)""",
+    "in, as a value": """
+        SELECT id, k IN (SELECT k FROM names) AS known FROM rows WHERE k IS NOT NULL""",
     "a condition on the rows": """
         SELECT r.id, n.name FROM rows r LEFT JOIN names n ON r.k = n.k AND r.id > 20""",
     "a condition on the matches": """
@@ -158,7 +163,7 @@ def test_many_rows_and_matches(spark: SparkSession) -> None:
         ("SELECT id FROM rows WHERE k NOT IN (SELECT k FROM names)", "no values for k"),
         (
             "SELECT * FROM rows r LEFT JOIN names n ON r.k = n.k AND upper(n.name) = 'TWO'",
-            "LEFT OUTER JOIN.*upper",
+            "LEFT OUTER join.*upper",
         ),
     ],
 )
@@ -179,4 +184,4 @@ def test_scans_beside_matches_must_be_small(spark: SparkSession) -> None:
 
 @pytest.mark.usefixtures("names")
 def test_explain_names_the_join(spark: SparkSession) -> None:
-    assert "LEFT OUTER JOIN" in str(eddyline.explain(spark.sql(QUERIES["left"])))
+    assert "LEFT OUTER join" in str(eddyline.explain(spark.sql(QUERIES["left"])))

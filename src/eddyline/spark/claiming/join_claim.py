@@ -48,7 +48,7 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.definitions import Definitions
-from eddyline.spark.plan.regions import Path, Region
+from eddyline.spark.plan.regions import Kept, OneSided, Path, Region
 
 NONE: Mapping[int, LookupTable] = MappingProxyType({})
 
@@ -129,13 +129,14 @@ def claim_region(
 
 
 def claim_matches(
-    region: Region, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
+    join: OneSided, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
 ) -> JoinClaim:
-    """Claim what the rows of a region's first input match, of which none is to be dropped.
+    """Claim what the rows match that a join keeps, of which none is to be dropped.
 
-    The claim's output is that of the other inputs. DeclinedError says what stands in the way.
+    The claim's output is what the join has of the other side. DeclinedError says what stands in
+    the way.
     """
-    return _JudgementOfMatches(region, settings, looked_up).claim()
+    return _JudgementOfMatches(join, settings, looked_up).claim()
 
 
 class _Judgement:
@@ -394,6 +395,12 @@ class _Judgement:
 class _JudgementOfMatches(_Judgement):
     """All conditions are the block's: nothing may be dropped below it, nor above it."""
 
+    def __init__(
+        self, join: OneSided, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
+    ) -> None:
+        super().__init__(join.region, settings, looked_up)
+        self._kept = join.kept
+
     def _take(self, conjunct: Tree) -> None:
         mask = self._inputs.mask(conjunct)
         native = self._terms.is_native(conjunct)
@@ -411,6 +418,8 @@ class _JudgementOfMatches(_Judgement):
             self._constants.append(constants)
 
     def _wanted(self) -> list[CatalystExpression]:
+        if self._kept is not Kept.ALL:
+            return []
         attributes = super()._wanted()
         return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
 

@@ -29,6 +29,7 @@ class Kept(StrEnum):
     ALL = "LEFT OUTER"  # those without a match beside NULLs
     MATCHED = "LEFT SEMI"
     UNMATCHED = "LEFT ANTI"
+    MARKED = "EXISTENCE"  # all, with whether they have a match
 
 
 _MIRRORED: Final = {"RIGHT OUTER": Kept.ALL}

@@ -2,7 +2,8 @@
 
 The rows that are kept stay in the JVM. A function finds the matches of each, in an eddy over the
 join block, as an array; an outer join has a row for each of them, or one with NULLs where there
-is none, a semijoin keeps the rows that have any, an antijoin those that have none.
+is none, a semijoin keeps the rows that have any, an antijoin those that have none, and where
+EXISTS is part of a larger condition each row is told whether it has any.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ def rebuilt_keeping(
     rows = with_matches(
         workshop, wide.block, KEPT, plan, travelling, names, _environments(workshop, claim)
     )
+    if kept is Kept.MARKED:
+        marked = rows.select(*names, (F.size(MATCHES) > 0).alias("exists"))
+        return _as([*own, catalyst.existence(join)], marked)
     if kept is not Kept.ALL:
         wanted = F.size(MATCHES) > 0 if kept is Kept.MATCHED else F.size(MATCHES) == 0
         return _as(own, rows.where(wanted).select(*names))
@@ -66,13 +70,13 @@ def _with_small_inputs(
     if KEPT not in possible_drivers(spark, block.sizes, block.scanned):
         raise UnboundLookupError(
             f"{' and '.join(block.query.relations[r].name for r in claim.looked_up)} cannot be "
-            f"asked for the rows of {names[KEPT]} in a {kept.value} JOIN with tables that are "
+            f"asked for the rows of {names[KEPT]} in a {kept.value} join with tables that are "
             f"scanned: these are larger than spark.sql.autoBroadcastJoinThreshold"
         )
     block = replace(
         block,
         server=workshop.server(),
-        layout=f"no shuffle: {kept.value} JOIN, the rows of {names[KEPT]} stay in place",
+        layout=f"no shuffle: {kept.value} join, the rows of {names[KEPT]} stay in place",
     )
     wide = left_behind(block, KEPT, worth=0, marked=any(map(_is_computed, claim.items)))
     if wide is None:

@@ -176,12 +176,12 @@ class _Walk:
         if not tables or self._all_bound(found.matched):
             return None
         try:
-            claim = claim_matches(region, self.settings, tables)
+            claim = claim_matches(found, self.settings, tables)
         except (DeclinedError, RecursionError) as error:
             why = error.left_to_spark() if isinstance(error, DeclinedError) else _TOO_DEEP
             names = " and ".join(table.name for table in tables.values())
             raise UnboundLookupError(
-                f"{names} cannot be looked up in a {found.kept.value} JOIN with this condition: "
+                f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
                 f"{why}"
             ) from None
         inputs = [

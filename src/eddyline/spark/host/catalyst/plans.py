@@ -130,8 +130,17 @@ def result_attribute(plan: Plan, index: int) -> CatalystExpression:
 
 
 def join_type(plan: Plan) -> str:
-    """Return the type of a ``Join``, as ``INNER`` or ``LEFT OUTER``."""
-    return str(plan.java.joinType().sql())
+    """Return the type of a ``Join``, as ``INNER``, ``LEFT OUTER`` or ``EXISTENCE``."""
+    kind = plan.java.joinType()
+    # The one type that no SQL says: an EXISTS or IN that is no condition by itself.
+    if instance_of(kind, "org.apache.spark.sql.catalyst.plans.ExistenceJoin"):
+        return "EXISTENCE"
+    return str(kind.sql())
+
+
+def existence(plan: Plan) -> CatalystExpression:
+    """Return the attribute that says whether a row has a match, of an ``EXISTENCE`` join."""
+    return CatalystExpression(plan.java.joinType().exists())
 
 
 def join_condition(plan: Plan) -> CatalystExpression | None:
