@@ -359,7 +359,7 @@ def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
     columns = catalyst.outputs(joined)
     attributes = [attribute for attribute, _ in claim.outputs]
     items = [
-        catalyst.attribute_like(attribute, _as_nullable_as(attribute, column))
+        catalyst.attribute_like(attribute, as_nullable_as(attribute, column))
         for attribute, column in zip(attributes, columns, strict=False)
     ]
     rows = catalyst.projected(items, joined)
@@ -368,9 +368,7 @@ def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
     return catalyst.projected(claim.items, rows)
 
 
-def _as_nullable_as(
-    attribute: CatalystExpression, column: CatalystExpression
-) -> CatalystExpression:
+def as_nullable_as(attribute: CatalystExpression, column: CatalystExpression) -> CatalystExpression:
     """Return a column as never NULL where the attribute that it stands for never is.
 
     All rows that the block gives have passed what makes sure of that in the region. Without it

@@ -26,6 +26,7 @@ from eddyline.spark.plan.regions import Kept
 from eddyline.spark.rewriting.join_rewrite import (
     MATCHES,
     JoinBlockContext,
+    as_nullable_as,
     constant_inputs,
     join_block,
     with_matches,
@@ -99,8 +100,11 @@ def _environments(
 
 def _as(attributes: Sequence[CatalystExpression], rows: DataFrame) -> Plan:
     plan = catalyst.analyzed_plan(rows)
-    pairs = zip(attributes, catalyst.outputs(plan), strict=True)
-    return catalyst.projected([catalyst.attribute_like(*pair) for pair in pairs], plan)
+    items = [
+        catalyst.attribute_like(attribute, as_nullable_as(attribute, column))
+        for attribute, column in zip(attributes, catalyst.outputs(plan), strict=True)
+    ]
+    return catalyst.projected(items, plan)
 
 
 def _outer(
