@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import eddyline
 from eddyline.engine.modules.callers import as_error
-from eddyline.sources.asking import FIRST_PAUSE, LONGEST_PAUSE
 from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
+from eddyline.sources.pauses import pause
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -99,7 +99,7 @@ class FunctionCalls:
                     self._breaker.failed()
                     times = "once" if tries == 1 else f"{tries} times"
                     raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
-            await asyncio.sleep(self._pause(tries))
+            await asyncio.sleep(pause(tries, self._random))
             tries += 1
 
     async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
@@ -120,11 +120,6 @@ class FunctionCalls:
             error = outcome.error
             raise TryAgainError(f"raised {type(error).__name__}: {error}") from error
         return outcome
-
-    def _pause(self, tries: int) -> float:
-        """Return the seconds to wait: up to twice as long each time, with full jitter."""
-        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1))
-        return self._random.uniform(0.0, longest)
 
 
 def shown(name: str, arguments: Sequence[object]) -> str:

@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.asked_once import Found
 from eddyline.sources.lookup_source import Key
-from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
+from eddyline.sources.shared_lookup import SharedLookupStatistics
 from eddyline.sources.wire import LINE, Address, packed
 
 IDLE_SECONDS: Final = 2.0
