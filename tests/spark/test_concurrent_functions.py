@@ -206,8 +206,9 @@ def test_as_many_calls_are_made_as_may_be(frame: DataFrame) -> None:
         return number % 2 == 0
 
     accepts = eddyline.concurrent(together, returns="boolean", max_in_flight=WIDTH)
-    rows = frame.sparkSession.range(0, 8 * WIDTH, 1, 3).where(accepts("id"))
-    assert eddyline.adapt(rows).count() == 4 * WIDTH
+    # Each task has a multiple of the width: else some would wait for one that has no core yet.
+    rows = frame.sparkSession.range(0, 12 * WIDTH, 1, 3).where(accepts("id"))
+    assert eddyline.adapt(rows).count() == 6 * WIDTH
 
 
 def test_calls_begin_at_the_rate_that_is_allowed(spark: SparkSession) -> None:
