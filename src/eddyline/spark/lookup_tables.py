@@ -22,7 +22,7 @@ from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from eddyline.sources.lookup_server import LookupServer, Method
-    from eddyline.sources.shared_lookup import AccessMethod
+    from eddyline.sources.shared_lookup import AccessMethod, SharedLookupStatistics
 
 _CAPACITY: Final = 1_000
 """Tables remembered at a time."""
@@ -55,10 +55,24 @@ class LookupTables:
         """Take note of access methods; return what plans and tasks know of them."""
         made = []
         for method in given:
-            name = f"{table}/{next(self._numbers)}"
+            bound = f"({', '.join(method.table.bind_names)})" if len(given) > 1 else ""
+            name = f"{table}{bound}/{next(self._numbers)}"
             self._methods[name] = method
             made.append(PlannedLookup(name, method.table.bind, method.width))
         return tuple(made)
+
+    def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for a job so far, by table; from any thread.
+
+        A table that has several ways is named with the columns that each binds, as
+        ``aircraft(owner)``, and further ones of the same name are numbered.
+        """
+        found: dict[str, SharedLookupStatistics] = {}
+        for method, asked in self.server.statistics(job).items():
+            name = method.rpartition("/")[0]
+            names = (name, *(f"{name} {number}" for number in range(2, len(found) + 2)))
+            found[next(each for each in names if each not in found)] = asked
+        return found
 
     def remember(self, command: bytes, table: LookupTable) -> None:
         """Take note of the function that stands for a table.
