@@ -337,19 +337,6 @@ def test_joins(frame: DataFrame, name: str, joins: str) -> None:
         assert max(watched.calls.values(), default=1) == 1
 
 
-def test_the_rows_of_a_lookup_table_are_given_to_a_function(frame: DataFrame) -> None:
-    spark = frame.sparkSession
-    texts = eddyline.PythonLookup(lambda keys: [(key, f"text {key}") for key in keys])
-    eddyline.lookup_table(spark, "texts_by_number", "n int, text string", ["n"], texts)
-    watched = Watched(lambda text: text.endswith("7"))
-    seven = eddyline.concurrent(watched.later, returns="boolean")
-    joined = frame.join(spark.table("texts_by_number"), "n").select("id", "n", "text")
-    found = eddyline.adapt(eddyline.adapt(joined).where(seven("text")))
-    expected = Counter((r.id, r.n, f"text {r.n}") for r in frame.collect() if (r.n or 0) % 10 == 7)
-    assert Counter(map(tuple, found.collect())) == expected
-    assert max(watched.calls.values()) == 1
-
-
 # -- errors ------------------------------------------------------------------------------
 
 
