@@ -30,7 +30,7 @@ SOON: Final = 0.05
 """Seconds that no call is overdue for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class AccessMethod:
     """An access method as it was registered: what is asked for which table, within which limits.
 

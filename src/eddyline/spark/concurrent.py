@@ -15,7 +15,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Cost, Price
 from eddyline.spark.blocks.filter_block import FunctionKind
-from eddyline.spark.concurrent_functions import Declaration, declare
+from eddyline.spark.declared_functions import DECLARED, Declaration
 from eddyline.spark.worker.not_adapted import ConcurrentMark
 
 
@@ -108,7 +108,9 @@ def concurrent(
     of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
     ``budget`` it ends with a :class:`~eddyline.sources.price.BudgetSpentError`.
 
-    TypeError, ValueError for what cannot be.
+    Keep what is returned for as long as queries call it: of functions that nobody holds a
+    thousand are known, those that were declared or used last. TypeError, ValueError for what
+    cannot be.
     """
 
     def made(given: Callable[..., Any]) -> ConcurrentUDF:
@@ -117,9 +119,10 @@ def concurrent(
         price = Price(cost, unit, budget)
         code, kind = _code_and_type(given, returns)
         name = getattr(code, "__name__", type(code).__name__)
-        number = declare(Declaration(name, code, limits, size, price))
+        declaration = Declaration(name, code, limits, size, price)
+        number = DECLARED.add(declaration)
         width = limits.max_in_flight * max(1, size)
-        mark = ConcurrentMark(name, number, width, unit, str(price))
+        mark = ConcurrentMark(name, number, width, unit, str(price), declaration)
         udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
         functools.update_wrapper(udf, code, updated=())
         return udf
