@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +16,7 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 from pyspark.sql.udf import UserDefinedFunction
 
 import eddyline
+from eddyline.spark.concurrent import ConcurrentUDF
 from eddyline.spark.concurrent_functions import FunctionPlaceError
 
 WIDTH = 6
@@ -254,6 +255,28 @@ def test_a_decorator(spark: SparkSession) -> None:
     assert squared.__doc__ == "Multiply a number by itself."
     found = eddyline.adapt(spark.range(4).select(squared(F.col("id")).alias("s"))).collect()
     assert [row.s for row in found] == [0, 1, 4, 9]
+
+
+def test_a_decorator_needs_no_options_and_its_types_are_known(spark: SparkSession) -> None:
+    def plain(number: int) -> int:
+        return number * number
+
+    @eddyline.concurrent
+    @F.udf("int")
+    def squared(number: int) -> int:
+        return plain(number)
+
+    assert_type(squared, ConcurrentUDF)
+    again = assert_type(eddyline.concurrent(function=plain, returns="int"), ConcurrentUDF)
+    later = assert_type(
+        eddyline.concurrent(None, returns="int", max_in_flight=2),
+        Callable[[Callable[..., Any]], ConcurrentUDF],
+    )
+    for function in (squared, again, later(plain)):
+        found = eddyline.adapt(spark.range(3).select(function(F.col("id")).alias("s"))).collect()
+        assert [row.s for row in found] == [0, 1, 4]
+    with pytest.raises(TypeError, match="nonsense"):
+        eddyline.concurrent(plain, nonsense=1)  # type: ignore[call-overload]  # no option
 
 
 EVERY_TYPE = """SELECT CAST(id AS tinyint) a, CAST(id AS decimal(9, 3)) b, CAST(id AS float) c,
