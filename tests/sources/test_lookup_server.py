@@ -44,9 +44,9 @@ def serving(function: Callable[[list[Any]], object]) -> Iterator[LookupServer]:
 class Task:
     """One task's connection, with what it gets."""
 
-    def __init__(self, address: Address, job: str = "1") -> None:
+    def __init__(self, address: Address, job: str = "1", method: str = "t") -> None:
         self.agenda = SharedAgenda()
-        self.remote = RemoteLookup(address, job, "t", self.agenda, WANTED, width=4)
+        self.remote = RemoteLookup(address, job, method, self.agenda, WANTED, width=4)
         self.remote.attend(0)
 
     def ask(self, *keys: int) -> None:
@@ -107,6 +107,16 @@ def test_a_failure_comes_as_it_was_said() -> None:
         error = task.answers(1)[7].error
         assert isinstance(error, LookupFailedError)
         assert str(error).endswith("asked for t a=7: ValueError: no 7")
+        task.remote.close()
+
+
+def test_what_is_not_known_any_more_is_said() -> None:
+    with serving(lambda keys: [(key, "x") for key in keys]) as server:
+        task = Task(server.address, method="gone")
+        task.ask(1, 2)
+        for done in task.answers(2).values():
+            assert isinstance(done.error, LookupFailedError)
+            assert str(done.error).startswith("gone is not known any more")
         task.remote.close()
 
 

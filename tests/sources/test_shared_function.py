@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eddyline.sources.asked_once import Found
 from eddyline.sources.frozen import frozen
 from eddyline.sources.function_answers import ERROR, PRICE, STOP, VALUE
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Books, CostError, Price
 from eddyline.sources.shared_function import FunctionMethod, SharedFunction
-from eddyline.sources.shared_lookup import Found
 
 QUICK = Limits(max_in_flight=3, timeout=2.0, retries=0)
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +16,7 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 from pyspark.sql.udf import UserDefinedFunction
 
 import eddyline
+from eddyline.spark.concurrent import ConcurrentUDF
 from eddyline.spark.concurrent_functions import FunctionPlaceError
 
 WIDTH = 6
@@ -206,8 +207,9 @@ def test_as_many_calls_are_made_as_may_be(frame: DataFrame) -> None:
         return number % 2 == 0
 
     accepts = eddyline.concurrent(together, returns="boolean", max_in_flight=WIDTH)
-    rows = frame.sparkSession.range(0, 8 * WIDTH, 1, 3).where(accepts("id"))
-    assert eddyline.adapt(rows).count() == 4 * WIDTH
+    # Each task has a multiple of the width: else some would wait for one that has no core yet.
+    rows = frame.sparkSession.range(0, 12 * WIDTH, 1, 3).where(accepts("id"))
+    assert eddyline.adapt(rows).count() == 6 * WIDTH
 
 
 def test_calls_begin_at_the_rate_that_is_allowed(spark: SparkSession) -> None:
@@ -253,6 +255,28 @@ def test_a_decorator(spark: SparkSession) -> None:
     assert squared.__doc__ == "Multiply a number by itself."
     found = eddyline.adapt(spark.range(4).select(squared(F.col("id")).alias("s"))).collect()
     assert [row.s for row in found] == [0, 1, 4, 9]
+
+
+def test_a_decorator_needs_no_options_and_its_types_are_known(spark: SparkSession) -> None:
+    def plain(number: int) -> int:
+        return number * number
+
+    @eddyline.concurrent
+    @F.udf("int")
+    def squared(number: int) -> int:
+        return plain(number)
+
+    assert_type(squared, ConcurrentUDF)
+    again = assert_type(eddyline.concurrent(function=plain, returns="int"), ConcurrentUDF)
+    later = assert_type(
+        eddyline.concurrent(None, returns="int", max_in_flight=2),
+        Callable[[Callable[..., Any]], ConcurrentUDF],
+    )
+    for function in (squared, again, later(plain)):
+        found = eddyline.adapt(spark.range(3).select(function(F.col("id")).alias("s"))).collect()
+        assert [row.s for row in found] == [0, 1, 4]
+    with pytest.raises(TypeError, match="nonsense"):
+        eddyline.concurrent(plain, nonsense=1)  # type: ignore[call-overload]  # no option
 
 
 EVERY_TYPE = """SELECT CAST(id AS tinyint) a, CAST(id AS decimal(9, 3)) b, CAST(id AS float) c,
@@ -334,19 +358,6 @@ def test_joins(frame: DataFrame, name: str, joins: str) -> None:
     assert Counter(found.collect()) == Counter(JOINS[name](frame, PLAIN).collect())
     for watched in concurrent.watched.values():
         assert max(watched.calls.values(), default=1) == 1
-
-
-def test_the_rows_of_a_lookup_table_are_given_to_a_function(frame: DataFrame) -> None:
-    spark = frame.sparkSession
-    texts = eddyline.PythonLookup(lambda keys: [(key, f"text {key}") for key in keys])
-    eddyline.lookup_table(spark, "texts_by_number", "n int, text string", ["n"], texts)
-    watched = Watched(lambda text: text.endswith("7"))
-    seven = eddyline.concurrent(watched.later, returns="boolean")
-    joined = frame.join(spark.table("texts_by_number"), "n").select("id", "n", "text")
-    found = eddyline.adapt(eddyline.adapt(joined).where(seven("text")))
-    expected = Counter((r.id, r.n, f"text {r.n}") for r in frame.collect() if (r.n or 0) % 10 == 7)
-    assert Counter(map(tuple, found.collect())) == expected
-    assert max(watched.calls.values()) == 1
 
 
 # -- errors ------------------------------------------------------------------------------

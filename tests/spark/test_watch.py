@@ -344,3 +344,37 @@ def test_rows_that_a_slow_scan_has_not_brought_are_looked_up(spark: SparkSession
     assert rows_of(parts) == Counter((n, n, f"r{n}") for n in range(100))
     assert asked
     assert len(asked) == len(set(asked)) <= 100
+
+
+def test_each_way_of_a_table_says_what_it_was_asked(spark: SparkSession) -> None:
+    pairs = [(n, n % 3) for n in range(12)]
+
+    def by(column: int) -> eddyline.PythonLookup:
+        return eddyline.PythonLookup(lambda keys: [row for row in pairs if row[column] in keys])
+
+    also = [eddyline.LookupMethod(["b"], by(1))]
+    eddyline.lookup_table(
+        spark, "pairs", "a long, b long", ["a"], by(0), key=["a"], also=[*also, *also]
+    )
+    eddyline.lookup_table(spark, "single", "a long, b long", ["a"], by(0))
+    df = (
+        spark.range(0, 6, 1, 1)
+        .join(spark.table("single").alias("s"), F.col("id") == F.col("s.a"))
+        .join(spark.table("pairs").alias("x"), F.col("id") == F.col("x.a"))
+        .join(spark.table("pairs").alias("y"), F.col("x.b") == F.col("y.b"))
+    )
+    with eddyline.watch(df.select("id", F.col("y.a").alias("other"))) as watch:
+        assert watch.lookups() == {}
+        assert sum(part.rows.num_rows for part in watch) == 6 * 4
+        asked = watch.lookups()
+    assert set(asked) <= {"single", "pairs(a)", "pairs(b)", "pairs(b) 2"}
+    assert asked["single"].keys == 6
+    assert 1 <= asked["pairs(a)"].keys <= 6  # rows that came by b need not be asked for
+    assert sum(each.keys for name, each in asked.items() if "(b)" in name) >= 3
+
+
+def test_a_query_without_lookups_asks_nothing(spark: SparkSession) -> None:
+    with eddyline.watch(spark.range(5)) as watch:
+        assert watch.lookups() == {}
+        assert list(watch)[-1].total == 5
+        assert watch.lookups() == {}

@@ -14,12 +14,9 @@ from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import LookupFailedError, NoAnswerError, TryAgainError
 from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupConnection
+from eddyline.sources.pauses import pause
 from eddyline.sources.rows import RowReader, failed
 
-FIRST_PAUSE: Final = 0.2
-"""Seconds before the second try at the most; each next one waits for twice as long at the most."""
-
-LONGEST_PAUSE: Final = 20.0
 LONGEST_ASKED_FOR: Final = 120.0
 """Seconds that a server may ask to wait (Retry-After); who asks for more is not waited for."""
 
@@ -158,16 +155,10 @@ class Asking:
         return self.settled(keys, error) if final else error
 
     def _pause(self, state: RetryCallState) -> float:
-        """Return the seconds to wait: what the server asked for, else twice as long each time.
-
-        With full jitter, so that calls which failed together do not come together again.
-        """
+        """Return the seconds to wait: a pause, after those that the server has asked for."""
         error = state.outcome.exception() if state.outcome is not None else None
-        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (state.attempt_number - 1))
-        pause = self._random.uniform(0.0, longest)
-        if isinstance(error, TryAgainError) and error.after is not None:
-            return error.after + pause
-        return pause
+        after = error.after if isinstance(error, TryAgainError) else None
+        return (after or 0.0) + pause(state.attempt_number, self._random)
 
 
 def _may_pass(error: BaseException) -> bool:

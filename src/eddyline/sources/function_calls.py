@@ -1,24 +1,22 @@
-"""Calls a user's function with patience: in threads or on the event loop, within limits."""
+"""Calls a user's function with patience, within limits."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import eddyline
-from eddyline.engine.modules.callers import as_error
-from eddyline.sources.asking import FIRST_PAUSE, LONGEST_PAUSE
 from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
+from eddyline.sources.pauses import pause
+from eddyline.sources.users_function import Outcome, UsersFunction
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -33,11 +31,6 @@ class FunctionCallError(Exception):
         """Say what happened; ``alone`` tells that smaller batches would fare no better."""
         super().__init__(message)
         self.alone = alone
-
-
-class _Outcome(NamedTuple):
-    value: Any
-    error: Exception | None
 
 
 class FunctionCalls:
@@ -55,14 +48,12 @@ class FunctionCalls:
         now: Callable[[], float],
     ) -> None:
         """Get ready; threads start when they are used."""
-        self._function = function
         self._name = name
         self._limits = limits
         self._random = random
-        self._later = inspect.iscoroutinefunction(function)
-        self._threads: ThreadPoolExecutor | None = None
         self._breaker = CircuitBreaker(now)
         self.gate = Gate(limits)
+        self._function = UsersFunction(function, self.gate.width)
 
     async def call(self, arguments: Sequence[object], begins: Callable[[], None]) -> object:
         """Return what the function returns; ``begins`` is called before each try.
@@ -81,11 +72,9 @@ class FunctionCalls:
 
     async def close(self) -> None:
         """Let the threads end."""
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
-            self._threads = None
+        self._function.close()
 
-    async def _tried(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
+    async def _tried(self, arguments: Sequence[object], begins: Callable[[], None]) -> Outcome:
         """Call until there is an outcome; FunctionCallError where there is none in all tries.
 
         A loop: what tenacity does for a call that succeeds at once takes 0.2 ms.
@@ -99,32 +88,17 @@ class FunctionCalls:
                     self._breaker.failed()
                     times = "once" if tries == 1 else f"{tries} times"
                     raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
-            await asyncio.sleep(self._pause(tries))
+            await asyncio.sleep(pause(tries, self._random))
             tries += 1
 
-    async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> _Outcome:
+    async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> Outcome:
         async with self.gate.request():
             begins()
-            if self._later:
-                outcome = await _awaited(self._function, arguments)
-            else:
-                loop = asyncio.get_running_loop()
-                if self._threads is None:
-                    self._threads = ThreadPoolExecutor(self.gate.width, "eddyline-call")
-                outcome = await loop.run_in_executor(
-                    self._threads, _called, self._function, arguments
-                )
-                if inspect.isawaitable(outcome.value):
-                    outcome = await _awaited(lambda: outcome.value, ())
+            outcome = await self._function.outcome(*arguments)
         if isinstance(outcome.error, OSError):
             error = outcome.error
             raise TryAgainError(f"raised {type(error).__name__}: {error}") from error
         return outcome
-
-    def _pause(self, tries: int) -> float:
-        """Return the seconds to wait: up to twice as long each time, with full jitter."""
-        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (tries - 1))
-        return self._random.uniform(0.0, longest)
 
 
 def shown(name: str, arguments: Sequence[object]) -> str:
@@ -150,23 +124,3 @@ def _users_part(trace: TracebackType | None) -> TracebackType | None:
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OWN_FILES):
         trace = trace.tb_next
     return trace
-
-
-def _called(function: Callable[..., object], arguments: Sequence[object]) -> _Outcome:
-    """Call in a thread; a StopIteration would get lost on its way out of there."""
-    try:
-        return _Outcome(function(*arguments), None)
-    except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
-        return _Outcome(None, as_error(raised))
-
-
-async def _awaited(function: Callable[..., object], arguments: Sequence[object]) -> _Outcome:
-    try:
-        waiting = function(*arguments)
-        if isinstance(waiting, Awaitable):
-            return _Outcome(await waiting, None)
-        return _Outcome(waiting, None)
-    except asyncio.CancelledError:
-        raise
-    except BaseException as raised:  # noqa: BLE001 - likewise; SystemExit would end the loop
-        return _Outcome(None, as_error(raised))

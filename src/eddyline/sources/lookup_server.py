@@ -20,8 +20,10 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.asked_once import Found
+from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.lookup_source import Key
-from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
+from eddyline.sources.shared_lookup import SharedLookupStatistics
 from eddyline.sources.wire import LINE, Address, packed
 
 IDLE_SECONDS: Final = 2.0
@@ -73,7 +75,8 @@ class _Job:
 class LookupServer:
     """Serves the tasks of all jobs from one event loop.
 
-    ``methods`` may grow while it serves. Jobs are told apart by the name that their tasks give.
+    ``methods`` may come and go while it serves. Jobs are told apart by the name that their
+    tasks give.
     """
 
     def __init__(
@@ -171,7 +174,12 @@ class LookupServer:
                 keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
                 lookup = self._lookup(name, job, method)
                 values = zip(*(column.to_pylist() for column in keys.columns), strict=True)
-                for call, future in zip(request["calls"], lookup.rows(list(values)), strict=True):
+                rows = (
+                    [self._unknown(method)] * len(request["calls"])
+                    if lookup is None
+                    else lookup.rows(list(values))
+                )
+                for call, future in zip(request["calls"], rows, strict=True):
                     answers.expect(call, future)
         finally:
             sending.cancel()
@@ -205,12 +213,25 @@ class LookupServer:
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
-    def _lookup(self, name: str, job: _Job, method: str) -> Shared:
+    def _lookup(self, name: str, job: _Job, method: str) -> Shared | None:
         lookup = job.lookups.get(method)
-        if lookup is None:
+        found = self._methods.get(method) if lookup is None else None
+        if found is not None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
-            lookup = job.lookups[method] = self._methods[method].shared(name, random, self._now)
+            lookup = job.lookups[method] = found.shared(name, random, self._now)
         return lookup
+
+    def _unknown(self, method: str) -> asyncio.Future[Found]:
+        """Return the answer to whoever asks for what is not there any more."""
+        answer: asyncio.Future[Found] = self._loop.loop.create_future()
+        answer.set_exception(
+            LookupFailedError(
+                f"{method} is not known any more where the driver is: many others were registered "
+                f"since. Register the table, or declare the function, and adapt the query again."
+            )
+        )
+        answer.exception()  # whoever has asked may have gone
+        return answer
 
 
 def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:

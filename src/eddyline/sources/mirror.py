@@ -30,7 +30,6 @@ class Mirror:
         self.label = source.label
         self.keys_per_call = source.keys_per_call
         self.gate = Gate(limits)
-        self.workers = 0
         self.lurking = False  # whether a worker waits for keys of others to be overdue
         self.under_way: dict[Key, float] = {}
         """Keys that it is asked for now, with the time since when."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -16,6 +13,7 @@ from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
 from eddyline.sources.rows import RowReader
+from eddyline.sources.users_function import UsersFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +23,8 @@ class PythonLookup:
     ``function`` takes a list of keys: values where there is one bind column, tuples in the
     order of ``bind`` where there are several. It returns the rows for them: mappings by
     column name, sequences in the columns' order, an Arrow table or a pandas DataFrame. An
-    ``async def`` function runs on the event loop of all lookups; any other in a thread.
-    ``keys_per_call`` is the longest list.
+    ``async def`` function runs on the event loop of all lookups; any other in a thread, and
+    may return something to be awaited. ``keys_per_call`` is the longest list.
 
     >>> PythonLookup(lambda keys: [(key, key * key) for key in keys]).keys_per_call
     1
@@ -59,37 +57,27 @@ class PythonConnection:
     """Calls the function."""
 
     def __init__(self, source: PythonLookup, table: LookedUpTable, gate: Gate) -> None:
-        """Make threads for a function that is not asynchronous; they start when they are used."""
-        self._source = source
+        """Get ready."""
         self._table = table
         self._reader = RowReader(table)
         self._gate = gate
-        # An object that is called like a function may be asynchronous as well.
-        called = (source.function, type(source.function).__call__)
-        self._later = any(map(inspect.iscoroutinefunction, called))
-        self._threads = ThreadPoolExecutor(gate.width, "eddyline-lookup")
+        self._function = UsersFunction(source.function, gate.width)
 
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Call the function; an OSError, as of a network, may pass, and nothing else."""
         given = [key[0] for key in keys] if len(self._table.bind) == 1 else list(keys)
         async with self._gate.request():
-            try:
-                found = await self._called(given)
-            except OSError as error:
-                gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
-                what = f"{type(error).__name__}: {error}"
-                raise TryAgainError(what, of_keys=not gone) from error
+            found, error = await self._function.outcome(given)
+        if isinstance(error, OSError):
+            gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
+            raise TryAgainError(f"{type(error).__name__}: {error}", of_keys=not gone) from error
+        if error is not None:
+            raise error
         return self._batch(found, keys)
-
-    async def _called(self, given: list[Any]) -> object:
-        if self._later:
-            return await cast("Awaitable[object]", self._source.function(given))
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._source.function, given)
 
     async def close(self) -> None:
         """Let the threads end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._function.close()
 
     def _batch(self, found: object, keys: Sequence[Key]) -> pa.RecordBatch:
         rows: object = found

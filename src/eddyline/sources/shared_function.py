@@ -7,20 +7,20 @@ as the one row for them (Raman, Deshpande and Hellerstein, 2003, Section 2.1.3).
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 import pyarrow as pa
 
+from eddyline.sources.asked_once import AskedOnce, Found
 from eddyline.sources.frozen import frozen
 from eddyline.sources.function_answers import answers
 from eddyline.sources.function_calls import FunctionCallError, FunctionCalls, shown
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key
 from eddyline.sources.price import ROUNDING, Books, BudgetSpentError, CostError, Price
-from eddyline.sources.shared_lookup import Found, SharedLookupStatistics
+from eddyline.sources.shared_lookup import SharedLookupStatistics
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,14 @@ class FunctionMethod:
         return SharedFunction(self, job, random, now)
 
 
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """A tuple of arguments, equal to another where the function cannot tell them apart."""
+
+    frozen: object
+    values: Key = field(compare=False)
+
+
 class SharedFunction:
     """Calls a function for a job, and keeps the values. For one event loop."""
 
@@ -59,71 +67,48 @@ class SharedFunction:
         self._method = method
         self._now = now
         self._calls = FunctionCalls(method.function, method.name, method.limits, random, now)
-        self._answers: dict[object, asyncio.Future[Found]] = {}
-        self._waiting: deque[tuple[object, Key]] = deque()
-        self._workers: set[asyncio.Task[None]] = set()
+        self._asked = AskedOnce[_Arguments]()
         self._spending = method.books.open(job, method.number, method.name, method.price.unit)
         self._stopped: Exception | None = None
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
         gate, spending = self._calls.gate, self._spending
-        asked = len(self._answers) - len(self._waiting)
         calls = gate.requests
         return SharedLookupStatistics(
-            asked, calls, calls, spending.calls, spending.failures, gate.most
+            self._asked.count, calls, calls, spending.calls, spending.failures, gate.most
         )
 
     def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
         """Return for each tuple of arguments its answer to come; from the event loop only."""
-        loop = asyncio.get_running_loop()
-        found = []
-        for key in keys:
-            known = frozen(key)
-            future = self._answers.get(known)
-            if future is None:
-                future = self._answers[known] = loop.create_future()
-                self._waiting.append((known, key))
-            found.append(future)
-        # One that has just ended may still be among them: it takes no more keys.
-        busy = sum(not worker.done() for worker in self._workers)
-        for _ in range(min(len(self._waiting), self._calls.gate.width - busy)):
-            worker = loop.create_task(self._work())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+        found = self._asked.answers(_Arguments(frozen(key), key) for key in keys)
+        for _ in range(self._asked.workers_missing(self._calls.gate.width)):
+            self._asked.start(self._work())
         return found
 
     async def close(self) -> None:
         """Call no more; keep the values, and go on if somebody asks again."""
-        self._waiting.clear()
-        workers = list(self._workers)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        for key, answer in list(self._answers.items()):
-            if not answer.done():
-                answer.cancel()
-                del self._answers[key]
+        await self._asked.close()
         await self._calls.close()
 
     async def _work(self) -> None:
         """Make calls as long as any arguments wait."""
-        while self._waiting:
-            size = min(len(self._waiting), max(1, self._method.batch))
-            taken = [self._waiting.popleft() for _ in range(size)]
+        waiting = self._asked.waiting
+        while waiting:
+            size = min(len(waiting), max(1, self._method.batch))
+            taken = [waiting.popleft() for _ in range(size)]
             self._spending.values += size
             began = self._now()
             try:
-                batch = await self._answered([key for _, key in taken])
+                batch = await self._answered([each.values for each in taken])
             except Exception as error:  # noqa: BLE001 - it is raised where the value is needed
-                for known, _ in taken:
-                    self._answers[known].set_exception(error)
-                    self._answers[known].exception()  # nobody may ask again, and need not
+                for each in taken:
+                    self._asked.fail(each, error)
                 continue
             seconds = self._now() - began
             self._spending.seconds += seconds
-            for place, (known, _) in enumerate(taken):
-                self._answers[known].set_result(Found(batch.slice(place, 1), seconds / size))
+            for place, each in enumerate(taken):
+                self._asked.answer(each, Found(batch.slice(place, 1), seconds / size))
 
     async def _answered(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Return values, or why there are none, with what each has cost."""

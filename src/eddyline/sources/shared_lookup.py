@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.storage.key_set import KeySet
+from eddyline.sources.asked_once import AskedOnce, Found
 from eddyline.sources.asking import Answer
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.limits import Limits
@@ -30,7 +30,7 @@ SOON: Final = 0.05
 """Seconds that no call is overdue for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class AccessMethod:
     """An access method as it was registered: what is asked for which table, within which limits.
 
@@ -81,13 +81,6 @@ class SharedLookupStatistics:
         )
 
 
-class Found(NamedTuple):
-    """The rows of a key, and its part of the seconds that the call for it took."""
-
-    rows: pa.RecordBatch
-    seconds: float
-
-
 class SharedLookup:
     """Asks for keys, each once, however many ask, and keeps the answers.
 
@@ -109,17 +102,15 @@ class SharedLookup:
             Mirror(each.table, each.source, each.limits, random, now) for each in methods
         )
         self._now = now
-        self._answers: dict[Key, asyncio.Future[Found]] = {}
-        self._waiting: deque[Key] = deque()
+        self._asked = AskedOnce[Key]()
         self._tried: dict[Key, set[Mirror]] = {}  # where a key has failed, if it has
-        self._workers: set[asyncio.Task[None]] = set()
         self._calls = 0
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
         mirrors = self._mirrors
         return SharedLookupStatistics(
-            len(self._answers) - len(self._waiting),
+            self._asked.count,
             self._calls,
             sum(each.gate.requests for each in mirrors),
             sum(each.tries for each in mirrors),
@@ -130,76 +121,53 @@ class SharedLookup:
 
     def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
         """Return for each key its rows to come, or the failure; from the event loop only."""
-        loop = asyncio.get_running_loop()
-        found = []
-        for each in keys:
-            key = tuple(map(_canonical, each))
-            future = self._answers.get(key)
-            if future is None:
-                future = self._answers[key] = loop.create_future()
-                self._waiting.append(key)
-            found.append(future)
+        found = self._asked.answers(tuple(map(_canonical, key)) for key in keys)
         self._let_work()
         return found
 
     async def close(self) -> None:
         """Ask no more; keep the answers, and open the sources again if they are asked again."""
-        self._waiting.clear()
-        workers = list(self._workers)
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        for key, answer in list(self._answers.items()):
-            if not answer.done():
-                answer.cancel()
-                del self._answers[key]
+        await self._asked.close()
         for mirror in self._mirrors:
             await mirror.close()
 
     def _let_work(self) -> None:
         """Begin as many calls as there are keys waiting, and allowed; of mirrors in turn."""
-        loop = asyncio.get_running_loop()
-        waiting = len(self._waiting)
         starting = [
             (number, mirror)
             for mirror in self._mirrors
-            for number in range(min(waiting, mirror.gate.width - mirror.workers))
+            for number in range(self._asked.workers_missing(mirror.gate.width, mirror))
         ]
         if len(self._mirrors) > 1:
             starting.sort(key=lambda one: one[0])
         for _, mirror in starting:
-            mirror.workers += 1
-            worker = loop.create_task(self._work(mirror))
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            self._asked.start(self._work(mirror), mirror)
 
     async def _work(self, mirror: Mirror) -> None:
         """Make calls as long as there is a key for this mirror."""
-        try:
-            while True:
-                keys = self._next(mirror)
-                if keys:
-                    await self._call(mirror, keys)
-                    continue
-                patience = self._patience(mirror)
-                if patience is None or mirror.lurking:
-                    return
-                mirror.lurking = True
-                try:
-                    await asyncio.sleep(patience)
-                finally:
-                    mirror.lurking = False
-        finally:
-            mirror.workers -= 1
+        while True:
+            keys = self._next(mirror)
+            if keys:
+                await self._call(mirror, keys)
+                continue
+            patience = self._patience(mirror)
+            if patience is None or mirror.lurking:
+                return
+            mirror.lurking = True
+            try:
+                await asyncio.sleep(patience)
+            finally:
+                mirror.lurking = False
 
     def _next(self, mirror: Mirror) -> list[Key]:
         """Take keys that this mirror can be asked for: waiting ones, else overdue ones."""
         keys: list[Key] = []
         passed: list[Key] = []
-        while self._waiting and len(keys) < mirror.keys_per_call:
-            key = self._waiting.popleft()
+        waiting = self._asked.waiting
+        while waiting and len(keys) < mirror.keys_per_call:
+            key = waiting.popleft()
             (passed if mirror in self._tried.get(key, ()) else keys).append(key)
-        self._waiting.extendleft(reversed(passed))
+        waiting.extendleft(reversed(passed))
         if keys or len(self._mirrors) == 1:
             return keys
         now = self._now()
@@ -218,7 +186,7 @@ class SharedLookup:
         return (
             key not in mirror.under_way
             and mirror not in self._tried.get(key, ())
-            and not self._answers[key].done()
+            and not self._asked.answered(key)
         )
 
     def _limit(self, mirror: Mirror, other: Mirror) -> float:
@@ -261,30 +229,27 @@ class SharedLookup:
         seconds = self._now() - began
         mirror.took(seconds)
         for key, found in zip(keys, self._by_key(rows, keys), strict=True):
-            if not self._answers[key].done():  # another may have been sooner
-                self._answers[key].set_result(Found(found, seconds / len(keys)))
+            self._asked.answer(key, Found(found, seconds / len(keys)))
 
     def _fail(self, mirror: Mirror, keys: Sequence[Key], error: LookupFailedError) -> None:
         """Leave keys to the sources that have not been asked yet; where all were, they fail."""
         for key in keys:
-            answer = self._answers[key]
-            if answer.done():
+            if self._asked.answered(key):  # another has been sooner
                 continue
             tried = self._tried.setdefault(key, set())
             tried.add(mirror)
             if len(tried) < len(self._mirrors):
                 # Whoever has it under way already will answer.
                 if not any(each is not mirror and key in each.under_way for each in self._mirrors):
-                    self._waiting.append(key)
+                    self._asked.waiting.append(key)
                 continue
             several = len(self._mirrors) > 1
             rows = mirror.opened().settled([key], error) if several else error
             if isinstance(rows, LookupFailedError):
-                answer.set_exception(rows)
-                answer.exception()  # nobody may ask again, and need not
+                self._asked.fail(key, rows)
             else:
-                answer.set_result(Found(rows, 0.0))
-        if self._waiting:
+                self._asked.answer(key, Found(rows, 0.0))
+        if self._asked.waiting:
             self._let_work()
 
     def _by_key(self, batch: pa.RecordBatch, keys: Sequence[Key]) -> list[pa.RecordBatch]:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn, overload
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
 
 from pyspark.sql import Column
 from pyspark.sql.types import DataType
@@ -15,7 +15,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Cost, Price
 from eddyline.spark.blocks.filter_block import FunctionKind
-from eddyline.spark.concurrent_functions import Declaration, declare
+from eddyline.spark.declared_functions import DECLARED, Declaration
 from eddyline.spark.worker.not_adapted import ConcurrentMark
 
 
@@ -37,7 +37,39 @@ class ConcurrentUDF(UserDefinedFunction):
         )
 
 
-@overload
+P = ParamSpec("P")
+
+
+class AlsoDecorator(Protocol[P]):
+    """What makes a UDF of a function; without a function, what makes one of any."""
+
+    @overload
+    def __call__(
+        self, function: Callable[..., Any], *args: P.args, **options: P.kwargs
+    ) -> ConcurrentUDF: ...
+
+    @overload
+    def __call__(
+        self, function: None = None, *args: P.args, **options: P.kwargs
+    ) -> Callable[[Callable[..., Any]], ConcurrentUDF]: ...
+
+
+def _also_decorator(
+    make: Callable[Concatenate[Callable[..., Any], P], ConcurrentUDF],
+) -> AlsoDecorator[P]:
+    @functools.wraps(make)
+    def made(
+        function: Callable[..., Any] | None = None, *args: P.args, **options: P.kwargs
+    ) -> ConcurrentUDF | Callable[[Callable[..., Any]], ConcurrentUDF]:
+        if function is None:
+            return lambda given: make(given, *args, **options)
+        return make(function, *args, **options)
+
+    # To be checked it would need the overloads once more.
+    return cast("AlsoDecorator[P]", made)
+
+
+@_also_decorator
 def concurrent(
     function: Callable[..., Any],
     *,
@@ -50,38 +82,7 @@ def concurrent(
     cost: Cost | None = None,
     unit: str = "",
     budget: float | None = None,
-) -> ConcurrentUDF: ...
-
-
-@overload
-def concurrent(
-    function: None = None,
-    *,
-    returns: DataType | str | None = None,
-    max_in_flight: int = 16,
-    rate: float | None = None,
-    batch: int | None = None,
-    timeout: float = 30.0,
-    retries: int = 3,
-    cost: Cost | None = None,
-    unit: str = "",
-    budget: float | None = None,
-) -> Callable[[Callable[..., Any]], ConcurrentUDF]: ...
-
-
-def concurrent(
-    function: Callable[..., Any] | None = None,
-    *,
-    returns: DataType | str | None = None,
-    max_in_flight: int = 16,
-    rate: float | None = None,
-    batch: int | None = None,
-    timeout: float = 30.0,
-    retries: int = 3,
-    cost: Cost | None = None,
-    unit: str = "",
-    budget: float | None = None,
-) -> ConcurrentUDF | Callable[[Callable[..., Any]], ConcurrentUDF]:
+) -> ConcurrentUDF:
     """Return a slow function as a UDF of which many calls are made at a time.
 
     For functions that wait for something: a model server, a service, a language model. The
@@ -108,23 +109,22 @@ def concurrent(
     of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
     ``budget`` it ends with a :class:`~eddyline.sources.price.BudgetSpentError`.
 
-    TypeError, ValueError for what cannot be.
+    Keep what is returned for as long as queries call it: of functions that nobody holds a
+    thousand are known, those that were declared or used last. TypeError, ValueError for what
+    cannot be.
     """
-
-    def made(given: Callable[..., Any]) -> ConcurrentUDF:
-        size = _batch_size(batch)
-        limits = Limits(operator.index(max_in_flight), rate, timeout, retries)
-        price = Price(cost, unit, budget)
-        code, kind = _code_and_type(given, returns)
-        name = getattr(code, "__name__", type(code).__name__)
-        number = declare(Declaration(name, code, limits, size, price))
-        width = limits.max_in_flight * max(1, size)
-        mark = ConcurrentMark(name, number, width, unit, str(price))
-        udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
-        functools.update_wrapper(udf, code, updated=())
-        return udf
-
-    return made if function is None else made(function)
+    size = _batch_size(batch)
+    limits = Limits(operator.index(max_in_flight), rate, timeout, retries)
+    price = Price(cost, unit, budget)
+    code, kind = _code_and_type(function, returns)
+    name = getattr(code, "__name__", type(code).__name__)
+    declaration = Declaration(name, code, limits, size, price)
+    number = DECLARED.add(declaration)
+    width = limits.max_in_flight * max(1, size)
+    mark = ConcurrentMark(name, number, width, unit, str(price), declaration)
+    udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
+    functools.update_wrapper(udf, code, updated=())
+    return udf
 
 
 def _code_and_type(

@@ -1,19 +1,19 @@
-"""The concurrent functions of this process, and how the server of lookups calls them."""
+"""Concurrent functions in plans, and how the server of lookups calls them."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from random import Random
+from typing import TYPE_CHECKING
 
 from pyspark.sql.conversion import ArrowTableToRowsConversion
 
 from eddyline.errors import EddylineError
-from eddyline.sources.limits import Limits
-from eddyline.sources.price import Books, Price
+from eddyline.sources.price import Books
 from eddyline.spark.blocks.column_types import spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
+from eddyline.spark.declared_functions import DECLARED, Declaration
 from eddyline.spark.decline import LeftToSpark
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.lookup_tables import LookupTables
@@ -22,7 +22,7 @@ from eddyline.spark.worker.calling.arrow_values import ArrowWriter
 from eddyline.spark.worker.calling.commands import bind_keywords
 
 if TYPE_CHECKING:
-    from eddyline.sources.shared_function import FunctionMethod
+    from eddyline.sources.shared_function import FunctionMethod, SharedFunction
 
 
 class FunctionPlaceError(EddylineError, ValueError):
@@ -30,30 +30,20 @@ class FunctionPlaceError(EddylineError, ValueError):
 
 
 @dataclass(frozen=True)
-class Declaration:
-    """A function as it was declared; ``batch`` is 0 where it takes one value a call."""
+class _Served:
+    """A function as the server calls it for tasks; to ask for it is to use its declaration."""
 
-    name: str
-    function: Callable[..., Any]
-    limits: Limits
-    batch: int
-    price: Price
+    method: FunctionMethod
 
-
-_NUMBERS: Final = itertools.count(1)
-_declared: Final[dict[int, Declaration]] = {}
-
-
-def declare(declaration: Declaration) -> int:
-    """Take note of a function; return its number in this process."""
-    number = next(_NUMBERS)
-    _declared[number] = declaration
-    return number
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedFunction:
+        """Return what makes the calls for one job."""
+        DECLARED.used(self.method.number)
+        return self.method.shared(job, random, now)
 
 
 def any_declared() -> bool:
-    """Whether there is any concurrent function."""
-    return bool(_declared)
+    """Whether there has ever been a concurrent function."""
+    return DECLARED.any
 
 
 def require_all_placed(plan: Plan, left: Sequence[LeftToSpark]) -> None:
@@ -83,18 +73,24 @@ def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
         return block
     for function in concurrent:
         if function.driver is not None:
-            method = _method(function, function.driver.number, block.settings, tables.books)
-            tables.serve(function.driver.method, method)
+            number, name = function.driver.number, function.driver.method
+            declaration = DECLARED.of(number, function.name)
+            method = _method(declaration, function, number, block.settings, tables.books)
+            declaration.served[name] = _Served(method)
+            tables.serve(name, declaration.served[name])
     return replace(block, server=tables.address)
 
 
 def _method(
-    function: UserFunction, number: int, settings: SessionSettings, books: Books
+    declaration: Declaration,
+    function: UserFunction,
+    number: int,
+    settings: SessionSettings,
+    books: Books,
 ) -> FunctionMethod:
     # Only who has concurrent functions has what these need.
     from eddyline.sources.shared_function import FunctionMethod  # noqa: PLC0415
 
-    declaration = _declared[number]
     write = ArrowWriter(spark_type(function.return_type), settings)
     return FunctionMethod(
         number,

@@ -39,6 +39,10 @@ class Latest(Generic[Key, Value]):
         if len(self._values) > self._most:
             self._values.popitem(last=False)
 
+    def __len__(self) -> int:
+        """Return how many are kept."""
+        return len(self._values)
+
     def clear(self) -> None:
         """Forget everything."""
         self._values.clear()

@@ -110,6 +110,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             tables.methods(name, registered),
             scan is not None,
         ),
+        registered,
     )
     below = spark.range(0, 1, 1, 1) if scan is None else _with_columns(name, scan, struct)
     leaf = map_in_arrow(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from pyspark import SparkContext
 
@@ -17,12 +17,13 @@ from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.spark.digest import digest
 from eddyline.spark.host.session import local_cores
+from eddyline.spark.latest import Latest
 from eddyline.spark.per_context import PerContext
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from eddyline.sources.lookup_server import LookupServer, Method
-    from eddyline.sources.shared_lookup import AccessMethod
+    from eddyline.sources.shared_lookup import AccessMethod, SharedLookupStatistics
 
 _CAPACITY: Final = 1_000
 """Tables remembered at a time."""
@@ -38,9 +39,10 @@ class LookupTables:
     def __init__(self, context: SparkContext) -> None:
         """Start with no table; the server starts with the first query."""
         self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
-        self._methods: dict[str, Method] = {}
+        # Whoever has registered a method keeps it: the tables below, declarations of functions.
+        self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()
         self.books: Final = Books()
-        self._tables: OrderedDict[bytes, LookupTable] = OrderedDict()
+        self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
         self._numbers = itertools.count()
         self._loop: EventLoop | None = None
         self._server: LookupServer | None = None
@@ -49,39 +51,47 @@ class LookupTables:
     @property
     def any(self) -> bool:
         """Whether there is any table."""
-        return bool(self._tables)
+        return len(self._tables) > 0
 
     def methods(self, table: str, given: Sequence[AccessMethod]) -> tuple[PlannedLookup, ...]:
-        """Take note of access methods; return what plans and tasks know of them."""
+        """Serve access methods as long as they are there; return what plans and tasks know."""
         made = []
         for method in given:
-            name = f"{table}/{next(self._numbers)}"
-            self._methods[name] = method
+            bound = f"({', '.join(method.table.bind_names)})" if len(given) > 1 else ""
+            name = f"{table}{bound}/{next(self._numbers)}"
+            self.serve(name, method)
             made.append(PlannedLookup(name, method.table.bind, method.width))
         return tuple(made)
 
-    def remember(self, command: bytes, table: LookupTable) -> None:
-        """Take note of the function that stands for a table.
+    def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for a job so far, by table; from any thread.
+
+        A table that has several ways is named with the columns that each binds, as
+        ``aircraft(owner)``, and further ones of the same name are numbered.
+        """
+        found: dict[str, SharedLookupStatistics] = {}
+        for method, asked in self.server.statistics(job).items():
+            name = method.rpartition("/")[0]
+            names = (name, *(f"{name} {number}" for number in range(2, len(found) + 2)))
+            found[next(each for each in names if each not in found)] = asked
+        return found
+
+    def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
+        """Take note of the function that stands for a table, and keep the table's methods.
 
         Of more than a thousand tables those are forgotten that were used longest ago, as those
-        of a name that is registered again and again.
+        of a name that is registered again and again. DataFrames of before have the former tables,
+        and nobody hears when Spark forgets these.
         """
-        self._tables[digest(command)] = table
-        if len(self._tables) > _CAPACITY:
-            _, forgotten = self._tables.popitem(last=False)
-            for method in forgotten.methods:
-                del self._methods[method.name]
+        self._tables.put(digest(command), (table, methods))
 
     def of(self, command: bytes) -> LookupTable | None:
         """Return the table that a function stands for; None where it is no such function."""
-        name = digest(command)
-        table = self._tables.get(name)
-        if table is not None:
-            self._tables.move_to_end(name)
-        return table
+        found = self._tables.get(digest(command))
+        return None if found is None else found[0]
 
     def serve(self, name: str, method: Method) -> None:
-        """Let tasks ask for a method by a name."""
+        """Let tasks ask for a method by a name, as long as somebody keeps it."""
         self._methods[name] = method
 
     @property

@@ -46,6 +46,18 @@ def looked_up_relation(
     return relation, lookups
 
 
+def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> UnboundLookupError:
+    """Return the error for tables on whose rows concurrent functions are called before a join."""
+    many = len(functions) > 1
+    return UnboundLookupError(
+        f"{' and '.join(tables)} cannot be asked: {' and '.join(functions)} "
+        f"{'are concurrent functions' if many else 'is a concurrent function'}, called on its rows "
+        f"before the query has values to look them up by. Adapt what gives the values first, and "
+        f"call {'them' if many else 'it'} on the result, as in "
+        f"eddyline.adapt(eddyline.adapt(joined).where({functions[0]}(...)))."
+    )
+
+
 def require_bound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> None:
     """Raise UnboundLookupError where some lookup of a query never gets its values."""
     try:

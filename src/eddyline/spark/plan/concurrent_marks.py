@@ -33,15 +33,15 @@ def mark_in(tree: Tree) -> ConcurrentMark | None:
     return mark_of(tree.pickled.command)
 
 
-def has_marks(link: EvaluationLink) -> bool:
-    """Whether a node evaluates concurrent functions."""
+def marks_of(link: EvaluationLink) -> Iterator[ConcurrentMark]:
+    """Yield the concurrent functions that a node evaluates."""
     pending = [link.functions[index] for index in link.indexes]
     while pending:
         tree = pending.pop()
-        if tree.name == "PythonUDF" and mark_in(tree) is not None:
-            return True
+        mark = mark_in(tree) if tree.name == "PythonUDF" else None
+        if mark is not None:
+            yield mark
         pending.extend(tree.children)
-    return False
 
 
 def marks_in(plan: Plan) -> Iterator[ConcurrentMark]:

@@ -14,7 +14,7 @@ from typing import Final
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import EvaluationLink, FilterLink, Link, Tree, read_link
-from eddyline.spark.plan.concurrent_marks import has_marks
+from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_command
 
 Path = tuple[int, ...]
@@ -109,7 +109,7 @@ class _Reader:
         if link is None or not deterministic:
             return [plan]
         # Its values are computed in a block of its own, which is an input here.
-        if isinstance(link, EvaluationLink) and has_marks(link):
+        if isinstance(link, EvaluationLink) and any(True for _ in marks_of(link)):
             return [plan]
         child = catalyst.children(plan)[0]
         inputs = self.read(child, (*path, 0))

@@ -15,13 +15,14 @@ from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.claiming.bindings import UnboundLookupError
+from eddyline.spark.claiming.bindings import UnboundLookupError, called_too_early
 from eddyline.spark.claiming.filter_claim import judge, left_to_chance
 from eddyline.spark.claiming.join_claim import JoinClaim, claim_matches, claim_region
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
-from eddyline.spark.plan.chains import Chain, read_chain
+from eddyline.spark.plan.chains import Chain, EvaluationLink, read_chain
+from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
@@ -130,9 +131,32 @@ class _Walk:
                 lower = read_chain(catalyst.children(plan)[0])
                 self.left.extend(left_to_chance(chain.breaker, lower))
             return self._over_rewritten(plan, spared)
-        below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
+        try:
+            below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
+        except UnboundLookupError as error:
+            called = self._called_too_early(chain)
+            if called is None:
+                raise
+            raise called from error
         rebuilt = self._over(chain, below)
         return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
+
+    def _called_too_early(self, chain: Chain) -> UnboundLookupError | None:
+        """Return the error for a chain whose functions keep what binds lookups above them.
+
+        Spark calls functions below joins where it can, and a condition on one side of an equality
+        on its other side as well. Native ones and plain functions are taken into the region of the
+        joins; concurrent functions are not.
+        """
+        links = (link for link in chain.links if isinstance(link, EvaluationLink))
+        names = dict.fromkeys(mark.name for link in links for mark in marks_of(link))
+        if not names or self.rules is None:
+            return None
+        region = read_region(chain.below, looks_up=True)
+        tables = self._tables_in(region, self.rules)
+        if len(tables) < len(region.inputs):  # what could give values is below as well
+            return None
+        return called_too_early([table.name for table in tables.values()], list(names))
 
     def _joined(self, plan: Plan) -> tuple[Plan | None, frozenset[Path]]:
         """Rewrite the region of joins at a node.

@@ -183,16 +183,15 @@ class Watch:
         return self._control.paused
 
     def lookups(self) -> dict[str, SharedLookupStatistics]:
-        """Return what was asked so far for each lookup table, by its first way; of any thread.
+        """Return what was asked so far for each lookup table; of any thread.
 
-        It can be asked for some minutes after the end.
+        One that has several ways is named with the columns that each binds, as
+        ``aircraft(owner)``. It can be asked for some minutes after the end.
         """
-        block = self._query.block
-        if not block.lookups:
+        if not self._query.block.lookups:
             return {}
-        server = lookup_tables_of(self._frame.sparkSession.sparkContext).server
-        found = server.statistics(self._job)
-        return {name.rpartition("/")[0]: asked for name, asked in found.items()}
+        tables = lookup_tables_of(self._frame.sparkSession.sparkContext)
+        return tables.statistics(self._job)
 
     def stop(self) -> None:
         """End the query, and wait until its scans have ended; what has come can still be taken."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -48,7 +48,8 @@ class Scanned:
 class ConcurrentMark:
     """Stands for a function that is called where the driver is; ``number`` says for which.
 
-    ``width``, ``unit`` and ``price`` are those of CalledByDriver.
+    ``width``, ``unit`` and ``price`` are those of CalledByDriver. Who has made it gives it the
+    ``declaration`` to hold, which does not travel.
     """
 
     name: str
@@ -56,6 +57,11 @@ class ConcurrentMark:
     width: int
     unit: str
     price: str
+    declaration: object = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[ConcurrentMark], tuple[str, int, int, str, str]]:
+        """Return what a plan holds of it."""
+        return ConcurrentMark, (self.name, self.number, self.width, self.unit, self.price)
 
     def __call__(self, *columns: object) -> object:
         """Raise NotAdaptedError: here nobody knows the limits of the job."""

@@ -1,0 +1,105 @@
+"""Keys that are asked for once, however many want them: answers, keys that wait, and workers.
+
+What the lookups of a table and the calls of a function have in common.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Hashable, Iterable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+Wanted = TypeVar("Wanted", bound=Hashable)
+
+
+class Found(NamedTuple):
+    """The rows of a key, and its part of the seconds that the call for it took."""
+
+    rows: pa.RecordBatch
+    seconds: float
+
+
+class AskedOnce(Generic[Wanted]):
+    """Answers to keys, each of which is asked for once and kept. For one event loop.
+
+    Keys that nobody knows stand in ``waiting``; workers take them from there and give each
+    its answer, or the failure.
+
+    >>> async def shown() -> list[object]:
+    ...     asked = AskedOnce[str]()
+    ...     async def work() -> None:
+    ...         while asked.waiting:
+    ...             key = asked.waiting.popleft()
+    ...             asked.answer(key, Found(pa.record_batch({"k": [key]}), 0.0))
+    ...     answers = asked.answers("aba")
+    ...     for _ in range(asked.workers_missing(width=4)):
+    ...         asked.start(work())
+    ...     found = await asyncio.gather(*answers)
+    ...     return [asked.count, *(each.rows["k"][0].as_py() for each in found)]
+    >>> asyncio.run(shown())
+    [2, 'a', 'b', 'a']
+    """
+
+    def __init__(self) -> None:
+        """Start with no key."""
+        self.waiting: Final[deque[Wanted]] = deque()
+        self._answers: dict[Wanted, asyncio.Future[Found]] = {}
+        self._workers: dict[asyncio.Task[None], object] = {}
+
+    @property
+    def count(self) -> int:
+        """Keys that were asked for so far."""
+        return len(self._answers) - len(self.waiting)
+
+    def answers(self, keys: Iterable[Wanted]) -> list[asyncio.Future[Found]]:
+        """Return for each key its answer to come; new ones wait from now on."""
+        loop = asyncio.get_running_loop()
+        found = []
+        for key in keys:
+            future = self._answers.get(key)
+            if future is None:
+                future = self._answers[key] = loop.create_future()
+                self.waiting.append(key)
+            found.append(future)
+        return found
+
+    def answered(self, key: Wanted) -> bool:
+        """Tell whether a key has its answer, or has failed."""
+        return self._answers[key].done()
+
+    def answer(self, key: Wanted, found: Found) -> None:
+        """Give everybody the answer to a key; it counts if there is none yet."""
+        if not self.answered(key):
+            self._answers[key].set_result(found)
+
+    def fail(self, key: Wanted, error: Exception) -> None:
+        """Raise an error for everybody who wants a key."""
+        self._answers[key].set_exception(error)
+        self._answers[key].exception()  # nobody may ask again, and need not
+
+    def workers_missing(self, width: int, at: object = None) -> int:
+        """Return how many workers should begin ``at`` one place, where ``width`` may work."""
+        # A worker that has just ended is among them until the loop comes to it.
+        busy = sum(not task.done() for task, place in self._workers.items() if place is at)
+        return max(0, min(len(self.waiting), width - busy))
+
+    def start(self, work: Coroutine[Any, Any, None], at: object = None) -> None:
+        """Begin to work at a place."""
+        worker = asyncio.get_running_loop().create_task(work)
+        self._workers[worker] = at
+        worker.add_done_callback(self._workers.pop)
+
+    async def close(self) -> None:
+        """Stop the workers; keep the answers, and forget the keys that have none."""
+        self.waiting.clear()
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        for key, answer in list(self._answers.items()):
+            if not answer.done():
+                answer.cancel()
+                del self._answers[key]

@@ -1,0 +1,24 @@
+"""How long to wait before the next try."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+FIRST: Final = 0.2
+"""Seconds before the second try at the most; each next one waits for twice as long at the most."""
+
+LONGEST: Final = 20.0
+"""Seconds before any try at the most."""
+
+
+def pause(tries: int, random: Random) -> float:
+    """Return the seconds to wait after so many tries: up to twice as long each time.
+
+    With full jitter, so that calls which failed together do not come together again.
+
+    >>> random = Random(0)
+    >>> [round(pause(tries, random), 2) for tries in (1, 2, 30)]
+    [0.17, 0.3, 8.41]
+    """
+    return random.uniform(0.0, min(LONGEST, FIRST * 2 ** (tries - 1)))

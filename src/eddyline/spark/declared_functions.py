@@ -1,0 +1,95 @@
+"""The concurrent functions of this process, for as long as somebody may call them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
+
+from eddyline.errors import EddylineError
+from eddyline.sources.limits import Limits
+from eddyline.sources.price import Price
+from eddyline.spark.latest import Latest
+
+if TYPE_CHECKING:  # only who has concurrent functions has what these need
+    from eddyline.sources.lookup_server import Method
+
+LATEST: Final = 1_000
+"""Functions that are kept though nobody holds them."""
+
+
+class FunctionForgottenError(EddylineError, LookupError):
+    """A query calls a concurrent function that nobody has held, and that was declared long ago."""
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """A function as it was declared; ``batch`` is 0 where it takes one value a call.
+
+    ``served`` is what tasks ask for its values, by name.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    limits: Limits
+    batch: int
+    price: Price
+    served: dict[str, Method] = field(default_factory=dict)
+
+
+class DeclaredFunctions:
+    """Declarations by number.
+
+    One is known as long as somebody holds its UDF. Plans and names in SQL have no more than its
+    number, and nobody hears when Spark forgets these; so those that were declared or used last
+    are known as well.
+    """
+
+    def __init__(self, latest: int = LATEST) -> None:
+        """Start with none; know so many that nobody holds."""
+        self._numbers = itertools.count(1)
+        self._held: WeakValueDictionary[int, Declaration] = WeakValueDictionary()
+        self._latest = Latest[int, Declaration](latest)
+        self._most = latest
+        self._lock = threading.Lock()  # tasks ask in the thread of the server
+        self.any = False
+        """Whether there has ever been one."""
+
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._held)
+
+    def add(self, declaration: Declaration) -> int:
+        """Take note of a function; return its number in this process."""
+        number = next(self._numbers)
+        with self._lock:
+            self.any = True
+            self._held[number] = declaration
+            self._latest.put(number, declaration)
+        return number
+
+    def used(self, number: int) -> Declaration | None:
+        """Return a declaration, which is the last that was used; None where it is not known."""
+        with self._lock:
+            declaration = self._held.get(number)
+            if declaration is not None:
+                self._latest.put(number, declaration)
+        return declaration
+
+    def of(self, number: int, name: str) -> Declaration:
+        """Return a declaration that is about to be used; FunctionForgottenError."""
+        declaration = self.used(number)
+        if declaration is None:
+            raise FunctionForgottenError(
+                f"{name} is a concurrent function that is not known any more: {self._most:,} "
+                f"others were declared or used since, and nobody has kept what "
+                f"eddyline.concurrent returned. Keep it in a variable for as long as queries call "
+                f"the function."
+            )
+        return declaration
+
+
+DECLARED: Final = DeclaredFunctions()
