@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import math
 import time
 from collections.abc import Callable, Sequence
 from random import Random
@@ -36,6 +38,19 @@ def called(
     return rows
 
 
+async def rows_of(lookup: SharedLookup, keys: Sequence[Key]) -> list[Rows | str]:
+    """Return for each key its rows, or the error's text."""
+    found = await asyncio.gather(*lookup.rows(keys), return_exceptions=True)
+    rows: list[Rows | str] = []
+    for each in found:
+        if isinstance(each, BaseException):
+            assert isinstance(each, LookupFailedError), each
+            rows.append(str(each))
+        else:
+            rows.append([tuple(row.values()) for row in each.rows.to_pylist()])
+    return rows
+
+
 def answered(
     source: LookupSource, table: LookedUpTable, keys: Sequence[Key], limits: Limits | None = None
 ) -> tuple[list[Rows | str], SharedLookupStatistics]:
@@ -45,16 +60,9 @@ def answered(
         method = AccessMethod(table, source, limits or Limits(retries=0))
         lookup = SharedLookup(method, Random(0), time.monotonic)
         try:
-            found = await asyncio.gather(*lookup.rows(keys), return_exceptions=True)
+            rows = await rows_of(lookup, keys)
         finally:
             await lookup.close()
-        rows: list[Rows | str] = []
-        for each in found:
-            if isinstance(each, BaseException):
-                assert isinstance(each, LookupFailedError), each
-                rows.append(str(each))
-            else:
-                rows.append([tuple(row.values()) for row in each.rows.to_pylist()])
         return rows, lookup.statistics()
 
     source.check(table)
@@ -66,6 +74,13 @@ def why(source: LookupSource, table: LookedUpTable, key: Key, limits: Limits | N
     (found,), _ = answered(source, table, [key], limits)
     assert isinstance(found, str), found
     return found
+
+
+def canonical(value: Any) -> Any:  # noqa: ANN401 - of any type
+    """Return a value that is equal to itself."""
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) and value.tzinfo else value
 
 
 def until(holds: Callable[[], bool], seconds: float = 10.0) -> bool:

@@ -1,4 +1,4 @@
-"""Answers that come later, in any order: calls that are made when a generator says so."""
+"""What comes later: rows of inputs, and answers to calls that a generator has made in any order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,33 @@ from functools import partial
 import numpy as np
 
 from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error
+from eddyline.engine.modules.scan_access import Arrival, ScanAccess
+
+
+class Delayed:
+    """An input that gives the rows of another when it likes to; ``poll`` says when."""
+
+    def __init__(self, source: ScanAccess) -> None:
+        self._source = source
+
+    @property
+    def ended(self) -> bool:
+        return self._source.ended
+
+    @property
+    def expected_rows(self) -> float | None:
+        return self._source.expected_rows
+
+
+class Late(Delayed):
+    """An input that has nothing to give until it is opened."""
+
+    def __init__(self, source: ScanAccess) -> None:
+        super().__init__(source)
+        self.open = False
+
+    def poll(self) -> Arrival | None:
+        return self._source.poll() if self.open else None
 
 
 class UnrulyAgenda:

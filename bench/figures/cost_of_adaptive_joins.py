@@ -12,22 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from bench.figures.claims import Numbers
-from bench.figures.cost_of_adaptivity import FREQUENCIES, SELDOM, rank
+from bench.figures.cost_of_adaptivity import FREQUENCIES, rank
 from bench.figures.figure import Outcome, Setting
+from bench.figures.joins_on_unique2 import (
+    ADAPTIVE,
+    FIXED,
+    TURNS,
+    arrivals,
+    columns_of,
+    medians,
+    outcome,
+    star,
+)
 from bench.fixed_plan import FixedPlan
 from bench.turns import Spread, Turns, take_turns
-from bench.wisconsin import TYPES, UNIQUE2, table
+from bench.wisconsin import UNIQUE2
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.query.join_query import JoinQuery
 from eddyline.wall_clock import WallClock
 
 COUNT_ROWS = 300_000
@@ -37,18 +44,12 @@ ALL_ROWS = 100_000
 """Rows of each table where all columns of all of them are wanted."""
 
 QUICK_ROWS = 2_000
-TURNS = 7
 BATCH = 1 << 16
 """Rows of an arrival, as the shuffle of a join block sends them: the most tuples of a visit."""
 
 SMALL_BATCH = 1_000
 """Rows of an arrival where each decision is to be acted upon before the next one."""
 
-WIDE = 10.0
-"""From here on ratios are printed with a digit less, so that the table fits."""
-
-FIXED = "fixed plan"
-ADAPTIVE = "adaptive"
 SMALL_FIXED = f"fixed plan, {SMALL_BATCH} at a time"
 SMALL_RANK = f"{SMALL_BATCH} at a time"
 
@@ -67,23 +68,7 @@ class StarQuery:
 
     def query(self) -> JoinQuery:
         """Return the query; to count rows only ``unique2`` is read."""
-        types = TYPES if self.everything else (TYPES[UNIQUE2],)
-        key = UNIQUE2 if self.everything else 0
-        relations = tuple(JoinRelation(f"tenk{n + 1}", types) for n in range(self.relations))
-        plain = JoinQuery(relations)
-        return JoinQuery(
-            relations,
-            tuple(
-                Comparison(ComparisonOperator.EQUAL, plain.column(0, key), plain.column(r, key))
-                for r in range(1, self.relations)
-            ),
-            tuple(
-                plain.column(r, column)
-                for r in range(self.relations)
-                for column in range(len(types))
-                if self.everything
-            ),
-        )
+        return star("tenk", self.relations, everything=self.everything)
 
     def rows(self, *, quick: bool) -> int:
         """Return the rows of each table."""
@@ -91,26 +76,15 @@ class StarQuery:
 
     def pieces(self, rows: int, batch: int) -> list[list[Arrival]]:
         """Return each table in arrivals of ``batch`` rows."""
-        tables = [_table(rows, r) for r in range(self.relations)]
+        tables = [columns_of(rows, r) for r in range(self.relations)]
         if not self.everything:
             tables = [(columns[UNIQUE2],) for columns in tables]
-        return [
-            [
-                Arrival(tuple(c.slice(start, batch) for c in columns), min(batch, rows - start))
-                for start in range(0, rows, batch)
-            ]
-            for columns in tables
-        ]
+        return [arrivals(columns, batch) for columns in tables]
 
 
 QUERIES = tuple(
     StarQuery(relations, everything) for everything in (False, True) for relations in (3, 4, 5)
 )
-
-
-@functools.cache
-def _table(rows: int, number: int) -> tuple[pa.Array, ...]:
-    return table(rows, seed=number)
 
 
 def measure(query: StarQuery, rows: int, setting: Setting) -> Turns:
@@ -164,39 +138,14 @@ def cost_of_adaptive_joins(setting: Setting) -> Outcome:
     turns = {query.name: measure(query, rows[query], setting) for query in QUERIES}
     over = {name: ratios(of_query) for name, of_query in turns.items()}
 
-    def medians(contestant: str) -> Numbers:
-        return Numbers(of_query[contestant].median for of_query in over.values())
-
-    by_frequency = {every: medians(rank(every)) for every in FREQUENCIES}
-    return Outcome(
+    return outcome(
+        over,
+        [name.removeprefix("Select-") for name in over],
         {
-            **{f"every_{every}": of_queries for every, of_queries in by_frequency.items()},
-            "every": SELDOM,
-            "seldom": Numbers(
-                median for every in FREQUENCIES if every >= SELDOM for median in by_frequency[every]
-            ),
-            "batch": BATCH,
-            "small_batch": SMALL_BATCH,
-            "small": medians(SMALL_RANK),
-            "adaptive": medians(ADAPTIVE),
-        },
-        rows={
-            contestant.removeprefix("rank "): [short(each[contestant]) for each in over.values()]
-            for contestant in next(iter(over.values()))
-        },
-        points=[name.removeprefix("Select-") for name in over],
-        lines={
-            name: [(every, of_query[rank(every)].median) for every in FREQUENCIES]
-            for name, of_query in over.items()
-        },
-        data={
             "rows": {query.name: count for query, count in rows.items()},
             "seconds": {name: dict(of_query.seconds) for name, of_query in turns.items()},
         },
+        batch=BATCH,
+        small_batch=SMALL_BATCH,
+        small=medians(over, SMALL_RANK),
     )
-
-
-def short(ratio: Spread) -> str:
-    """Return median, least and greatest in few letters."""
-    digits = 1 if max(ratio.median, ratio.greatest) < WIDE else 0
-    return f"{ratio.median:.{digits + 1}f} {ratio.least:.{digits}f}-{ratio.greatest:.{digits}f}"

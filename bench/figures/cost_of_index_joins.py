@@ -9,37 +9,39 @@ is the price of adaptivity.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from bench.figures.claims import Numbers
-from bench.figures.cost_of_adaptive_joins import short
-from bench.figures.cost_of_adaptivity import FREQUENCIES, SELDOM, rank
+from bench.figures.cost_of_adaptivity import FREQUENCIES, rank
 from bench.figures.figure import Outcome, Setting
+from bench.figures.joins_on_unique2 import (
+    ADAPTIVE,
+    FIXED,
+    TURNS,
+    arrivals,
+    columns_of,
+    outcome,
+    star,
+)
 from bench.fixed_plan import FixedPlan
 from bench.turns import Spread, Turns, take_turns
-from bench.wisconsin import TYPES, UNIQUE2, table
+from bench.wisconsin import UNIQUE2
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.query.join_query import JoinQuery
 from eddyline.wall_clock import WallClock
 
 ROWS = 100_000
 QUICK_ROWS = 20_000
-TURNS = 7
 BATCH = 1 << 14
 REPEATED = {10: 10, 1000: 1000}
 """How often the outer rows are read, by X: those 100 or 10,000 take but milliseconds."""
-
-FIXED = "fixed plan"
-ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,45 +58,17 @@ class IndexQuery:
 
     def query(self) -> JoinQuery:
         """Return the query; its outputs are all columns."""
-        relations = tuple(JoinRelation(f"hundredk{n + 1}", TYPES) for n in range(self.relations))
-        plain = JoinQuery(relations)
-        return JoinQuery(
-            relations,
-            tuple(
-                Comparison(
-                    ComparisonOperator.EQUAL, plain.column(0, UNIQUE2), plain.column(r, UNIQUE2)
-                )
-                for r in range(1, self.relations)
-            ),
-            tuple(
-                plain.column(r, column)
-                for r in range(self.relations)
-                for column in range(len(TYPES))
-            ),
-        )
+        return star("hundredk", self.relations)
 
     def outer(self, rows: int, times: int) -> list[Arrival]:
         """Return the rows of the first relation that pass the filter, so many times over."""
-        columns = _table(rows, 0)
+        columns = columns_of(rows, 0)
         passing = np.flatnonzero(columns[UNIQUE2].to_numpy() % self.every == 0)
         taken = pa.array(np.tile(passing, times))
-        return _pieces([column.take(taken) for column in columns])
+        return arrivals([column.take(taken) for column in columns], BATCH)
 
 
 QUERIES = tuple(IndexQuery(relations, every) for every in (10, 1000) for relations in (3, 4, 5))
-
-
-@functools.cache
-def _table(rows: int, number: int) -> tuple[pa.Array, ...]:
-    return table(rows, seed=number)
-
-
-def _pieces(columns: Sequence[pa.Array]) -> list[Arrival]:
-    rows = len(columns[0])
-    return [
-        Arrival(tuple(c.slice(start, BATCH) for c in columns), min(BATCH, rows - start))
-        for start in range(0, rows, BATCH)
-    ]
 
 
 def measure(query: IndexQuery, rows: int, setting: Setting) -> Turns:
@@ -105,7 +79,7 @@ def measure(query: IndexQuery, rows: int, setting: Setting) -> Turns:
     plan = FixedPlan(described, [list(inner), *([] for _ in inner)], WallClock())
     loaded = JoinEddy(described, (), AdaptivePolicy, WallClock(), np.random.default_rng(0))
     for r in inner:
-        pieces = _pieces(_table(rows, r))
+        pieces = arrivals(columns_of(rows, r), BATCH)
         plan.load(r, pieces)
         for arrival in pieces:
             for _ in loaded.push(r, arrival):
@@ -142,31 +116,10 @@ def cost_of_index_joins(setting: Setting) -> Outcome:
     """Measure every query."""
     rows = QUICK_ROWS if setting.quick else ROWS
     turns = {query.name: measure(query, rows, setting) for query in QUERIES}
-    over = {name: _ratios(of_query) for name, of_query in turns.items()}
-
-    def medians(contestant: str) -> Numbers:
-        return Numbers(of_query[contestant].median for of_query in over.values())
-
-    by_frequency = {every: medians(rank(every)) for every in FREQUENCIES}
-    return Outcome(
+    return outcome(
+        {name: _ratios(of_query) for name, of_query in turns.items()},
+        list(turns),
         {
-            **{f"every_{every}": of_queries for every, of_queries in by_frequency.items()},
-            "every": SELDOM,
-            "seldom": Numbers(
-                median for every in FREQUENCIES if every >= SELDOM for median in by_frequency[every]
-            ),
-            "adaptive": medians(ADAPTIVE),
-        },
-        rows={
-            contestant.removeprefix("rank "): [short(each[contestant]) for each in over.values()]
-            for contestant in next(iter(over.values()))
-        },
-        points=list(over),
-        lines={
-            name: [(every, of_query[rank(every)].median) for every in FREQUENCIES]
-            for name, of_query in over.items()
-        },
-        data={
             "rows": rows,
             "seconds": {name: dict(of_query.seconds) for name, of_query in turns.items()},
         },

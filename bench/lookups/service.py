@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
 from collections.abc import Sequence
+
+from eddyline.app.demo.lookups.service import LOG, serve_json
 
 
 class Service:
@@ -33,25 +34,10 @@ class Service:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        try:
-            while line := await reader.readline():
-                target = line.split()[1].decode()
-                while (await reader.readline()).strip():
-                    pass
-                status, body = await self._answer(target)
-                text = json.dumps(body)
-                writer.write(
-                    f"HTTP/1.1 {status} S\r\nContent-Type: application/json\r\n"
-                    f"Content-Length: {len(text)}\r\n\r\n{text}".encode()
-                )
-                await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+        await serve_json(self._answer, reader, writer)
 
     async def _answer(self, target: str) -> tuple[int, object]:
-        if target == "/log":
+        if target == LOG:
             seen = {
                 "requests": len(self._keys),
                 "keys": len(set(self._keys)),

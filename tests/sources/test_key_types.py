@@ -24,7 +24,7 @@ from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.python_lookup import PythonLookup
 from eddyline.sources.remote_lookup import RemoteLookup
 from eddyline.sources.shared_lookup import AccessMethod
-from tests.asked import answered
+from tests.asked import answered, canonical
 from tests.http_service import HttpService, Reply, Request
 
 NOON = dt.datetime(2024, 6, 1, 12, microsecond=7)  # noqa: DTZ001 - local
@@ -85,13 +85,6 @@ def looked_up(
         remote.close()
         server.close()
         loop.close()
-
-
-def canonical(value: Any) -> Any:  # noqa: ANN401 - of any type
-    """Return a value that is equal to itself."""
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
-    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) and value.tzinfo else value
 
 
 @pytest.mark.parametrize(("kind", "keys"), KEYS, ids=[str(kind) for kind, _ in KEYS])

@@ -19,6 +19,7 @@ from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.python_lookup import PythonLookup
 from eddyline.sources.shared_lookup import AccessMethod, SharedLookup
+from tests.asked import rows_of
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
 QUICK = Limits(max_in_flight=2, retries=0)
@@ -57,15 +58,9 @@ def shared(*sources: Source, limits: Limits = QUICK) -> SharedLookup:
 
 async def answers(lookup: SharedLookup, keys: int) -> list[Any]:
     """Return what each key's answer is: its rows, or the error."""
-    futures = lookup.rows([(key,) for key in range(keys)])
-    found = await asyncio.gather(*futures, return_exceptions=True)
+    found = await rows_of(lookup, [(key,) for key in range(keys)])
     await lookup.close()
-    return [
-        str(each)
-        if isinstance(each, BaseException)
-        else [tuple(row.values()) for row in each.rows.to_pylist()]
-        for each in found
-    ]
+    return found
 
 
 def right(keys: int) -> list[Any]:

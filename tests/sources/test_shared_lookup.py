@@ -18,6 +18,7 @@ from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.python_lookup import PythonLookup
 from eddyline.sources.shared_lookup import AccessMethod, SharedLookup
+from tests.asked import rows_of
 from tests.http_service import HttpService, Reply, Request
 
 Result = TypeVar("Result")
@@ -34,14 +35,7 @@ def shared(
 
 async def rows(lookup: SharedLookup, keys: Sequence[Any]) -> list[Any]:
     """Return the rows of each key, or the error."""
-    futures = lookup.rows([(key,) for key in keys])
-    answers = await asyncio.gather(*futures, return_exceptions=True)
-    return [
-        str(answer)
-        if isinstance(answer, BaseException)
-        else [tuple(row.values()) for row in answer.rows.to_pylist()]
-        for answer in answers
-    ]
+    return await rows_of(lookup, [(key,) for key in keys])
 
 
 def run(work: Awaitable[Result]) -> Result:
@@ -86,24 +80,6 @@ def test_answers_to_several_keys_are_told_apart() -> None:
         expected = [[(k, "0"), (k, "1")] if k % 3 else [] for k in range(7)]
         assert found == expected
         assert calls == [[0, 1, 2, 3], [4, 5, 6]]
-        await lookup.close()
-
-    run(work())
-
-
-def test_nan_is_one_key() -> None:
-    table = LookedUpTable("t", ("a",), (pa.float64(),), (0,))
-    asked: list[float] = []
-
-    def function(keys: list[float]) -> list[tuple[float]]:
-        asked.extend(keys)
-        return [(key,) for key in keys]
-
-    async def work() -> None:
-        method = AccessMethod(table, PythonLookup(function), Limits())
-        lookup = SharedLookup(method, Random(0), time.monotonic)
-        await asyncio.gather(*lookup.rows([(math.nan,), (float("nan"),), (0.0,), (-0.0,)]))
-        assert len(asked) == 2
         await lookup.close()
 
     run(work())

@@ -14,7 +14,7 @@ from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import LookupFailedError, NoAnswerError, TryAgainError
 from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupConnection
-from eddyline.sources.pauses import pause
+from eddyline.sources.pauses import pause, tried
 from eddyline.sources.rows import RowReader, failed
 
 LONGEST_ASKED_FOR: Final = 120.0
@@ -126,9 +126,8 @@ class Asking:
         try:
             rows: pa.RecordBatch = await trying(next_try)
         except TryAgainError as error:
-            tries = trying.statistics["attempt_number"]
-            times = "once" if tries == 1 else f"{tries} times"
-            raise TryAgainError(f"{error}, tried {times}", of_keys=error.of_keys) from None
+            tries = tried(trying.statistics["attempt_number"])
+            raise TryAgainError(f"{error}, {tries}", of_keys=error.of_keys) from None
         return rows
 
     async def _try(self, keys: Sequence[Key]) -> pa.RecordBatch:

@@ -15,7 +15,7 @@ from eddyline.sources.circuit_breaker import CircuitBreaker
 from eddyline.sources.failures import TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
-from eddyline.sources.pauses import pause
+from eddyline.sources.pauses import pause, tried
 from eddyline.sources.users_function import Outcome, UsersFunction
 
 _SHOWN: Final = 60
@@ -86,8 +86,7 @@ class FunctionCalls:
             except TryAgainError as error:
                 if tries > self._limits.retries:
                     self._breaker.failed()
-                    times = "once" if tries == 1 else f"{tries} times"
-                    raise FunctionCallError(f"{error}, tried {times}", alone=True) from None
+                    raise FunctionCallError(f"{error}, {tried(tries)}", alone=True) from None
             await asyncio.sleep(pause(tries, self._random))
             tries += 1
 

@@ -1,4 +1,4 @@
-"""How long to wait before the next try."""
+"""How long to wait before the next try, and how many there were."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def pause(tries: int, random: Random) -> float:
     [0.17, 0.3, 8.41]
     """
     return random.uniform(0.0, min(LONGEST, FIRST * 2 ** (tries - 1)))
+
+
+def tried(tries: int) -> str:
+    """Return how often something was tried, as people read it.
+
+    >>> tried(1), tried(3)
+    ('tried once', 'tried 3 times')
+    """
+    return "tried once" if tries == 1 else f"tried {tries} times"

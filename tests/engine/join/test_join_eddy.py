@@ -61,6 +61,7 @@ from tests.joins import (
     sources_of,
 )
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+from tests.unruly import Late
 
 R, S, T = range(3)
 EVERY_POLICY = pytest.mark.parametrize("policy", list(PolicyName))
@@ -623,25 +624,6 @@ def test_copies_from_a_mirror_are_absorbed_and_a_scan_that_stalls_is_no_matter()
 
 
 # --- Inputs and goals
-
-
-class Late:
-    """An input that has nothing to give until it is opened."""
-
-    def __init__(self, source: HeldScan) -> None:
-        self._source = source
-        self.open = False
-
-    @property
-    def ended(self) -> bool:
-        return self._source.ended
-
-    @property
-    def expected_rows(self) -> float | None:
-        return self._source.expected_rows
-
-    def poll(self) -> Arrival | None:
-        return self._source.poll() if self.open else None
 
 
 @pytest.mark.parametrize("goal", list(Goal))

@@ -19,7 +19,7 @@ from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.query.expressions import Comparison, ComparisonOperator
 from eddyline.query.join_query import JoinQuery
-from tests.joins import Row, TableSource, equal, held, looked_up, query_of, relation
+from tests.joins import Row, TableSource, equal, held, looked_up, make_eddy, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 
 R, S, T = range(3)
@@ -123,14 +123,7 @@ def test_what_waits_for_a_stalled_source_is_there_already() -> None:
     source = ConcurrentSource(
         UnrulyCaller(TableSource(tables[T], asked.relations[T], (1,)), agenda)
     )
-    eddy = JoinEddy(
-        asked,
-        (),
-        lambda: make_policy("adaptive"),
-        VirtualClock(),
-        np.random.default_rng(0),
-        lookups={(T, 0): source},
-    )
+    eddy = make_eddy(asked, policy="adaptive", lookups={(T, 0): source})
     noted = eddy.note_partial_results()
     for r in (R, S):
         (arrival,) = [held(tables[r], asked.relations[r]).poll()]
@@ -144,9 +137,7 @@ def test_what_waits_for_a_stalled_source_is_there_already() -> None:
 
 def test_nothing_is_noted_where_nobody_asks() -> None:
     asked = query_of([relation("R"), relation("S")], equal((R, 1), (S, 1)))
-    eddy = JoinEddy(
-        asked, (), lambda: make_policy("adaptive"), VirtualClock(), np.random.default_rng(0)
-    )
+    eddy = make_eddy(asked, policy="adaptive")
     assert eddy.eddy.witness is None
     assert list(eddy.run([HeldScan(()), HeldScan(())])) == []
 
@@ -154,14 +145,7 @@ def test_nothing_is_noted_where_nobody_asks() -> None:
 def test_outputs_of_missing_relations_are_none() -> None:
     asked = query()
     source = TableSource([(0, 0)], asked.relations[T], (1,))
-    eddy = JoinEddy(
-        asked,
-        (),
-        lambda: make_policy("adaptive"),
-        VirtualClock(),
-        np.random.default_rng(0),
-        lookups={(T, 0): source},
-    )
+    eddy = make_eddy(asked, policy="adaptive", lookups={(T, 0): source})
     noted = eddy.note_partial_results()
     tables: list[list[Row]] = [[(0, 0)], [(1, 0, 5)], []]
     inputs = [held(table, each) for table, each in zip(tables, asked.relations, strict=True)]

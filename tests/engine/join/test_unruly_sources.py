@@ -45,7 +45,7 @@ from tests.joins import (
     relation,
     sources_of,
 )
-from tests.unruly import UnrulyAgenda, UnrulyCaller
+from tests.unruly import Delayed, Late, UnrulyAgenda, UnrulyCaller
 
 R, S, T = range(3)
 ANYWHERE = "anywhere"
@@ -75,21 +75,13 @@ class Anywhere(StaticPolicy):
         return Allotment(chosen, int(self._generator.integers(1, tuples + 1)))
 
 
-class Stalling:
+class Stalling(Delayed):
     """An input that has nothing to give now and then, however often it is asked."""
 
     def __init__(self, source: ScanAccess, generator: np.random.Generator) -> None:
-        self._source = source
+        super().__init__(source)
         self._generator = generator
         self._stalled = 0
-
-    @property
-    def ended(self) -> bool:
-        return self._source.ended
-
-    @property
-    def expected_rows(self) -> float | None:
-        return self._source.expected_rows
 
     def poll(self) -> Arrival | None:
         if self._stalled:
@@ -290,25 +282,6 @@ def wish(eddy: JoinEddy, value: int | None) -> None:
 # --- The spanning tree
 
 SCANNED = [relation(name, 3) for name in "RST"]
-
-
-class Late:
-    """An input that has nothing to give until it is opened."""
-
-    def __init__(self, source: HeldScan) -> None:
-        self._source = source
-        self.open = False
-
-    @property
-    def ended(self) -> bool:
-        return self._source.ended
-
-    @property
-    def expected_rows(self) -> float | None:
-        return self._source.expected_rows
-
-    def poll(self) -> Arrival | None:
-        return self._source.poll() if self.open else None
 
 
 @pytest.mark.parametrize("policy", list(PolicyName))

@@ -14,10 +14,33 @@ import contextlib
 import json
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 LOG: Final = "/log"
+
+
+async def serve_json(
+    answer: Callable[[str], Awaitable[tuple[int, object]]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Serve one connection: for each path what ``answer`` gives, a status and a body."""
+    with contextlib.closing(writer):
+        try:
+            while line := await reader.readline():
+                path = line.split()[1].decode()
+                while (await reader.readline()).strip():
+                    pass
+                status, body = await answer(path)
+                text = json.dumps(body)
+                writer.write(
+                    f"HTTP/1.1 {status} S\r\nContent-Type: application/json\r\n"
+                    f"Content-Length: {len(text)}\r\n\r\n{text}".encode()
+                )
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # whoever has asked has gone
 
 
 class Service:
@@ -42,21 +65,7 @@ class Service:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        with contextlib.closing(writer):
-            try:
-                while line := await reader.readline():
-                    path = line.split()[1].decode()
-                    while (await reader.readline()).strip():
-                        pass
-                    status, body = (200, self._seen()) if path == LOG else await self._answer(path)
-                    text = json.dumps(body)
-                    writer.write(
-                        f"HTTP/1.1 {status} S\r\nContent-Type: application/json\r\n"
-                        f"Content-Length: {len(text)}\r\n\r\n{text}".encode()
-                    )
-                    await writer.drain()
-            except (ConnectionError, asyncio.IncompleteReadError):
-                pass  # whoever has asked has gone
+        await serve_json(self._answer, reader, writer)
 
     def _seen(self) -> dict[str, int]:
         return {
@@ -66,6 +75,8 @@ class Service:
         }
 
     async def _answer(self, path: str) -> tuple[int, object]:
+        if path == LOG:
+            return 200, self._seen()
         if self._now >= self._limit:
             self._refused += 1
             return 429, None
