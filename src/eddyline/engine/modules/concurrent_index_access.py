@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.bounded_queue import BoundedQueue
