@@ -215,6 +215,20 @@ def test_a_query_that_cannot_be_run_is_refused(relations: list[JoinRelation]) ->
     assert isinstance(refused.value, ValueError)
 
 
+def test_only_those_that_wait_for_each_other_cannot_be_reached() -> None:
+    relations = [looked_up(name, (0,)) for name in "ABC"]
+    with pytest.raises(NotExecutableError, match=r"^A, B: no scan") as refused:
+        JoinGraph(
+            query_of(
+                [*relations, relation("D")],
+                equal((A, 0), (B, 1)),
+                equal((B, 0), (A, 1)),
+                equal((C, 0), (D, 0)),
+            )
+        )
+    assert refused.value.lost == (A, B)
+
+
 WRONG = {
     "can be neither scanned": relation("A", scan=False),
     "mirrors of a scan": relation("A", scan=False, lookups=(Lookup((0,)),), mirrors=1, key=(0,)),

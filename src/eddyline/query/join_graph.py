@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +28,11 @@ from eddyline.query.key_types import (
 
 class NotExecutableError(EddylineError, ValueError):
     """Some relation can be reached by no order of access methods: nobody can bind its lookups."""
+
+    def __init__(self, message: str, lost: Sequence[int] = ()) -> None:
+        """Take note of the relations that cannot be reached, by number."""
+        super().__init__(message)
+        self.lost = tuple(lost)
 
 
 class Place(NamedTuple):
@@ -208,11 +213,13 @@ class JoinGraph:
         spanned = sum(1 << r for r, description in enumerate(relations) if description.scan)
         while further := self.reachable(spanned) if spanned else 0:
             spanned |= further
-        lost = [d.name for r, d in enumerate(relations) if not spanned >> r & 1]
+        lost = [r for r in range(len(relations)) if not spanned >> r & 1]
         if lost:
             raise NotExecutableError(
-                f"{', '.join(lost)}: no scan, and no other relation that can be reached "
-                f"gives values for all columns of a lookup; add an equality with one, or a scan"
+                f"{', '.join(relations[r].name for r in lost)}: no scan, and no other relation "
+                f"that can be reached gives values for all columns of a lookup; add an equality "
+                f"with one, or a scan",
+                lost,
             )
 
     def _in_first_columns(self, predicate: Expression) -> Expression:
