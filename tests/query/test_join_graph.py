@@ -68,6 +68,16 @@ def test_columns_of_one_relation_in_a_class_are_compared_at_once() -> None:
     assert graph.keys(mask(B), A) == (Key(Place(B, 0), 0), Key(Place(B, 0), 1))
 
 
+def test_columns_of_one_relation_that_are_equal_have_the_same_values() -> None:
+    query = query_of(
+        [relation("A"), looked_up("B", (1,))], equal((A, 0), (B, 0)), equal((B, 1), (B, 0))
+    )
+    graph = JoinGraph(query)
+    implied = Comparison(ComparisonOperator.EQUAL, query.column(B, 0), query.column(B, 1))
+    assert graph.predicates == (implied,)
+    assert graph.binds(mask(A), B, query.relations[B].lookups[0])
+
+
 def test_what_is_no_equality_of_two_relations_stays_a_predicate() -> None:
     lists = JoinRelation("L", (pa.list_(INT), pa.int32()))
     query = query_of(
