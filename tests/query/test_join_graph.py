@@ -68,6 +68,16 @@ def test_columns_of_one_relation_in_a_class_are_compared_at_once() -> None:
     assert graph.keys(mask(B), A) == (Key(Place(B, 0), 0), Key(Place(B, 0), 1))
 
 
+def test_columns_of_one_relation_that_are_equal_have_the_same_values() -> None:
+    query = query_of(
+        [relation("A"), looked_up("B", (1,))], equal((A, 0), (B, 0)), equal((B, 1), (B, 0))
+    )
+    graph = JoinGraph(query)
+    implied = Comparison(ComparisonOperator.EQUAL, query.column(B, 0), query.column(B, 1))
+    assert graph.predicates == (implied,)
+    assert graph.binds(mask(A), B, query.relations[B].lookups[0])
+
+
 def test_what_is_no_equality_of_two_relations_stays_a_predicate() -> None:
     lists = JoinRelation("L", (pa.list_(INT), pa.int32()))
     query = query_of(
@@ -213,6 +223,20 @@ def test_a_query_that_cannot_be_run_is_refused(relations: list[JoinRelation]) ->
         JoinGraph(query_of(relations, equal((A, 0), (B, 0))))
     assert isinstance(refused.value, EddylineError)
     assert isinstance(refused.value, ValueError)
+
+
+def test_only_those_that_wait_for_each_other_cannot_be_reached() -> None:
+    relations = [looked_up(name, (0,)) for name in "ABC"]
+    with pytest.raises(NotExecutableError, match=r"^A, B: no scan") as refused:
+        JoinGraph(
+            query_of(
+                [*relations, relation("D")],
+                equal((A, 0), (B, 1)),
+                equal((B, 0), (A, 1)),
+                equal((C, 0), (D, 0)),
+            )
+        )
+    assert refused.value.lost == (A, B)
 
 
 WRONG = {

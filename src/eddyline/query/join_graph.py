@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +28,11 @@ from eddyline.query.key_types import (
 
 class NotExecutableError(EddylineError, ValueError):
     """Some relation can be reached by no order of access methods: nobody can bind its lookups."""
+
+    def __init__(self, message: str, lost: Sequence[int] = ()) -> None:
+        """Take note of the relations that cannot be reached, by number."""
+        super().__init__(message)
+        self.lost = tuple(lost)
 
 
 class Place(NamedTuple):
@@ -71,10 +76,11 @@ MIRRORED = {
 class JoinGraph:
     """What follows from the predicates of a query for joining its relations.
 
-    Columns that predicates set equal fall into classes: where a.x = b.x and b.x = c.x, a
-    may probe c right away, so that spanning trees which nobody wrote down are routes like
-    any other. An equality that holds because of a class has been checked once both its
-    relations are spanned; all other predicates are checked by a module of their own.
+    Columns that predicates set equal fall into classes: where a.x = b.x and b.x = c.x, a may
+    probe c right away, so that spanning trees which nobody wrote down are routes like any
+    other; where a.x = b.x and b.x = b.y, it may look b up by y. An equality that holds because
+    of a class has been checked once both its relations are spanned; all other predicates are
+    checked by a module of their own.
     """
 
     def __init__(self, query: JoinQuery) -> None:
@@ -89,7 +95,7 @@ class JoinGraph:
         written = [
             predicate
             for predicate, pair in zip(query.predicates, equalities, strict=True)
-            if pair is None
+            if pair is None or pair[0] not in self._class_of
         ]
         # A predicate written once more over columns that are equal to those of another, as
         # Spark's optimizer infers them, asks nothing new: its function would be called twice.
@@ -208,11 +214,13 @@ class JoinGraph:
         spanned = sum(1 << r for r, description in enumerate(relations) if description.scan)
         while further := self.reachable(spanned) if spanned else 0:
             spanned |= further
-        lost = [d.name for r, d in enumerate(relations) if not spanned >> r & 1]
+        lost = [r for r in range(len(relations)) if not spanned >> r & 1]
         if lost:
             raise NotExecutableError(
-                f"{', '.join(lost)}: no scan, and no other relation that can be reached "
-                f"gives values for all columns of a lookup; add an equality with one, or a scan"
+                f"{', '.join(relations[r].name for r in lost)}: no scan, and no other relation "
+                f"that can be reached gives values for all columns of a lookup; add an equality "
+                f"with one, or a scan",
+                lost,
             )
 
     def _in_first_columns(self, predicate: Expression) -> Expression:
@@ -264,14 +272,14 @@ class JoinGraph:
 def _columns(
     query: JoinQuery, predicate: Expression, fits: Callable[[pa.DataType], bool]
 ) -> tuple[Place, Place] | None:
-    """Return the columns of two relations that a comparison compares, if an index can help."""
+    """Return the two columns that a comparison compares, if they are of a type that fits."""
     if not isinstance(predicate, Comparison):
         return None
     left, right = predicate.left, predicate.right
     if not isinstance(left, Argument) or not isinstance(right, Argument):
         return None
     first, second = Place(*query.place_of(left.index)), Place(*query.place_of(right.index))
-    if first.relation == second.relation or not fits(left.type):
+    if first == second or not fits(left.type):
         return None
     return (first, second) if same_but_for_labels(left.type, right.type) else None
 
@@ -286,13 +294,13 @@ def _range(query: JoinQuery, number: int, predicate: Expression) -> RangeEdge | 
     if not isinstance(predicate, Comparison) or predicate.operator not in MIRRORED:
         return None
     places = _columns(query, predicate, is_ordered)
-    if places is None:
+    if places is None or places[0].relation == places[1].relation:
         return None
     return RangeEdge(number, places[0], predicate.operator, places[1])
 
 
 def _classes(equalities: list[tuple[Place, Place]]) -> tuple[tuple[Place, ...], ...]:
-    """Return the columns that are equal to each other, in a fixed order."""
+    """Return the columns of several relations that are equal to each other, in a fixed order."""
     leader: dict[Place, Place] = {}
 
     def find(place: Place) -> Place:
@@ -306,7 +314,11 @@ def _classes(equalities: list[tuple[Place, Place]]) -> tuple[tuple[Place, ...], 
     classes: dict[Place, list[Place]] = {}
     for place in sorted(leader):
         classes.setdefault(find(place), []).append(place)
-    return tuple(tuple(places) for places in classes.values())
+    return tuple(
+        tuple(places)
+        for places in classes.values()
+        if len({place.relation for place in places}) > 1
+    )
 
 
 def _implied(query: JoinQuery, places: tuple[Place, ...]) -> tuple[Expression, ...]:

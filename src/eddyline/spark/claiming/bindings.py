@@ -63,30 +63,43 @@ def require_bound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> No
     try:
         JoinGraph(query)
     except NotExecutableError as error:
-        raise UnboundLookupError(_unbound(query, column_names)) from error
+        raise UnboundLookupError(_unbound(query, column_names, error.lost)) from error
 
 
-def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> str:
-    """Return what is missing for the first table that cannot be asked."""
-    others = JoinGraph(_all_scanned(query))
-    for r, relation in enumerate(query.relations):
-        if relation.scan:
-            continue
-        every = sum(1 << other for other in range(len(query.relations)) if other != r)
-        given = {key.stored for key in others.keys(every, r)}
-        lacking = [
+def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]], lost: Sequence[int]) -> str:
+    """Return what is missing for the first of the tables that cannot be asked.
+
+    That is what no relation has; where each lacks only what others that cannot be asked have,
+    what all of them wait for.
+    """
+    graph = JoinGraph(_all_scanned(query))
+    everything = (1 << len(query.relations)) - 1
+    reached = everything & ~sum(1 << r for r in lost)
+
+    def lacking(r: int, spanned: int) -> list[list[str]]:
+        """Return for each lookup of a relation the columns that these give no values for."""
+        given = {key.stored for key in graph.keys(spanned, r)}
+        return [
             [column_names[r][column] for column in lookup.bind if column not in given]
-            for lookup in relation.lookups
+            for lookup in query.relations[r].lookups
         ]
-        if all(lacking):
-            wanted = min(lacking, key=len)
+
+    for r in lost:
+        never = lacking(r, everything & ~(1 << r))
+        if all(never):
+            wanted = min(never, key=len)
             return (
-                f"{relation.name} cannot be asked: the query has no values for "
+                f"{query.relations[r].name} cannot be asked: the query has no values for "
                 f"{' and '.join(wanted)}. {_advice(wanted)}"
             )
-    names = [relation.name for relation in query.relations if not relation.scan]
+    waiting = [
+        f"{query.relations[r].name} cannot be asked without "
+        f"{' or '.join(dict.fromkeys(' and '.join(columns) for columns in lacking(r, reached)))}"
+        for r in lost
+    ]
     return (
-        f"{' and '.join(names)} cannot be asked: each waits for values that only the other has. "
+        f"{', and '.join(waiting)}: each waits for values that only the "
+        f"other{'s have' if len(lost) > 2 else ' has'}. "  # noqa: PLR2004 - of two there is one other
         f"Give values for one of them, as constants or columns of a table that can be scanned."
     )
 

@@ -210,7 +210,7 @@ class _Judgement:
                 self._take_predicate(conjunct)
             else:
                 self._constants.append(constants)
-        elif mask & (mask - 1):
+        elif mask & (mask - 1) or self._equates_columns(conjunct):
             mark = self._terms.contents.mark()
             try:
                 self._take_in(conjunct)
@@ -223,6 +223,12 @@ class _Judgement:
                 self._above.append(conjunct)
             else:
                 self._constants.append(constants)
+
+    def _equates_columns(self, conjunct: Tree) -> bool:
+        """Whether a condition sets two columns equal: values of one are those of the other."""
+        return conjunct.name == "EqualTo" and all(
+            self._inputs.mask(child) and self._terms.is_native(child) for child in conjunct.children
+        )
 
     def _constants_in(self, conjunct: Tree) -> Constants | None:
         """Return the values that a condition on a lookup table gives for a column of it."""
