@@ -26,6 +26,7 @@ LONGEST: Final = (
     "tests/spark/test_shapes.py",
     "tests/oracle/test_tpch.py",
     "tests/spark/test_concurrent_functions.py",
+    "tests/spark/test_bind_patterns.py",
     "tests/spark/test_lookup_tables.py",
     "tests/oracle/test_random_joins.py",
     "tests/spark/test_watch.py",

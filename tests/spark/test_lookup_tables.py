@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.classic import ConnectNotSupportedError
 from eddyline.spark.lookup_tables import lookup_tables_of
 from tests.http_service import HttpService, Reply, Request
+from tests.spark.recording_source import RecordingSource
 
 NAMES = itertools.count()
 
@@ -33,20 +33,6 @@ SCHEMAS = {
 ROWS: dict[str, list[tuple[Any, ...]]] = {"zips": ZIPS, "crimes": CRIMES, "towns": TOWNS}
 
 
-class Asked:
-    """A Python source over the rows of a table, which writes down what it was asked."""
-
-    def __init__(self, rows: Sequence[tuple[Any, ...]], bind: Sequence[int]) -> None:
-        self.rows = rows
-        self.bind = tuple(bind)
-        self.keys: Counter[Any] = Counter()
-
-    def __call__(self, keys: list[Any]) -> list[tuple[Any, ...]]:
-        self.keys.update(keys)
-        wanted = {key if len(self.bind) > 1 else (key,) for key in keys}
-        return [row for row in self.rows if tuple(row[c] for c in self.bind) in wanted]
-
-
 @pytest.fixture(scope="module", autouse=True)
 def plain_tables(spark: SparkSession) -> None:
     """The tables as ordinary ones, ``plain_…``, and one that can only be scanned."""
@@ -58,11 +44,11 @@ def plain_tables(spark: SparkSession) -> None:
 
 
 @pytest.fixture(autouse=True)
-def tables(spark: SparkSession) -> dict[str, Asked]:
+def tables(spark: SparkSession) -> dict[str, RecordingSource]:
     """Tables for lookups under their names."""
     sources = {}
     for name, schema in SCHEMAS.items():
-        sources[name] = Asked(ROWS[name], [0])
+        sources[name] = RecordingSource(ROWS[name], [0])
         column = schema.split()[0]
         eddyline.lookup_table(
             spark, name, schema, [column], eddyline.PythonLookup(sources[name]), max_in_flight=4
@@ -81,7 +67,7 @@ def same(spark: SparkSession, sql: str, **options: Any) -> DataFrame:  # noqa: A
 
 
 def test_a_lookup_table_is_joined_like_any_other(
-    spark: SparkSession, tables: dict[str, Asked]
+    spark: SparkSession, tables: dict[str, RecordingSource]
 ) -> None:
     same(spark, "SELECT f.id, f.amount, z.income FROM fec f JOIN zips z ON f.zip = z.zip ")
     assert set(tables["zips"].keys) == {f"1{n:04}" for n in range(45)}
@@ -121,7 +107,7 @@ SELECT f.id FROM fec f WHERE f.amount > (SELECT max(income) FROM zips z WHERE z.
 
 @pytest.mark.parametrize("sql", [" ".join(sql.split()) + " " for sql in QUERIES.split(";")])
 def test_rows_are_those_of_ordinary_tables(
-    spark: SparkSession, tables: dict[str, Asked], sql: str
+    spark: SparkSession, tables: dict[str, RecordingSource], sql: str
 ) -> None:
     same(spark, sql)
     for source in tables.values():
@@ -151,7 +137,7 @@ def test_no_choice_changes_the_rows(spark: SparkSession, joins: str, policy: str
 
 
 def test_python_predicates_are_asked_in_the_same_eddy(
-    spark: SparkSession, tables: dict[str, Asked]
+    spark: SparkSession, tables: dict[str, RecordingSource]
 ) -> None:
     @F.udf(BooleanType())
     def odd(number: int) -> bool:
@@ -258,7 +244,7 @@ def test_a_job_that_is_over_leaves_no_connection_open(spark: SparkSession) -> No
 
 
 def test_an_action_that_is_none_on_a_dataframe_asks_anew(
-    spark: SparkSession, tables: dict[str, Asked]
+    spark: SparkSession, tables: dict[str, RecordingSource]
 ) -> None:
     joined = eddyline.adapt(spark.sql("SELECT income FROM zips z WHERE z.zip = '10003'"))
     for turn in (1, 2):
@@ -268,9 +254,11 @@ def test_an_action_that_is_none_on_a_dataframe_asks_anew(
     assert tables["zips"].keys == {"10003": 3}
 
 
-def test_a_table_may_be_registered_again(spark: SparkSession, tables: dict[str, Asked]) -> None:
+def test_a_table_may_be_registered_again(
+    spark: SparkSession, tables: dict[str, RecordingSource]
+) -> None:
     before = eddyline.adapt(spark.sql("SELECT * FROM zips WHERE zip = '10003'"))
-    other = Asked([("10003", 7.0, "CA")], [0])
+    other = RecordingSource([("10003", 7.0, "CA")], [0])
     eddyline.lookup_table(spark, "zips", SCHEMAS["zips"], ["zip"], eddyline.PythonLookup(other))
     after = eddyline.adapt(spark.sql("SELECT * FROM zips WHERE zip = '10003'"))
     assert [tuple(row) for row in after.collect()] == [("10003", 7.0, "CA")]
@@ -324,7 +312,7 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
 
 
 def test_mirrors_share_the_keys(spark: SparkSession) -> None:
-    mirrors = [Asked(ZIPS, [0]), Asked(ZIPS, [0])]
+    mirrors = [RecordingSource(ZIPS, [0]), RecordingSource(ZIPS, [0])]
     sources = [eddyline.PythonLookup(each) for each in mirrors]
     eddyline.lookup_table(spark, "zips", SCHEMAS["zips"], ["zip"], sources, max_in_flight=2)
     same(spark, "SELECT f.id, z.income FROM fec f JOIN zips z ON f.zip = z.zip ")
@@ -350,7 +338,7 @@ SELECT a.zip, b.zip FROM crimes a JOIN crimes b ON a.town = b.town WHERE a.zip =
 def test_a_table_may_be_looked_up_by_either_column(
     spark: SparkSession, sql: str, policy: str
 ) -> None:
-    by_zip, by_town = Asked(CRIMES, [0]), Asked(CRIMES, [2])
+    by_zip, by_town = RecordingSource(CRIMES, [0]), RecordingSource(CRIMES, [2])
     eddyline.lookup_table(
         spark,
         "crimes",
@@ -366,7 +354,7 @@ def test_a_table_may_be_looked_up_by_either_column(
 
 
 def test_a_query_that_binds_no_way_says_which_there_are(spark: SparkSession) -> None:
-    source = eddyline.PythonLookup(Asked(CRIMES, [0]))
+    source = eddyline.PythonLookup(RecordingSource(CRIMES, [0]))
     other = eddyline.LookupMethod(["rating", "town"], source)
     schema = SCHEMAS["crimes"]
     eddyline.lookup_table(spark, "crimes", schema, ["zip"], source, key=["zip"], also=[other])
@@ -388,7 +376,7 @@ BOTH_WAYS = [
 
 @pytest.mark.parametrize("sql", BOTH_WAYS)
 def test_a_table_with_a_scan_is_one_like_any_other(spark: SparkSession, sql: str) -> None:
-    asked = Asked(ZIPS, [0])
+    asked = RecordingSource(ZIPS, [0])
     eddyline.lookup_table(
         spark,
         "zips",

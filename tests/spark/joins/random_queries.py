@@ -188,7 +188,7 @@ def random_query(seed: int) -> RandomQuery:
     maker = _Maker(generator)
     count = int(generator.choice([2, 2, 3, 3, 4, 5]))
     shape = SHAPES[seed % len(SHAPES)]
-    for edge in _edges(shape, count):
+    for edge in edges(shape, count):
         maker.relate(edge)
     inputs = [maker.input_of(relation, LARGEST[count]) for relation in range(count)]
     top = TOPS[seed % len(TOPS)]
@@ -227,7 +227,8 @@ def random_query(seed: int) -> RandomQuery:
     )
 
 
-def _edges(shape: str, count: int) -> Sequence[Edge]:
+def edges(shape: str, count: int) -> Sequence[Edge]:
+    """Return which relations a query of a shape relates."""
     if shape == "chain":
         return [(r, r + 1) for r in range(count - 1)]
     if shape == "star":
