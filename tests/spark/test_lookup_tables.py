@@ -407,9 +407,11 @@ def test_what_a_scan_lacks_is_said(spark: SparkSession) -> None:
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, key=["a"], scan=frame)
 
 
-def test_the_report_says_what_was_asked(spark: SparkSession, tables: dict[str, Asked]) -> None:
+def test_the_report_says_what_was_asked(
+    spark: SparkSession, tables: dict[str, RecordingSource]
+) -> None:
     del tables
-    mirrors = [eddyline.PythonLookup(Asked(ZIPS, [0])) for _ in range(2)]
+    mirrors = [eddyline.PythonLookup(RecordingSource(ZIPS, [0])) for _ in range(2)]
     eddyline.lookup_table(spark, "mirrored", SCHEMAS["zips"], ["zip"], mirrors, max_in_flight=2)
     adapted = eddyline.adapt(
         spark.sql(
