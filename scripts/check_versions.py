@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TESTS = (
     "tests/spark/test_main_paths.py",
+    "tests/spark/test_outer_lookups.py",
     "tests/spark/test_settings.py",
     "tests/spark/host/test_versions.py",
 )
