@@ -396,3 +396,17 @@ def test_a_cost_that_is_none_ends_the_job(cost: Any) -> None:  # noqa: ANN401
 def test_what_is_no_price(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Price(**arguments)
+
+
+class Silent(Exception):  # noqa: N818 - as users name theirs
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError, GeneratorExit, Silent])
+def test_whatever_a_cost_raises_is_a_cost_error(error: type[BaseException]) -> None:
+    def cost(_: object) -> float:
+        raise error
+
+    with pytest.raises(CostError, match=f"cost raised {error.__name__}"):
+        Price(cost, "USD").of((1,))

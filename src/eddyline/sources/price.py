@@ -73,11 +73,19 @@ class Price:
             return self.cost
         try:
             amount = self.cost(*arguments)
-        except Exception as error:
-            raise CostError(f"cost raised {type(error).__name__}: {error}") from error
+        except BaseException as error:  # noqa: BLE001 - a SystemExit would end the event loop
+            raise CostError(f"cost raised {_described(error)}") from None
         if not _is_amount(amount):
             raise CostError(f"cost is a number from 0 on, not {amount!r}")
         return float(amount)
+
+
+def _described(error: BaseException) -> str:
+    """Return an error as text, also one that cannot say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - whatever it raises instead of its text
+        return type(error).__name__
 
 
 @dataclass(slots=True)
