@@ -12,11 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import col, lit, udf
 from pyspark.sql.types import BooleanType
 
+import eddyline
 from eddyline.query.expressions import And, Argument, Call, Comparison, Literal, Or
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.decline import DeclineReason
 from eddyline.spark.host import catalyst
+from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
 from eddyline.spark.rewriting.rewrite_plan import Rewriting, rewrite_plan
 from tests.spark.jvm_calls import counted_calls
@@ -433,5 +435,20 @@ def test_numbers_of_columns_with_a_watermark(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().withWatermark("timestamp", "10 seconds")
     assert catalyst.is_classic(stream)
     plan = catalyst.optimized_plan(stream)
-    expected = [catalyst.identity_number(column) for column in catalyst.outputs(plan)]
-    assert catalyst.output_numbers(plan) == frozenset(expected)
+    expected = tuple(catalyst.identity_number(column) for column in catalyst.outputs(plan))
+    assert catalyst.output_numbers(plan) == expected
+
+
+def test_a_second_walk_over_a_plan_asks_the_jvm_nothing(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eddyline.lookup_table(spark, "walked", "k int", ["k"], eddyline.PythonLookup(list))
+    try:
+        df = spark.sql("SELECT * FROM range(3) r JOIN walked w ON r.id = w.k WHERE w.k > 0")
+        assert catalyst.is_classic(df)
+        plan = catalyst.optimized_plan(df)
+        (leaf,) = lookup_leaves(plan)
+        assert counted_calls(monkeypatch, lambda: list(lookup_leaves(plan))) == 0
+        assert counted_calls(monkeypatch, lambda: catalyst.outputs(leaf)) > 0
+    finally:
+        spark.catalog.dropTempView("walked")

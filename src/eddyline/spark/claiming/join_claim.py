@@ -22,7 +22,7 @@ equal to constants, these become an input of their own, which binds the lookup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -318,7 +318,7 @@ class _Judgement:
             )
         return tuple(items), needed
 
-    def _wanted(self) -> list[CatalystExpression]:
+    def _wanted(self) -> Sequence[CatalystExpression]:
         return catalyst.outputs(self._region.top)
 
     def _whole_output(self) -> tuple[tuple[Expression, ...], _Outputs]:
@@ -423,7 +423,7 @@ class _JudgementOfMatches(_Judgement):
         else:
             self._constants.append(constants)
 
-    def _wanted(self) -> list[CatalystExpression]:
+    def _wanted(self) -> Sequence[CatalystExpression]:
         if self._kept is not Kept.ALL:
             return []
         attributes = super()._wanted()

@@ -51,7 +51,7 @@ def _looked_up(claim: JoinClaim, number: int, own: Sequence[int], plan: Plan) ->
     """Return an input of which rows are looked up: with the columns that tell them apart."""
     table = claim.looked_up[number]
     attributes = catalyst.outputs(plan)
-    position = {catalyst.identity_number(each): n for n, each in enumerate(attributes)}
+    position = {number: n for n, number in enumerate(catalyst.output_numbers(plan))}
     handles = [claim.columns[c].handle for c in own]
     columns = [position[catalyst.identity_number(handle)] for handle in handles]
     missing = [column for column in table.key if column not in columns]

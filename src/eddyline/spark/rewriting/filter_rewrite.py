@@ -136,7 +136,7 @@ def _needs(chain: Chain, links: Sequence[Link], claim: Claim) -> list[frozenset[
     """Return which of the block's values are needed: by anything, then above each link."""
     above: frozenset[ExpressionId] = frozenset()
     if not isinstance(links[-1], ProjectLink):
-        shown = catalyst.output_numbers(chain.top)
+        shown = frozenset(catalyst.output_numbers(chain.top))
         above = frozenset(
             identity
             for link in chain.links

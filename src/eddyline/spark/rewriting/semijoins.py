@@ -39,7 +39,7 @@ def _as_inner_join(plan: Plan) -> Plan | None:
     condition = catalyst.join_condition(plan)
     if condition is None or next(lookup_leaves(left), None) is None:
         return None
-    keys = _keys(Tree.of(condition), catalyst.output_numbers(right))
+    keys = _keys(Tree.of(condition), frozenset(catalyst.output_numbers(right)))
     if not keys:
         return None
     distinct = catalyst.distinct(catalyst.projected([key.handle for key in keys], right))

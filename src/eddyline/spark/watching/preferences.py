@@ -24,10 +24,8 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
     if query.aggregation is not None:
         raise NotWatchableError("an aggregate has no rows of which some could come first")
     tree = Tree.of(catalyst.condition(catalyst.analyzed_plan(df.where(F.expr(condition)))))
-    numbers = {
-        catalyst.identity_number(attribute): number
-        for number, attribute in enumerate(catalyst.outputs(catalyst.analyzed_plan(df)))
-    }
+    outputs = catalyst.output_numbers(catalyst.analyzed_plan(df))
+    numbers = {identity: number for number, identity in enumerate(outputs)}
     zone = query.block.settings.time_zone
 
     def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:

@@ -98,7 +98,7 @@ def _aggregate_in(plan: Plan) -> tuple[Plan, list[int] | None] | None:
         if kind == "SubqueryAlias":
             plan = child
         elif kind == "Project" and order is None:
-            numbers = [catalyst.identity_number(each) for each in catalyst.outputs(child)]
+            numbers = catalyst.output_numbers(child)
             chosen = [_attribute_number(item) for item in catalyst.project_list(plan)]
             order = [numbers.index(number) for number in chosen if number in numbers]
             if len(order) < len(chosen) or len(set(order)) < len(order):

@@ -16,14 +16,16 @@ from eddyline.spark.host.catalyst.gateway import (
     static,
     texts_of,
 )
-from eddyline.spark.host.catalyst.handles import CatalystExpression
+from eddyline.spark.host.catalyst.handles import CatalystExpression, remembered
 
 
+@remembered
 def expression_json(expression: CatalystExpression) -> str:
     """Return an expression in Catalyst's own JSON."""
     return json_of(expression.java)
 
 
+@remembered
 def identity_number(attribute: CatalystExpression) -> int:
     """Return the number in an attribute's identity."""
     return int(attribute.java.exprId().id())
@@ -60,6 +62,7 @@ def _combined(name: str, terms: Sequence[CatalystExpression]) -> CatalystExpress
     return CatalystExpression(functools.reduce(combine, (term.java for term in terms)))
 
 
+@remembered
 def is_deterministic(expression: CatalystExpression) -> bool:
     """Whether the expression gives the same answer for the same row."""
     return bool(expression.java.deterministic())
@@ -124,6 +127,7 @@ def _plain(value: object) -> object:
     return str(value.toString()) if is_java(value) else value
 
 
+@remembered
 def data_type(expression: CatalystExpression) -> str:
     """Return the type as JSON."""
     return str(expression.java.dataType().json())

@@ -26,7 +26,7 @@ from eddyline.spark.host.catalyst.gateway import (
     texts_of,
     tree_pattern,
 )
-from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
 
 _PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
@@ -48,6 +48,7 @@ class PickledFunction:
         return self.fetch()
 
 
+@remembered
 def function_name(expression: CatalystExpression) -> str:
     """Return the name of a ``PythonUDF``."""
     return str(expression.java.name())
@@ -81,6 +82,7 @@ def plain_environment(context: SparkContext) -> PickledFunction:
     return PickledFunction(b"", "", lambda: java)
 
 
+@remembered
 def pickled_function(expression: CatalystExpression) -> PickledFunction:
     """Return the function of a ``PythonUDF``."""
     return _pickled(scala_seq([expression.java]))[0]

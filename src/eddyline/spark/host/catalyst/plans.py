@@ -21,7 +21,7 @@ from eddyline.spark.host.catalyst.gateway import (
     texts_of,
     tree_pattern,
 )
-from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,16 @@ class NodeText:
     deterministic: bool
 
 
+@remembered
 def class_name(plan: Plan) -> str:
     """Return the full class name of the top node."""
     return str(plan.java.getClass().getName())
 
 
-def children(plan: Plan) -> list[Plan]:
+@remembered
+def children(plan: Plan) -> tuple[Plan, ...]:
     """Return the nodes right below."""
-    return [Plan(java) for java in in_python(plan.java.children())]
+    return tuple(Plan(java) for java in in_python(plan.java.children()))
 
 
 def with_children(plan: Plan, new: Sequence[Plan]) -> Plan:
@@ -51,21 +53,25 @@ def with_children(plan: Plan, new: Sequence[Plan]) -> Plan:
     return Plan(plan.java.withNewChildren(scala_seq(child.java for child in new)))
 
 
+@remembered
 def has_python_function(plan: Plan) -> bool:
     """Whether a Python function is called anywhere in the plan, subqueries included."""
     return bool(plan.java.containsPattern(tree_pattern("PYTHON_UDF")))
 
 
+@remembered
 def has_join(plan: Plan) -> bool:
     """Whether there is a join anywhere in the plan, subqueries included."""
     return bool(plan.java.containsPattern(tree_pattern("JOIN")))
 
 
+@remembered
 def has_subquery(plan: Plan) -> bool:
     """Whether there is a subquery expression anywhere in the plan."""
     return bool(plan.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))
 
 
+@remembered
 def read_node(plan: Plan) -> NodeText:
     """Read the top node alone: its JSON has one dummy child."""
     alone = plan.java.withNewChildren(_dummy_in(id(jvm())))
@@ -107,14 +113,15 @@ def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
     return CatalystExpression(plan.java.udfs().apply(index))
 
 
-def evaluated_functions(plan: Plan) -> list[CatalystExpression]:
+@remembered
+def evaluated_functions(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the ``PythonUDF``s that the top node evaluates with Arrow."""
     name = class_name(plan).rpartition(".")[2]
     if name == "MapInArrow":
-        return [CatalystExpression(plan.java.functionExpr())]
+        return (CatalystExpression(plan.java.functionExpr()),)
     if name != "ArrowEvalPython":
-        return []
-    return [CatalystExpression(java) for java in in_python(plan.java.udfs())]
+        return ()
+    return tuple(CatalystExpression(java) for java in in_python(plan.java.udfs()))
 
 
 def cached(plan: Plan) -> list[Plan]:
@@ -129,6 +136,7 @@ def result_attribute(plan: Plan, index: int) -> CatalystExpression:
     return CatalystExpression(plan.java.resultAttrs().apply(index))
 
 
+@remembered
 def join_type(plan: Plan) -> str:
     """Return the type of a ``Join``, as ``INNER``, ``LEFT OUTER`` or ``EXISTENCE``."""
     kind = plan.java.joinType()
@@ -149,20 +157,25 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     return CatalystExpression(given.get()) if given.isDefined() else None
 
 
-def outputs(plan: Plan) -> list[CatalystExpression]:
+@remembered
+def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""
-    return [CatalystExpression(java) for java in in_python(plan.java.output())]
+    return tuple(CatalystExpression(java) for java in in_python(plan.java.output()))
 
 
-def output_numbers(plan: Plan) -> frozenset[int]:
+@remembered
+def output_numbers(plan: Plan) -> tuple[int, ...]:
     """Return the numbers in the identities of a plan's output, in some calls for all."""
     identities = each_of(plan.java.output(), EXPRESSIONS + "NamedExpression", "exprId")
-    return frozenset(map(int, texts_of(each_of(identities, EXPRESSIONS + "ExprId", "id"))))
+    return tuple(map(int, texts_of(each_of(identities, EXPRESSIONS + "ExprId", "id"))))
 
 
-def subqueries(plan: Plan) -> list[Plan]:
+@remembered
+def subqueries(plan: Plan) -> tuple[Plan, ...]:
     """Return the plans of the subquery expressions in the top node."""
-    return [Plan(java) for java in in_python(plan.java.subqueries())]
+    if not has_subquery(plan):
+        return ()
+    return tuple(Plan(java) for java in in_python(plan.java.subqueries()))
 
 
 def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
