@@ -4,6 +4,7 @@
 function that asks for every row would take a quarter of an hour: it gets a part of the rows, and
 its time is multiplied. Idle is the part of the time for which the service could have had
 more requests: how much of that the sockets of the machine cost, asking through them alone shows.
+Without any is the part of the time in which it had none at all.
 """
 
 from __future__ import annotations
@@ -121,12 +122,14 @@ def main(arguments: Sequence[str]) -> int:
                 logs.setdefault(BARE, []).append(seen(url))
     spark.stop()
     table = Table(title="Rows joined with an HTTP service: median (least-greatest)")
-    for column in ("", "seconds", "over eddyline", "requests per key", "refused", "idle"):
+    columns = ("seconds", "over eddyline", "requests per key", "refused", "idle", "without any")
+    for column in ("", *columns):
         table.add_column(column, justify="right" if column else "left")
     own = times.get("eddyline")
     for name, taken in times.items():
         log = logs[name][-1]
         idle = statistics.median(1 - each["busy"] / each["seconds"] for each in logs[name])
+        without = statistics.median(each["alone"] / each["seconds"] for each in logs[name])
         ratio = statistics.median(t / e for t, e in zip(taken, own, strict=True)) if own else 0.0
         table.add_row(
             name,
@@ -135,6 +138,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{log['requests'] / max(log['keys'], 1):.2f}",
             f"{log['refused']:,}",
             f"{idle:.1%}",
+            f"{without:.1%}",
         )
     Console().print(table)
     given.out.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ class Service:
         self._now = 0
         self._most = 0
         self._began = self._ended = self._changed = 0.0
-        self._busy = 0.0
+        self._busy = self._alone = 0.0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
@@ -45,6 +45,7 @@ class Service:
                 "most": self._most,
                 "seconds": self._ended - self._began,
                 "busy": self._busy / self._limit,
+                "alone": self._alone,
             }
             self._forget()
             return 200, seen
@@ -64,6 +65,8 @@ class Service:
         """Count how many requests there are at a time, and for how long."""
         now = time.monotonic()
         self._busy += self._now * (now - self._changed)
+        if not self._now and self._changed:
+            self._alone += now - self._changed
         self._now += requests
         self._most = max(self._most, self._now)
         self._changed = now
