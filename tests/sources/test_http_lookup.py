@@ -259,7 +259,7 @@ def test_what_cannot_be_a_source_of_a_table_is_refused(source: HttpLookup, messa
     ("make", "message"),
     [
         (lambda: HttpLookup("ftp://x/{zip}"), "begins with http"),
-        (lambda: HttpLookup("http://x/{zip}", keys_per_call=0), "1 key at least"),
+        (lambda: HttpLookup("http://x/{zip}", keys_per_call=0), "a whole number from 1 on"),
         (lambda: HttpLookup("http://x/{zip}", rows="a["), "is no JMESPath"),
     ],
 )

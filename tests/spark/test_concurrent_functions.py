@@ -459,7 +459,7 @@ def test_an_order_that_is_pinned_is_kept(frame: DataFrame) -> None:
         (
             lambda: eddyline.concurrent(even, returns="int", max_in_flight=0),
             ValueError,
-            "max_in_flight is 1 at least",
+            "max_in_flight is a whole number from 1 on",
         ),
         (lambda: eddyline.concurrent(even, returns="int", rate=0), ValueError, "rate is"),
         (lambda: eddyline.concurrent(even, returns="int", retries=-1), ValueError, "retries is"),

@@ -300,12 +300,41 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
         (("t", "a int", "a", source), TypeError, "bind is a list of columns"),
         (("t", 5, ["a"], source), TypeError, "a schema is"),
         (("t", "a int", ["a"], []), ValueError, "needs a source"),
+        (("t", "a int", ["a"], None), TypeError, "a source is an HttpLookup.*not None"),
+        (("t", "a int", ["a"], [source, "http://x"]), TypeError, "a source is.*not 'http://x'"),
+        (("t", "a int", ["a"], eddyline.PythonLookup), TypeError, "a source is"),
+        (("t", "a int", None, source), TypeError, "bind is a list of columns, not None"),
+        (("t", "a int", [1], source), TypeError, "of which 1 is none"),
+        (("t", "a int", ["a", "A"], source), ValueError, "bind of t names A twice"),
+        ((None, "a int", ["a"], source), TypeError, "a table's name is a text, not None"),
+        (("t", "", ["a"], source), ValueError, "t has no column a"),
+        (("t", "a int, A int", ["a"], source), ValueError, "names each column once"),
+        (("t", "a array<int>", ["a"], source), ValueError, "array<int>, of which no key"),
+        (("t", "a struct<b:int>", ["a"], source), ValueError, "struct<b:int>, of which no key"),
+        (("t", "a int, v variant", ["a"], source), ValueError, "v is of type variant"),
+        (("t", "a interval year", ["a"], source), ValueError, "interval year, which cannot"),
     ):
         with pytest.raises(kind, match=message):
             eddyline.lookup_table(spark, *arguments)
     other = eddyline.LookupMethod(["a"], source)
     with pytest.raises(ValueError, match="several ways to its rows and needs a key"):
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, also=[other])
+    given = ("t", "a int, b map<int,int>", ["a"], source)
+    for options, kind, message in (
+        ({"key": None}, TypeError, "key is a list of columns"),
+        ({"key": ["b"]}, ValueError, "map<int,int>, of which no key"),
+        ({"also": None}, TypeError, "also is a list of LookupMethods"),
+        ({"also": [source]}, TypeError, "also is a list of LookupMethods"),
+        ({"on_error": "FAIL"}, ValueError, "on_error is 'fail', 'null' or 'skip', not 'FAIL'"),
+        ({"max_in_flight": 1.5}, TypeError, "max_in_flight is a whole number from 1 on, not 1.5"),
+        ({"max_in_flight": 0}, ValueError, "max_in_flight is a whole number from 1 on, not 0"),
+        ({"rate": "3"}, TypeError, "rate is a number of requests a second above 0, not '3'"),
+        ({"timeout": None}, TypeError, "timeout is a number of seconds above 0, not None"),
+        ({"timeout": float("nan")}, ValueError, "timeout is a number of seconds above 0, not nan"),
+        ({"retries": True}, TypeError, "retries is a whole number from 0 on, not True"),
+    ):
+        with pytest.raises(kind, match=message):
+            eddyline.lookup_table(spark, *given, **options)
     unknown = eddyline.LookupMethod(["b"], source)
     with pytest.raises(ValueError, match="t has no column b"):
         eddyline.lookup_table(spark, "t", "a int", ["a"], source, key=["a"], also=[unknown])
@@ -437,3 +466,16 @@ def test_the_report_says_what_was_asked(
     for text in (str(report), report._repr_html_()):
         assert "Looked up" in text
         assert "mirrored" in text
+
+
+def test_columns_are_named_as_spark_resolves_names(spark: SparkSession) -> None:
+    source = eddyline.PythonLookup(lambda keys: [(key, -key) for key in keys])
+    table = eddyline.lookup_table(spark, "cased", "Key int, Value int", ["KEY"], source)
+    assert eddyline.adapt(table.where("key = 3")).collect() == [(3, -3)]
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(ValueError, match="cased has no column KEY; it has Key, Value"):
+            eddyline.lookup_table(spark, "cased", "Key int, Value int", ["KEY"], source)
+        eddyline.lookup_table(spark, "cased", "k int, K int", ["k"], source)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

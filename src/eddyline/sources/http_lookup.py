@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import jmespath
 
+from eddyline.sources.checked_numbers import whole_number
 from eddyline.sources.gate import Gate
 from eddyline.sources.http_connection import HttpConnection
 from eddyline.sources.http_pages import Cursor, NextLink, PageNumber
@@ -60,8 +61,7 @@ class HttpLookup:
         """Check what can be checked without a table; ValueError."""
         if urlsplit(self.url).scheme not in {"http", "https"}:
             raise ValueError(f"a URL begins with http:// or https://, not {self.url!r}")
-        if self.keys_per_call < 1:
-            raise ValueError(f"a call asks for 1 key at least, not {self.keys_per_call}")
+        whole_number(self.keys_per_call, "keys_per_call", 1)
         for path in (self.rows, *self.columns.values()):
             if path:
                 try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
+
+from eddyline.sources.checked_numbers import positive_number, whole_number
 
 
 class OnError(StrEnum):
@@ -13,6 +14,14 @@ class OnError(StrEnum):
     FAIL = "fail"  # the query fails, with an error that names source and key
     NULL = "null"  # one row: the key, and NULL in all other columns
     SKIP = "skip"  # no row
+
+    @classmethod
+    def named(cls, name: object) -> OnError:
+        """Return what a name says; ValueError for none of them."""
+        for each in cls:
+            if each == name:
+                return each
+        raise ValueError(f"on_error is 'fail', 'null' or 'skip', not {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +39,9 @@ class Limits:
     on_error: OnError = OnError.FAIL
 
     def __post_init__(self) -> None:
-        """Check the numbers; ValueError."""
-        if self.max_in_flight < 1:
-            raise ValueError(f"max_in_flight is 1 at least, not {self.max_in_flight}")
-        if self.rate is not None and not (self.rate > 0 and math.isfinite(self.rate)):
-            raise ValueError(f"rate is a number of requests a second, above 0, not {self.rate}")
-        if not self.timeout > 0:
-            raise ValueError(f"timeout is a number of seconds above 0, not {self.timeout}")
-        if self.retries < 0:
-            raise ValueError(f"retries is a number of tries from 0 on, not {self.retries}")
+        """Check the numbers; TypeError, ValueError."""
+        whole_number(self.max_in_flight, "max_in_flight", 1)
+        if self.rate is not None:
+            positive_number(self.rate, "rate", "of requests a second")
+        positive_number(self.timeout, "timeout", "of seconds", finite=False)
+        whole_number(self.retries, "retries", 0)

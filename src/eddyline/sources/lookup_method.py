@@ -26,12 +26,19 @@ class LookupMethod:
 
     @property
     def sources(self) -> tuple[LookupSource, ...]:
-        """The sources; ValueError where there is none."""
+        """The sources; ValueError where there is none, TypeError for what is none."""
         found = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
         if not found:
             raise ValueError("a lookup needs a source at least")
+        for each in found:
+            if isinstance(each, type) or not hasattr(each, "connect"):
+                raise TypeError(
+                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {each!r}"
+                )
         return found
 
     def limits(self, on_error: str) -> Limits:
         """Return the limits of each source; ValueError for what cannot be."""
-        return Limits(self.max_in_flight, self.rate, self.timeout, self.retries, OnError(on_error))
+        return Limits(
+            self.max_in_flight, self.rate, self.timeout, self.retries, OnError.named(on_error)
+        )

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from eddyline.sources.checked_numbers import whole_number
 from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
@@ -37,8 +38,7 @@ class PythonLookup:
         """Check what was given; TypeError, ValueError."""
         if not callable(self.function):
             raise TypeError(f"a PythonLookup needs a function, not {self.function!r}")
-        if self.keys_per_call < 1:
-            raise ValueError(f"a call asks for 1 key at least, not {self.keys_per_call}")
+        whole_number(self.keys_per_call, "keys_per_call", 1)
 
     @property
     def label(self) -> str:

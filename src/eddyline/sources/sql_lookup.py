@@ -10,6 +10,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
+from eddyline.sources.checked_numbers import whole_number
 from eddyline.sources.failures import NoAnswerError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import LookedUpTable
@@ -44,8 +45,7 @@ class SqlLookup:
 
     def __post_init__(self) -> None:
         """Check what was given; ValueError."""
-        if self.keys_per_call < 1:
-            raise ValueError(f"a call asks for 1 key at least, not {self.keys_per_call}")
+        whole_number(self.keys_per_call, "keys_per_call", 1)
         try:
             sa.make_url(self.url)
         except sa.exc.ArgumentError as error:

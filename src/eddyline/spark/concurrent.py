@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 from collections.abc import Callable
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
 
@@ -12,6 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql.types import DataType
 from pyspark.sql.udf import UserDefinedFunction
 
+from eddyline.sources.checked_numbers import whole_number
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Cost, Price
 from eddyline.spark.blocks.filter_block import FunctionKind
@@ -114,7 +114,7 @@ def concurrent(
     cannot be.
     """
     size = _batch_size(batch)
-    limits = Limits(operator.index(max_in_flight), rate, timeout, retries)
+    limits = Limits(max_in_flight, rate, timeout, retries)
     price = Price(cost, unit, budget)
     code, kind = _code_and_type(function, returns)
     name = getattr(code, "__name__", type(code).__name__)
@@ -156,7 +156,4 @@ def _code_and_type(
 def _batch_size(batch: int | None) -> int:
     if batch is None:
         return 0
-    size = operator.index(batch)
-    if size < 1:
-        raise ValueError(f"batch is a number of values a call, from 1 on, not {size}")
-    return size
+    return whole_number(batch, "batch", 1)

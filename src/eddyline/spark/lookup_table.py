@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from eddyline.spark.blocks.column_types import arrow_type_of
 from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.classic import classic, classic_session
 from eddyline.spark.host import catalyst
+from eddyline.spark.lookup_columns import column_numbers, described_columns
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.lookup_leaves import LOOKUP_NAME
 from eddyline.spark.rewriting.steps import map_in_arrow, pickled
@@ -24,6 +26,7 @@ from eddyline.spark.worker.not_adapted import NotAdapted, Scanned
 
 _NUMBERS: Final = itertools.count()
 TIME_ZONE: Final = "spark.sql.session.timeZone"
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 def lookup_table(  # noqa: PLR0913 - what users may set
@@ -68,7 +71,11 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     ConnectNotSupportedError on Spark Connect.
     """
     spark = classic_session(spark)
-    struct = _schema(schema)
+    if not isinstance(name, str):
+        raise TypeError(f"a table's name is a text, not {name!r}")
+    sensitive = str(spark.conf.get(CASE_SENSITIVE)).lower() == "true"
+    struct = described_columns(schema, sensitive=sensitive)
+    numbers = partial(column_numbers, name, struct, sensitive=sensitive)
     columns = tuple(struct.fieldNames())
     zone = str(spark.conf.get(TIME_ZONE))
     types = tuple(arrow_type_of(field.dataType, zone) for field in struct.fields)
@@ -80,7 +87,8 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         timeout=timeout,
         retries=retries,
     )
-    given = (first, *also)
+    given = (first, *_further(also))
+    key_columns = numbers(key, "key")
     if (len(given) > 1 or scan is not None) and not key:
         raise ValueError(
             f"{name} has several ways to its rows and needs a key, by which rows that two of "
@@ -88,7 +96,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         )
     registered = []
     for method in given:
-        bound = _numbers(name, columns, method.bind, "bind")
+        bound = numbers(method.bind, "bind")
         if not bound:
             raise ValueError(
                 f"{name} needs a bind column: a table without is a table like any other"
@@ -96,7 +104,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
         table = LookedUpTable(name, columns, types, bound)
         registered.append(_access_method(table, method, on_error))
     tables = lookup_tables_of(spark.sparkContext)
-    bind_columns = tuple(tuple(method.bind) for method in given)
+    bind_columns = tuple(method.table.bind_names for method in registered)
     number = next(_NUMBERS)
     stand_in = NotAdapted(name, bind_columns, number) if scan is None else Scanned(name, number)
     command = pickled(stand_in, struct)
@@ -106,7 +114,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
             name,
             columns,
             tuple(field.dataType.json() for field in struct.fields),
-            _numbers(name, columns, key, "key"),
+            key_columns,
             tables.methods(name, registered),
             scan is not None,
         ),
@@ -135,6 +143,14 @@ def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
     )
 
 
+def _further(also: object) -> list[LookupMethod]:
+    given = list(also) if isinstance(also, Sequence) else [None]
+    methods = [each for each in given if isinstance(each, LookupMethod)]
+    if len(methods) == len(given):
+        return methods
+    raise TypeError(f"also is a list of LookupMethods, not {also!r}")
+
+
 def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) -> AccessMethod:
     """Return an access method with its mirrors, all of them checked."""
     limits = method.limits(on_error)
@@ -144,28 +160,3 @@ def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) ->
     return AccessMethod(
         table, first, limits, tuple(AccessMethod(table, each, limits) for each in mirrors)
     )
-
-
-def _schema(schema: StructType | str) -> StructType:
-    if isinstance(schema, str):
-        parsed = StructType.fromDDL(schema)
-        if not isinstance(parsed, StructType):
-            raise TypeError(f"a schema describes columns, which {schema!r} does not")
-    elif isinstance(schema, StructType):
-        parsed = StructType.fromJson(schema.jsonValue())
-    else:
-        raise TypeError(f"a schema is a StructType or its DDL, not {schema!r}")
-    for field in parsed.fields:
-        field.nullable = True  # whatever a source promises
-    return parsed
-
-
-def _numbers(
-    name: str, columns: Sequence[str], wanted: Sequence[str], what: str
-) -> tuple[int, ...]:
-    if isinstance(wanted, str):
-        raise TypeError(f"{what} is a list of columns, not the text {wanted!r}")
-    unknown = [column for column in wanted if column not in columns]
-    if unknown:
-        raise ValueError(f"{name} has no column {unknown[0]}; it has {', '.join(columns)}")
-    return tuple(columns.index(column) for column in wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import threading
 import uuid
 import weakref
@@ -23,6 +22,7 @@ from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.online.live_table import SourceLine, live_table
 from eddyline.query.expressions import calls_in
+from eddyline.sources.checked_numbers import positive_number, real_number, whole_number
 from eddyline.spark.adapt import checked_seed, table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
@@ -67,12 +67,10 @@ def watch(
     """
     frame = classic(df)
     name = policy_name(policy)
-    units = operator.index(units)
-    if units < 1:
-        raise ValueError(f"units are a whole number from 1 on, not {units}")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"a confidence is between 0 and 1, not {confidence!r}")
-    if not every >= 0.0:
+    units = whole_number(units, "units", 1)
+    if not 0.0 < real_number(confidence, "confidence") < 1.0:
+        raise ValueError(f"confidence is a number between 0 and 1, not {confidence!r}")
+    if not 0.0 <= real_number(every, "every") < math.inf:
         raise ValueError(f"every is a number of seconds from 0 on, not {every!r}")
     checked_seed(seed)
     wishes = Wishes(partial=partial, policy=name, seed=seed, units=units, confidence=confidence)
@@ -162,8 +160,7 @@ class Watch:
         Raises PySpark's errors for what is no condition, NotWatchableError for one that Eddyline
         does not understand, ValueError for a weight that is not above 0 and finite.
         """
-        if not 0.0 < weight < math.inf:
-            raise ValueError(f"the weight of a preference is a number above 0, not {weight}")
+        weight = positive_number(weight, "weight")
         wanted = None if condition is None else preferred(self._frame, self._query, condition)
         if wanted is not None and calls_in(wanted):
             raise NotWatchableError(f"{condition} cannot be preferred: it calls a function")

@@ -1,0 +1,49 @@
+"""Numbers that users give, checked where they give them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Real
+
+
+def whole_number(value: object, name: str, least: int) -> int:
+    """Return a whole number from ``least`` on; TypeError, ValueError for anything else.
+
+    >>> whole_number("3", "retries", 0)
+    Traceback (most recent call last):
+    TypeError: retries is a whole number from 0 on, not '3'
+    """
+    wrong = f"{name} is a whole number from {least} on, not {value!r}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(wrong)
+    number = operator.index(value)
+    if number < least:
+        raise ValueError(wrong)
+    return number
+
+
+def positive_number(value: object, name: str, of: str = "", *, finite: bool = True) -> float:
+    """Return a number above 0, a ``finite`` one; TypeError, ValueError for anything else.
+
+    >>> positive_number(float("nan"), "timeout", "of seconds")
+    Traceback (most recent call last):
+    ValueError: timeout is a number of seconds above 0, not nan
+    """
+    kind = f"number {of}".rstrip() + " above 0"
+    number = real_number(value, name, kind)
+    if not number > 0 or (finite and math.isinf(number)):
+        raise ValueError(f"{name} is a {kind}, not {value!r}")
+    return number
+
+
+def real_number(value: object, name: str, kind: str = "number") -> float:
+    """Return a number; TypeError for anything else, and for True and False.
+
+    >>> real_number(True, "weight")
+    Traceback (most recent call last):
+    TypeError: weight is a number, not True
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} is a {kind}, not {value!r}")
+    return float(value)
