@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from eddyline.online.running_aggregates import (
     Aggregate,
     AggregateFunction,
+    AggregateOverflowError,
     Estimates,
     RunningAggregates,
 )
@@ -166,6 +167,20 @@ def test_whole_numbers_and_decimals_are_exact() -> None:
     running.end_unit()
     (row,) = running.estimates().table.to_pylist()
     assert (row["m"], row["s"], row["d"]) == (float(large), Decimal("5.05"), Decimal("1.683333"))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(18, 0)])
+def test_an_estimate_beyond_its_type_is_not_told(kind: pa.DataType) -> None:
+    running = RunningAggregates((), (Aggregate(AggregateFunction.SUM, 0, "s", kind),), 2)
+    values = pa.array([2**62] * 3 if kind == pa.int64() else [Decimal(10**17 * 8)], kind)
+    running.add([values], len(values))
+    running.end_unit()
+    (row,) = running.estimates().table.to_pylist()
+    assert row["s"] is None
+    running.add([values], len(values))
+    running.end_unit()
+    with pytest.raises(AggregateOverflowError, match="s is a sum that does not fit"):
+        running.estimates()
 
 
 @pytest.mark.parametrize(

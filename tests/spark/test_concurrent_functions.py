@@ -385,6 +385,63 @@ def test_an_error_in_a_select_list_counts(frame: DataFrame) -> None:
         eddyline.adapt(frame.select(fails("n"))).collect()
 
 
+class Unspeakable(Exception):  # noqa: N818 - it cannot say anything
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"), [(Unspeakable(), "Unspeakable"), (ValueError("half \ud800"), "ValueError")]
+)
+def test_an_error_that_cannot_be_shown_still_names_the_call(
+    frame: DataFrame, error: Exception, text: str
+) -> None:
+    def fails(_: int) -> int:
+        raise error
+
+    fails_too = eddyline.concurrent(fails, returns="int")
+    with pytest.raises(Exception, match=rf"fails\(3\) raised {text}"):
+        eddyline.adapt(frame.where("n = 3").select(fails_too("n"))).collect()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("map<string,int>", [{"a": 1}, None]),
+        ("array<map<string,int>>", [[None], None, [{"a": 1}, None]]),
+        ("map<string,map<string,int>>", [{"a": None}, {"a": {"b": 1}}]),
+    ],
+)
+def test_maps_may_be_null(spark: SparkSession, kind: str, values: list[object]) -> None:
+    def value(number: int) -> object:
+        return values[number]
+
+    numbers = spark.range(len(values))
+    found = eddyline.adapt(numbers.select(eddyline.concurrent(value, returns=kind)("id")))
+    assert [row[0] for row in found.collect()] == values
+
+
+@pytest.mark.parametrize("table", ["range", "cached"])
+def test_subqueries_beside_functions(spark: SparkSession, table: str) -> None:
+    """Their plans have no session in Spark's tasks, where those compare arguments."""
+    cached = spark.range(6).cache()
+    numbers = spark.range(6) if table == "range" else cached
+    numbers.createOrReplaceTempView("numbers")
+    half = eddyline.concurrent(lambda number: number / 2, returns="double")
+    spark.udf.register("half", half)
+    spark.udf.register("small", F.udf(lambda number: number < 5, BooleanType()))
+    spark.udf.register("twice", F.udf(lambda number: number * 2, "long"))
+    for sql, found in (
+        ("SELECT id FROM numbers WHERE half(id) > (SELECT avg(id) FROM numbers) - 1", [4, 5]),
+        (
+            "SELECT id FROM numbers WHERE twice(id) > (SELECT avg(id) FROM numbers) AND small(id)",
+            [2, 3, 4],
+        ),
+    ):
+        assert sorted(row.id for row in eddyline.adapt(spark.sql(sql)).collect()) == found
+    cached.unpersist()
+
+
 def test_a_value_of_another_type_is_an_error(frame: DataFrame) -> None:
     wrong = eddyline.concurrent(lambda _: "text", returns="double")
     with pytest.raises(Exception, match=r"returned str, which is no double"):

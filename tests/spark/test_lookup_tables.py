@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections import Counter
+from collections import Counter, namedtuple
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BooleanType
 
@@ -323,6 +325,7 @@ def test_tables_are_checked_when_they_are_registered(spark: SparkSession) -> Non
     for options, kind, message in (
         ({"key": None}, TypeError, "key is a list of columns"),
         ({"key": ["b"]}, ValueError, "map<int,int>, of which no key"),
+        ({"key": ["a"] * 64}, ValueError, "key of t has 64 columns: 63 at the most"),
         ({"also": None}, TypeError, "also is a list of LookupMethods"),
         ({"also": [source]}, TypeError, "also is a list of LookupMethods"),
         ({"on_error": "FAIL"}, ValueError, "on_error is 'fail', 'null' or 'skip', not 'FAIL'"),
@@ -479,3 +482,39 @@ def test_columns_are_named_as_spark_resolves_names(spark: SparkSession) -> None:
         eddyline.lookup_table(spark, "cased", "k int, K int", ["k"], source)
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_times_without_a_zone_are_bound_by_constants(spark: SparkSession) -> None:
+    seen: list[object] = []
+
+    def answer(keys: list[datetime]) -> list[tuple[datetime, int]]:
+        seen.extend(keys)
+        return [(key, 5) for key in keys]
+
+    source = eddyline.PythonLookup(answer)
+    eddyline.lookup_table(spark, "moments", "k timestamp_ntz, v int", ["k"], source)
+    ten = datetime(2024, 1, 1, 10)  # noqa: DTZ001 - it has none
+    for kind in ("timestamp_ntz", "timestamp"):
+        found = spark.table("moments").where(f"k = {kind}'2024-01-01 10:00:00'")
+        assert eddyline.adapt(found).collect() == [(ten, 5)]
+    assert seen == [ten, ten]
+
+
+def test_rows_with_names_go_by_their_names(spark: SparkSession) -> None:
+    named = namedtuple("named", "v k")  # noqa: PYI024 - as people have them
+
+    def answer(row: object, _: list[int]) -> list[object]:
+        return [row]
+
+    for row in (Row(v=2, k=1), named(v=2, k=1), (1, 2), [1, 2], {"v": 2, "k": 1}, {"v": 2}):
+        source = eddyline.PythonLookup(partial(answer, row))
+        table = eddyline.lookup_table(spark, "by_name", "k int, v int", ["k"], source)
+        assert eddyline.adapt(table.where("k = 1")).collect() == [(1, 2)], row
+
+
+def test_a_value_that_would_be_cast_binds_nothing_and_the_error_says_so(
+    spark: SparkSession,
+) -> None:
+    eddyline.lookup_table(spark, "whole", "k long", ["k"], eddyline.PythonLookup(list))
+    with pytest.raises(UnboundLookupError, match="another type, for which Spark casts k, do not"):
+        eddyline.adapt(spark.sql("SELECT * FROM whole WHERE k = 1.5D"))

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from rich.console import Console
 
 import eddyline
+from eddyline.online.running_aggregates import AggregateOverflowError
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.watching.parts import Part
 from eddyline.spark.watching.watched_query import NotWatchableError
@@ -211,6 +212,7 @@ def test_arguments_are_checked(spark: SparkSession) -> None:
     df = spark.table("fec")
     for options in (
         {"units": 0},
+        {"units": 1_000_000},
         {"confidence": 1.0},
         {"seed": -1},
         {"policy": "none"},
@@ -218,6 +220,9 @@ def test_arguments_are_checked(spark: SparkSession) -> None:
     ):
         with pytest.raises(ValueError, match=r"units|confidence|seed|policy|every"):
             eddyline.watch(df, **options)
+    for wrong in ({"units": "5"}, {"units": 1.5}, {"every": None}, {"confidence": "high"}):
+        with pytest.raises(TypeError, match=r"(units|every|confidence) is a"):
+            eddyline.watch(df, **wrong)
     with pytest.raises(TypeError, match="DataFrame"):
         eddyline.watch("fec")  # type: ignore[arg-type]  # no DataFrame
 
@@ -307,7 +312,14 @@ def test_preferred_rows_come_first(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(
     ("condition", "weight", "message"),
-    [("amount", 1.0, "."), ("nothing = 1", 1.0, "nothing"), ("id = 1", 0.0, "weight")],
+    [
+        ("amount", 1.0, "."),
+        ("nothing = 1", 1.0, "nothing"),
+        ("id = 1", 0.0, "weight is a number above 0"),
+        ("id = 1", "x", "weight is a number above 0, not 'x'"),
+        ("rand() > 0.5", 1.0, r"cannot be preferred: an expression is not understood \(.*Rand"),
+        (5, 1.0, "a condition is SQL"),
+    ],
 )
 def test_what_cannot_be_preferred_is_refused(
     spark: SparkSession, condition: str, weight: float, message: str
@@ -378,3 +390,24 @@ def test_a_query_without_lookups_asks_nothing(spark: SparkSession) -> None:
         assert watch.lookups() == {}
         assert list(watch)[-1].total == 5
         assert watch.lookups() == {}
+
+
+def test_a_group_that_is_selected_twice_is_there_twice(spark: SparkSession) -> None:
+    df = spark.sql(
+        "SELECT id % 2 AS k, count(*) AS n, id % 2 AS again FROM range(9) GROUP BY id % 2"
+    )
+    (last,) = [part.estimates for part in watched(df, units=3) if part.done]
+    assert last is not None
+    assert last.table.column_names == ["k", "n", "n_low", "n_high", "again"]
+    assert sorted(map(tuple, last.table.select(df.columns).to_pandas().values.tolist())) == [
+        (0, 5, 0),
+        (1, 4, 1),
+    ]
+
+
+def test_a_sum_that_does_not_fit_its_type_says_so(spark: SparkSession) -> None:
+    df = spark.range(8).selectExpr("id + 4611686018427387904 AS s").agg({"s": "sum"}).toDF("s")
+    with pytest.raises(AggregateOverflowError, match="s is a sum that does not fit int64"):
+        list(eddyline.watch(df, units=4, every=0.0))
+    with pytest.raises(Exception, match="ARITHMETIC_OVERFLOW"):
+        df.collect()

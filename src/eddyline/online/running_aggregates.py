@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.errors import EddylineError
 from eddyline.online.student import student_quantile
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -34,6 +35,10 @@ DECIMAL_DIGITS: Final = 38
 UNIT: Final = "unit"
 PLACE: Final = "place"
 """The columns of totals that say which unit they are of, and the number of which group."""
+
+
+class AggregateOverflowError(EddylineError, ArithmeticError):
+    """A final value does not fit the aggregate's type."""
 
 
 class AggregateFunction(StrEnum):
@@ -303,7 +308,12 @@ def _exact(
     if aggregate.function is AggregateFunction.COUNT:
         return pc.cast(counts, aggregate.type)
     if aggregate.function is AggregateFunction.SUM:
-        return pc.cast(sums, aggregate.type)
+        try:
+            return pc.cast(sums, aggregate.type)
+        except pa.ArrowInvalid:
+            raise AggregateOverflowError(
+                f"{aggregate.name} is a sum that does not fit {aggregate.type}"
+            ) from None
     divided = [
         _average(total, count, aggregate.type)
         for total, count in zip(sums.to_pylist(), counts.to_pylist(), strict=True)
@@ -327,11 +337,14 @@ def _typed(values: Floats, kind: pa.DataType, known: npt.NDArray[np.bool_]) -> p
     """Return estimates in the type of the final values; NULL where nothing is known."""
     if pa.types.is_integer(kind):
         values = np.rint(values)
+        limit = 2.0 ** (kind.bit_width - 1)
+        known = known & (values >= -limit) & (values < limit)
+        values = np.where(known, values, 0.0)
     if pa.types.is_decimal(kind):
         step = Decimal(1).scaleb(-kind.scale)
         with decimal.localcontext(prec=2 * DECIMAL_DIGITS):
             exact = [Decimal(value).quantize(step) for value in values.tolist()]
-        return pa.array(
-            [value if sure else None for value, sure in zip(exact, known, strict=True)], kind
-        )
+        limit = Decimal(10) ** (kind.precision - kind.scale)
+        sure = (told and abs(value) < limit for value, told in zip(exact, known, strict=True))
+        return pa.array([value if s else None for value, s in zip(exact, sure, strict=True)], kind)
     return pa.array(values, mask=~known).cast(kind)

@@ -11,7 +11,12 @@ import pyarrow as pa
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from eddyline.sources.circuit_breaker import CircuitBreaker
-from eddyline.sources.failures import LookupFailedError, NoAnswerError, TryAgainError
+from eddyline.sources.failures import (
+    LookupFailedError,
+    NoAnswerError,
+    TryAgainError,
+    described_error,
+)
 from eddyline.sources.limits import Limits, OnError
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupConnection
 from eddyline.sources.pauses import pause, tried
@@ -102,7 +107,7 @@ class Asking:
                 self._breaker.answered()
             raise
         except Exception as error:
-            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
+            raise NoAnswerError(described_error(error)) from error
         self._breaker.answered()
         return rows
 

@@ -5,6 +5,22 @@ from __future__ import annotations
 from eddyline.errors import EddylineError
 
 
+def described_error(error: BaseException) -> str:
+    r"""Return an error's kind and text, also of one that cannot say what it is.
+
+    What no UTF-8 can say, half a surrogate pair, is escaped: the text goes through a socket.
+
+    >>> described_error(ValueError("half \ud800"))
+    'ValueError: half \\ud800'
+    """
+    kind = type(error).__name__
+    try:
+        text = f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - whatever it raises instead of its text
+        return kind
+    return text.encode(errors="backslashreplace").decode()
+
+
 class LookupFailedError(EddylineError, RuntimeError):
     """A source has not answered, or with something else than rows, and will not."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import eddyline
 from eddyline.sources.circuit_breaker import CircuitBreaker
-from eddyline.sources.failures import TryAgainError
+from eddyline.sources.failures import TryAgainError, described_error
 from eddyline.sources.gate import Gate
 from eddyline.sources.limits import Limits
 from eddyline.sources.pauses import pause, tried
@@ -96,7 +96,7 @@ class FunctionCalls:
             outcome = await self._function.outcome(*arguments)
         if isinstance(outcome.error, OSError):
             error = outcome.error
-            raise TryAgainError(f"raised {type(error).__name__}: {error}") from error
+            raise TryAgainError(f"raised {described_error(error)}") from error
         return outcome
 
 
@@ -116,7 +116,7 @@ def raised_text(error: Exception) -> str:
     trace = _users_part(error.__traceback__)
     lines = "".join(traceback.format_tb(trace))
     where = f"\n{lines.rstrip()}" if lines else ""
-    return f"raised {type(error).__name__}: {error}{where}"
+    return f"raised {described_error(error)}{where}"
 
 
 def _users_part(trace: TracebackType | None) -> TracebackType | None:

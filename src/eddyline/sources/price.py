@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from eddyline.errors import EddylineError
+from eddyline.sources.failures import described_error
 
 ROUNDING: Final = 1e-9
 """Part of a budget that does not count: 500 times 0.002 is a little more than 1 in floats."""
@@ -74,18 +75,10 @@ class Price:
         try:
             amount = self.cost(*arguments)
         except BaseException as error:  # noqa: BLE001 - a SystemExit would end the event loop
-            raise CostError(f"cost raised {_described(error)}") from None
+            raise CostError(f"cost raised {described_error(error)}") from None
         if not _is_amount(amount):
             raise CostError(f"cost is a number from 0 on, not {amount!r}")
         return float(amount)
-
-
-def _described(error: BaseException) -> str:
-    """Return an error as text, also one that cannot say what it is."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001 - whatever it raises instead of its text
-        return type(error).__name__
 
 
 @dataclass(slots=True)

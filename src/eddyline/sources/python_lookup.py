@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from eddyline.sources.checked_numbers import whole_number
-from eddyline.sources.failures import NoAnswerError, TryAgainError
+from eddyline.sources.failures import NoAnswerError, TryAgainError, described_error
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
 from eddyline.sources.rows import RowReader
@@ -70,7 +70,7 @@ class PythonConnection:
             found, error = await self._function.outcome(given)
         if isinstance(error, OSError):
             gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
-            raise TryAgainError(f"{type(error).__name__}: {error}", of_keys=not gone) from error
+            raise TryAgainError(described_error(error), of_keys=not gone) from error
         if error is not None:
             raise error
         return self._batch(found, keys)

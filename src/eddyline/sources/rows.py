@@ -28,6 +28,8 @@ class RowReader:
     def batch(self, rows: Iterable[object], keys: Sequence[Key]) -> pa.RecordBatch:
         """Return rows, which are mappings by column or sequences in the columns' order.
 
+        Those of PySpark's ``Row`` and named tuples go by their names, if all are columns.
+
         A bind column that a mapping lacks has the value that was asked for, where that is one
         key. A time without a zone is one of the session's zone, as Spark's own readers have it.
         NoAnswerError where rows are not of the table.
@@ -47,6 +49,9 @@ class RowReader:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _values(self, row: object, keys: Sequence[Key]) -> Sequence[Any]:
+        names = getattr(row, "__fields__", getattr(row, "_fields", None))  # a Row, a named tuple
+        if isinstance(row, tuple) and names and set(self._columns).issuperset(names):
+            row = dict(zip(names, row, strict=True))
         if isinstance(row, Mapping):
             asked = dict(zip(self._bind, keys[0], strict=True)) if len(keys) == 1 else {}
             missing = [name for name in self._bind if name not in row and name not in asked]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from eddyline.engine.storage.key_set import KeySet
 from eddyline.sources.asked_once import AskedOnce, Found
 from eddyline.sources.asking import Answer
-from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.failures import LookupFailedError, described_error
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
 from eddyline.sources.mirror import Mirror
@@ -215,7 +215,7 @@ class SharedLookup:
                     self._give(mirror, answer, began)
                     began = self._now()
         except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
-            why = f"{type(error).__name__}: {error}"
+            why = described_error(error)
             self._fail(mirror, keys, failed(self._table, mirror.label, keys, why))
         finally:
             mirror.end(keys)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from eddyline.query.key_types import MOST_FIELDS
 from eddyline.spark.blocks.column_types import can_travel
 
 
@@ -48,6 +49,8 @@ def column_numbers(
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise TypeError(f"{what} is a list of columns, not {wanted!r}")
+    if len(wanted) > MOST_FIELDS:
+        raise ValueError(f"{what} of {table} has {len(wanted)} columns: {MOST_FIELDS} at the most")
     columns = struct.fieldNames()
     places = {(name if sensitive else name.lower()): n for n, name in enumerate(columns)}
     found: list[int] = []

@@ -201,11 +201,17 @@ def _vector(call: Call, done: Sequence[CallDone]) -> Vector:
         parts = []
         for at, value in enumerate(values):
             try:
-                parts.append(pa.array([value], call.type))
+                parts.append(_of_one(value, call.type))
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
                 parts.append(pa.nulls(1, call.type))
                 errors[at] = error
         return Vector(pa.concat_arrays(parts), errors)
+
+
+def _of_one(value: object, kind: pa.DataType) -> pa.Array:
+    if isinstance(value, pa.Scalar) and value.type == kind:
+        return pa.repeat(value, 1)  # a NULL map makes no array by itself
+    return pa.array([value], kind)
 
 
 def _rounds(calls: Sequence[Call]) -> list[list[Call]]:

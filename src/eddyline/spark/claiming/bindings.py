@@ -107,7 +107,9 @@ def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]], lost: Sequ
 def _advice(columns: Sequence[str]) -> str:
     return (
         f"Set {'each' if len(columns) > 1 else 'it'} equal to constants (=, IN), or to a column of "
-        f"another table in a join; of an outer join that must be the table whose rows all stay."
+        f"another table in a join; of an outer join that must be the table whose rows all stay. "
+        f"Values of another type, for which Spark casts {' or '.join(columns)}, do not count: cast "
+        f"them to the column's."
     )
 
 

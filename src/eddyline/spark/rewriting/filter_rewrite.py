@@ -97,6 +97,7 @@ def _block_over(
     """Return the struct attribute, and the filter on it over the block's evaluation."""
     if claim.below:
         base = catalyst.filtered(catalyst.conjunction(claim.below), base)
+    base, arguments = _without_subqueries(base, claim.arguments)
     fused = fuse(block)
     names = ", ".join(dict.fromkeys(function.name for function in block.functions))
     if len(names) > _LONGEST_NAME:
@@ -107,12 +108,29 @@ def _block_over(
         like=claim.environments,
         return_type=fused.return_type,
         # A function without arguments gets no rows from Spark, so give it one.
-        arguments=claim.arguments or (catalyst.literal_true(),),
+        arguments=arguments or (catalyst.literal_true(),),
         kind=FunctionKind.ARROW_ITERATOR,
     )
     struct = catalyst.new_attribute("eddy", call)
     plan = catalyst.arrow_evaluation(call, struct, FunctionKind.ARROW_ITERATOR, base)
     return struct, catalyst.filtered(catalyst.struct_field(struct, 0), plan)
+
+
+def _without_subqueries(
+    base: Plan, arguments: Sequence[CatalystExpression]
+) -> tuple[Plan, Sequence[CatalystExpression]]:
+    """Return the arguments with columns for those that hold a subquery, and what computes these.
+
+    Where a Python evaluation has several arguments, Spark's tasks compare them, and then the plan
+    of a subquery lacks its session: over a range or a cache that raises a NullPointerException.
+    """
+    held = [n for n, each in enumerate(arguments) if catalyst.holds_subquery(each)]
+    if not held:
+        return base, arguments
+    computed = [catalyst.named(arguments[n], f"subquery{n}") for n in held]
+    attributes = dict(zip(held, map(catalyst.attribute_of, computed), strict=True))
+    taken = [attributes.get(n, each) for n, each in enumerate(arguments)]
+    return catalyst.output_and_more(base, base, computed), taken
 
 
 def _rest(link: Link, position: int, claim: Claim) -> Link:

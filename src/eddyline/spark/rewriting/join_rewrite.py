@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from eddyline.exchange.framing import FRAMES
@@ -163,7 +164,10 @@ def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
     for constants in claim.constants:
         column = constants.column
         values = pa.array(constants.values, column.type)
-        rows = spark.createDataFrame(pa.table([values], names=["c0"]))
+        # By itself Spark takes a time without a zone for one of the session's.
+        kind = from_arrow_type(column.type, prefer_timestamp_ntz=True)
+        struct = StructType([StructField("c0", kind)])
+        rows = spark.createDataFrame(pa.table([values], names=["c0"]), struct)
         plan = catalyst.analyzed_plan(rows)
         found.append(Input(plan, tuple(catalyst.outputs(plan))))
     return found

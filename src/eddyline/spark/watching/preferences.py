@@ -41,5 +41,7 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
     try:
         found = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=zone)
     except DeclinedError as declined:
-        raise NotWatchableError(f"{condition} cannot be preferred: {declined}") from None
+        raise NotWatchableError(
+            f"{condition} cannot be preferred: {declined.left_to_spark().why}"
+        ) from None
     return with_arguments(found, of_block)

@@ -35,6 +35,9 @@ from eddyline.spark.watching.work import Wishes, Work
 if TYPE_CHECKING:  # only who has lookup tables has what it needs
     from eddyline.sources.shared_lookup import SharedLookupStatistics
 
+MOST_UNITS: Final = 1_000
+"""Units of a sample; each is a task of Spark, of some milliseconds."""
+
 EVERY: Final = 0.1
 """Seconds between two parts, at the least, after the first."""
 
@@ -68,6 +71,8 @@ def watch(
     frame = classic(df)
     name = policy_name(policy)
     units = whole_number(units, "units", 1)
+    if units > MOST_UNITS:
+        raise ValueError(f"units are {MOST_UNITS:,} at the most, a task each, not {units:,}")
     if not 0.0 < real_number(confidence, "confidence") < 1.0:
         raise ValueError(f"confidence is a number between 0 and 1, not {confidence!r}")
     if not 0.0 <= real_number(every, "every") < math.inf:
@@ -157,10 +162,12 @@ class Watch:
         Hellerstein, 2003, Section 4.6). ``weight`` is what such a row is worth beside any other;
         below 1 these come last. The rows are the same.
 
-        Raises PySpark's errors for what is no condition, NotWatchableError for one that Eddyline
-        does not understand, ValueError for a weight that is not above 0 and finite.
+        Raises TypeError and PySpark's errors for what is no condition, NotWatchableError for one
+        that Eddyline does not understand, ValueError for a weight that is not above 0 and finite.
         """
         weight = positive_number(weight, "weight")
+        if condition is not None and not isinstance(condition, str):
+            raise TypeError(f"a condition is SQL, as \"state = 'CA'\", or None, not {condition!r}")
         wanted = None if condition is None else preferred(self._frame, self._query, condition)
         if wanted is not None and calls_in(wanted):
             raise NotWatchableError(f"{condition} cannot be preferred: it calls a function")

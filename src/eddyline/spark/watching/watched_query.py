@@ -49,12 +49,14 @@ class Aggregation:
     """An aggregate over a block's rows: its first outputs are the groups.
 
     ``groups`` are the names of their columns, with their types. ``order`` gives for each column of
-    the DataFrame its place among groups and aggregates.
+    the DataFrame its place among groups and aggregates; ``names`` are those of all columns then,
+    an aggregate's followed by those of its bounds.
     """
 
     groups: tuple[tuple[str, pa.DataType], ...]
     aggregates: tuple[Aggregate, ...]
     order: tuple[int, ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,12 @@ def _aggregation(
             number = place - len(groups)
             aggregates[number] = replace(aggregates[number], name=name)
     types = [arrow_type(catalyst.data_type(group), zone) for group in groups]
-    return rows, Aggregation(tuple(zip(names, types, strict=True)), tuple(aggregates), chosen)
+    columns: list[str] = []
+    for place, name in zip(chosen, df.columns, strict=True):
+        bounds = () if place < len(groups) else (f"{name}_low", f"{name}_high")
+        columns += [name, *bounds]
+    named_groups = tuple(zip(names, types, strict=True))
+    return rows, Aggregation(named_groups, tuple(aggregates), chosen, tuple(columns))
 
 
 def _function(tree: Tree) -> tuple[AggregateFunction, Tree | None]:

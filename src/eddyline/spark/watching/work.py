@@ -259,9 +259,10 @@ class Work:
 
 def in_order(estimates: Estimates, aggregation: Aggregation) -> Estimates:
     """Return estimates with columns as the DataFrame has them."""
-    columns = []
+    columns: list[int] = []
     groups = len(aggregation.groups)
     for place in aggregation.order:
         first = place if place < groups else groups + 3 * (place - groups)
         columns += [first] if place < groups else [first, first + 1, first + 2]
-    return replace(estimates, table=estimates.table.select(columns))
+    table = estimates.table.select(columns).rename_columns(list(aggregation.names))
+    return replace(estimates, table=table)

@@ -24,6 +24,7 @@ from eddyline.spark.host.catalyst.expressions import (
     expression_at,
     expression_json,
     hash_of_value,
+    holds_subquery,
     identity_number,
     is_deterministic,
     is_nullable,
@@ -48,6 +49,7 @@ from eddyline.spark.host.catalyst.handles import (
 )
 from eddyline.spark.host.catalyst.new_expressions import (
     attribute_like,
+    attribute_of,
     in_struct,
     known_not_null,
     literal_true,
@@ -116,6 +118,7 @@ __all__ = [
     "analyzed_plan",
     "arrow_evaluation",
     "attribute_like",
+    "attribute_of",
     "bytes_of",
     "cached",
     "children",
@@ -144,6 +147,7 @@ __all__ = [
     "has_python_function",
     "has_subquery",
     "hash_of_value",
+    "holds_subquery",
     "identity_number",
     "in_struct",
     "inner_join",

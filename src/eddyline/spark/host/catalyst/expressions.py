@@ -15,6 +15,7 @@ from eddyline.spark.host.catalyst.gateway import (
     scala_seq,
     static,
     texts_of,
+    tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, remembered
 
@@ -66,6 +67,11 @@ def _combined(name: str, terms: Sequence[CatalystExpression]) -> CatalystExpress
 def is_deterministic(expression: CatalystExpression) -> bool:
     """Whether the expression gives the same answer for the same row."""
     return bool(expression.java.deterministic())
+
+
+def holds_subquery(expression: CatalystExpression) -> bool:
+    """Whether the plan of a subquery is anywhere in an expression."""
+    return bool(expression.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))
 
 
 def evaluation_mode(expression: CatalystExpression) -> str:

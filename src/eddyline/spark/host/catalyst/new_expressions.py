@@ -12,6 +12,11 @@ from eddyline.spark.host.catalyst.gateway import (
 from eddyline.spark.host.catalyst.handles import CatalystExpression
 
 
+def attribute_of(named_expression: CatalystExpression) -> CatalystExpression:
+    """Return the attribute by which a named expression is known above its node."""
+    return CatalystExpression(named_expression.java.toAttribute())
+
+
 def named(expression: CatalystExpression, name: str) -> CatalystExpression:
     """Return an expression under a new name and a new identity."""
     alias = java_class(EXPRESSIONS + "Alias")
