@@ -103,6 +103,26 @@ QUERIES = {
     "chosen by more than equalities": """
         SELECT n.* FROM names n WHERE n.k IN (1, 2) AND EXISTS
         (SELECT 1 FROM rows r WHERE r.k = n.k AND r.id > n.x)""",
+    "chosen by one that is looked up": """
+        SELECT n.* FROM names n WHERE n.k IN (SELECT b.k FROM names b WHERE b.k IN (2, 4))""",
+    "no match of what a join has brought": """
+        SELECT r.id, a.name FROM rows r JOIN names a ON r.k = a.k
+        WHERE NOT EXISTS (SELECT 1 FROM names b WHERE b.k = a.x)""",
+    "a match of what a join has brought": """
+        SELECT r.id, a.x + 1 AS y FROM rows r JOIN names a ON r.k = a.k
+        WHERE a.x > 1 AND EXISTS (SELECT 1 FROM names b WHERE b.k = a.x AND b.x < r.id)""",
+    "no row of another table for what a join has brought": """
+        SELECT r.id, a.name FROM rows r JOIN names a ON r.k = a.k
+        WHERE NOT EXISTS (SELECT 1 FROM odd_rows o WHERE o.id = a.x AND o.k > a.k)""",
+    "semi after semi": """
+        SELECT * FROM rows r LEFT SEMI JOIN names a ON r.k = a.k LEFT SEMI JOIN names b
+        ON r.id = b.k""",
+    "semi after anti": """
+        SELECT * FROM rows r LEFT ANTI JOIN names a ON r.id = a.k LEFT SEMI JOIN names b
+        ON r.k = b.k""",
+    "semi after left": """
+        SELECT r.id, a.name FROM rows r LEFT JOIN names a ON r.k = a.k LEFT SEMI JOIN names b
+        ON a.x = b.k""",
     "chosen, and by others": """
         SELECT r.id, n.name FROM rows r JOIN names n ON r.k = n.k
         WHERE n.x IN (SELECT id FROM rows)""",

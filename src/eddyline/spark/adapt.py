@@ -40,7 +40,7 @@ from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
-from eddyline.spark.rewriting.semijoins import with_inner_joins
+from eddyline.spark.rewriting.semijoins import forms
 from eddyline.spark.worker.filter_task import result_type
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
@@ -117,7 +117,6 @@ def adapt(
     rewriting = _rewrite(
         classic, lambda block: registry.fuse(served(block, tables), options), rules
     )
-    _require_no_lookup_left(rewriting, table_of)
     if any_declared():
         require_all_placed(rewriting.plan, rewriting.left)
     if not rewriting.changed:
@@ -151,7 +150,6 @@ def explain(df: DataFrame) -> Explanation:
         table_of_session(spark),
     )
     rewriting = _rewrite(classic, _only_described, rules)
-    _require_no_lookup_left(rewriting, rules.table_of)
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
@@ -213,18 +211,32 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
 
 
 def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
+    """Rewrite a DataFrame's plan, in the first form of which all lookup tables are bound."""
     found = catalyst.optimized_plan(df)
-    plan = with_scans(found, None if rules is None else rules.table_of)
-    if rules is not None and rules.table_of is not None:
-        plan = with_inner_joins(plan)
+    table_of = None if rules is None else rules.table_of
+    plan = with_scans(found, table_of)
     if df.isStreaming and any_declared():
         refuse_in_streams(plan)
     if df.isStreaming:  # joins of streams keep state, which is Spark's
         rules = None
+    refused: UnboundLookupError | None = None
+    for form in (plan,) if table_of is None else forms(plan):
+        try:
+            rewriting = _rewritten(df, form, fuse, rules)
+            _require_no_lookup_left(rewriting, table_of)
+        except UnboundLookupError as error:
+            refused = refused or error
+        else:
+            return replace(rewriting, changed=rewriting.changed or form is not found)
+    raise refused or AssertionError("a plan has a form at least")
+
+
+def _rewritten(
+    df: ClassicDataFrame, plan: catalyst.Plan, fuse: Fuse, rules: JoinRules | None
+) -> Rewriting:
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
-    rewriting = rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
-    return replace(rewriting, changed=rewriting.changed or plan is not found)
+    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
 
 
 def table_of_session(spark: SparkSession) -> TableOf | None:

@@ -29,7 +29,7 @@ from eddyline.spark.plan.regions import Region, read_region
 from eddyline.spark.rewriting.join_rewrite import constant_inputs, join_block
 from eddyline.spark.rewriting.rewrite_plan import TableOf
 from eddyline.spark.rewriting.scanned_tables import scan_of, with_scans
-from eddyline.spark.rewriting.semijoins import with_inner_joins
+from eddyline.spark.rewriting.semijoins import forms
 
 _FUNCTIONS: Final = {
     "Count": AggregateFunction.COUNT,
@@ -196,7 +196,7 @@ def _watched(
     spark = df.sparkSession
     settings = session_settings(spark)
     plan = catalyst.optimized_plan(df)
-    plan = plan if table_of is None else with_inner_joins(plan)
+    plan = plan if table_of is None else next(forms(plan))
     if aggregation is not None:  # a row that is looked up belongs to no unit
         plan = with_scans(plan, table_of)
     region = read_region(plan, looks_up=table_of is not None)
