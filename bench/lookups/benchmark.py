@@ -28,6 +28,7 @@ from rich.table import Table
 
 import eddyline
 from bench.lookups import peers
+from bench.turns import Spread
 
 ROWS: Final = 100_000
 KEYS: Final = 5_000
@@ -130,11 +131,11 @@ def main(arguments: Sequence[str]) -> int:
         log = logs[name][-1]
         idle = statistics.median(1 - each["busy"] / each["seconds"] for each in logs[name])
         without = statistics.median(each["alone"] / each["seconds"] for each in logs[name])
-        ratio = statistics.median(t / e for t, e in zip(taken, own, strict=True)) if own else 0.0
+        ratio = str(Spread.of(t / e for t, e in zip(taken, own, strict=True))) if own else ""
         table.add_row(
             name,
-            f"{statistics.median(taken):.2f} ({min(taken):.2f}-{max(taken):.2f})",
-            f"{ratio:.2f}",
+            str(Spread.of(taken)),
+            ratio,
             f"{log['requests'] / max(log['keys'], 1):.2f}",
             f"{log['refused']:,}",
             f"{idle:.1%}",

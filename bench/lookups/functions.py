@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from bench import report
 from bench.lookups.benchmark import IN_FLIGHT, KEYS, ROWS, seen, service
-from bench.turns import in_turns
+from bench.turns import Spread, in_turns
 
 KEEPS: Final = (0.9, 0.1)
 """Part of the keys that each predicate keeps, in the order in which they are written."""
@@ -187,11 +186,11 @@ def main(arguments: Sequence[str]) -> int:
 def _row(
     name: str, taken: Sequence[float], own: Sequence[float], log: Sequence[dict[str, Any]]
 ) -> Sequence[str]:
-    ratio = statistics.median(t / e for t, e in zip(taken, own, strict=True))
+    ratio = Spread.of(t / e for t, e in zip(taken, own, strict=True))
     return (
         name,
-        f"{statistics.median(taken):.2f} ({min(taken):.2f}-{max(taken):.2f})",
-        f"{ratio:.2f}",
+        str(Spread.of(taken)),
+        str(ratio),
         json.dumps([each["requests"] for each in log]),
         f"{sum(each['refused'] for each in log):,}",
     )
