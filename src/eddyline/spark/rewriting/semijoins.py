@@ -29,6 +29,9 @@ def forms(plan: Plan) -> Iterator[Plan]:
     tables, then for all that do, then for none. Only the plan itself where there is no semijoin
     or antijoin.
     """
+    if not catalyst.has_semijoin(plan):
+        yield plan
+        return
     above = _above_joins(plan)
     plain = _with_inner_joins(above, lambda right: next(lookup_leaves(right), None) is None)
     yield plain

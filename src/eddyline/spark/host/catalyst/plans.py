@@ -66,6 +66,12 @@ def has_join(plan: Plan) -> bool:
 
 
 @remembered
+def has_semijoin(plan: Plan) -> bool:
+    """Whether there is a semijoin or an antijoin anywhere in the plan, subqueries included."""
+    return bool(plan.java.containsPattern(tree_pattern("LEFT_SEMI_OR_ANTI_JOIN")))
+
+
+@remembered
 def has_subquery(plan: Plan) -> bool:
     """Whether there is a subquery expression anywhere in the plan."""
     return bool(plan.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))
