@@ -35,13 +35,15 @@ class TupleBatch:
     where one was not: that is the timestamp infinity. ``last_match`` is the number of the
     first row of the probe completion table that a prior prober has not seen (TimeStamp
     and LastMatchTimeStamp of Raman, Deshpande and Hellerstein, 2003, Section 3.5, as
-    row numbers).
+    row numbers). ``lineage`` has for each tuple the number of the set of queries for which it is
+    still alive, where many queries share an eddy (Krishnamurthy et al., 2004, Section 4.2).
     """
 
     signature: Signature
     rows: tuple[Rows | None, ...]
     timestamps: Marks = None
     last_match: Marks = None
+    lineage: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         """Return the number of tuples."""
@@ -65,11 +67,12 @@ class TupleBatch:
             tuple([None if rows is None else pick(rows, positions) for rows in self.rows]),
             _marks(self.timestamps, positions),
             _marks(self.last_match, positions),
+            None if self.lineage is None else self.lineage[positions],
         )
 
     def under(self, signature: Signature) -> TupleBatch:
         """Return the same tuples under another signature."""
-        return TupleBatch(signature, self.rows, self.timestamps, self.last_match)
+        return TupleBatch(signature, self.rows, self.timestamps, self.last_match, self.lineage)
 
     def _part(self, part: slice) -> TupleBatch:
         return TupleBatch(
@@ -77,6 +80,7 @@ class TupleBatch:
             tuple([None if rows is None else rows[part] for rows in self.rows]),
             _marks(self.timestamps, part),
             _marks(self.last_match, part),
+            None if self.lineage is None else self.lineage[part],
         )
 
 
@@ -123,6 +127,7 @@ def concatenate(batches: list[TupleBatch]) -> TupleBatch:
         ),
         _joined_marks(batches, [batch.timestamps for batch in batches]),
         _joined_marks(batches, [batch.last_match for batch in batches]),
+        _joined_lineages([batch.lineage for batch in batches]),
     )
 
 
@@ -143,6 +148,14 @@ def _joined_marks(batches: list[TupleBatch], marks: list[Marks]) -> Marks:
             for batch, mark in zip(batches, marks, strict=True)
         ]
     )
+
+
+def _joined_lineages(
+    lineages: list[npt.NDArray[np.int32] | None],
+) -> npt.NDArray[np.int32] | None:
+    """Return the lineages of batches end to end; all of them have one, or none."""
+    present = [lineage for lineage in lineages if lineage is not None]
+    return np.concatenate(present) if present else None
 
 
 def _joined(parts: list[Rows | None]) -> Rows:

@@ -40,6 +40,11 @@ class HighWaterMarks:
         """Rows built so far, those evicted included."""
         return self._rows[-1] if self._rows else 0
 
+    @property
+    def last(self) -> int:
+        """The tick of the last build, 0 where there was none."""
+        return self._ticks[-1] if self._ticks else 0
+
     def built(self, tick: int, rows: int) -> None:
         """Note that there are ``rows`` rows after the build at ``tick``."""
         self._ticks.append(tick)

@@ -41,7 +41,7 @@ class OrderColumn:
 
     def append(self, values: pa.Array) -> None:
         """Add the words of further rows."""
-        self._words.append(_order_words(values))
+        self._words.append(order_words(values))
         self._valid.append(validity(values))
 
     def drop_first(self, count: int) -> None:
@@ -161,7 +161,8 @@ class OrderedIndex:
         return Matches(positions[:n], matches[:n])
 
 
-def _order_words(values: pa.Array) -> npt.NDArray[np.int64]:
+def order_words(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return fixed-width values as whole numbers in the same order; what NULL becomes is open."""
     raw: npt.NDArray[Any] = raw_values(values)
     if pa.types.is_floating(values.type):
         floats = raw.view(f"f{raw.dtype.itemsize}").astype(np.float64)

@@ -1,0 +1,1 @@
+"""Many queries over one engine, shared precisely: lineage, grouped filters, six plans."""

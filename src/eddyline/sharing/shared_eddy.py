@@ -1,0 +1,268 @@
+"""Many standing queries over streams in one eddy, by any of six plans.
+
+Krishnamurthy, Franklin, Jacobson and Hellerstein (2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.clock import Clock
+from eddyline.engine.eddy import Eddy
+from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.modules.module import Module
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.rank import RankPolicy
+from eddyline.engine.policies.static import StaticPolicy
+from eddyline.engine.signature import Signature
+from eddyline.query.expressions import Expression, Literal
+from eddyline.query.terms import terms_of
+from eddyline.sharing.audit import Audit
+from eddyline.sharing.grouped_filter import GroupedFilter
+from eddyline.sharing.lineage import Lineages, LineageSets, LineageStatistics, alike
+from eddyline.sharing.operators import Build, Output, Probe, Selection, Shared
+from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
+from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
+from eddyline.sharing.ranges import Box, boxes_of
+from eddyline.sharing.shared_query import JoinShape, SharedQuery, Stream
+from eddyline.sharing.stems import StreamRows
+from eddyline.sharing.windows import Windows
+
+TRUE = Literal(value=True, type=pa.bool_())
+
+
+@dataclass(frozen=True, slots=True)
+class SharingStatistics:
+    """What was done so far, and what is held now.
+
+    ``stored`` are rows in SteMs, by name of the stream; ``made`` tuples that joins have made, of
+    which ``zombies`` were found to be no query's results when they were put out.
+    """
+
+    stored: Mapping[str, int]
+    made: int
+    zombies: int
+    lineage: LineageStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Tuples that are results, and of which queries each is: numbers of sets.
+
+    They are of one combination of streams; :meth:`column` gives their values.
+    """
+
+    batch: TupleBatch
+    lineages: Lineages
+    _streams: tuple[StreamRows, ...]
+
+    def __len__(self) -> int:
+        """Return the number of tuples."""
+        return len(self.lineages)
+
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """The streams whose components they have."""
+        return tuple(s for s, rows in enumerate(self.batch.rows) if rows is not None)
+
+    def column(self, stream: int, column: int) -> pa.Array:
+        """Return the values of a column of a stream; ValueError where they have none of it."""
+        rows = self.batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"results of {self.batch.signature} have nothing of stream {stream}")
+        return self._streams[stream].of(self.batch).column(column, rows)
+
+
+class SharedEddy:
+    """Standing queries, known by number, that share all that they have in common.
+
+    Rows are pushed stream by stream; results come to ``deliver`` while they are. Queries come
+    and go between pushes: a query that comes sees rows that come after it.
+
+    The answers do not depend on the plan or the policy: each result of each query comes once.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[Stream],
+        deliver: Callable[[Results], None],
+        clock: Clock,
+        generator: np.random.Generator,
+        *,
+        plan: SharingPlan = PLANS["car"],
+        make_policy: Callable[[], Policy] = RankPolicy,
+        audit: Audit | None = None,
+    ) -> None:
+        """Begin without queries. ``audit`` notes what precision sharing is about."""
+        self._plan = plan
+        self._clock = clock
+        self._generator = generator
+        self._deliver = deliver
+        self._make_policy = make_policy if plan.adaptive else StaticPolicy
+        self._audit = audit
+        self._streams = tuple(
+            StreamRows(stream, clock, (), copies=plan.joins_apart) for stream in streams
+        )
+        self._ticks = Ticks()
+        self._queries: dict[int, SharedQuery] = {}
+        self._filters = tuple(GroupedFilter() for _ in streams)
+        self._windows = Windows()
+        self._shapes: dict[JoinShape, set[int]] = {}
+        self.sets = LineageSets()
+        """The sets of queries that tuples are alive for."""
+        self._made = self._zombies = 0
+        self._routed_shapes: tuple[JoinShape, ...] | None = None
+        self._eddy: Eddy | None = None
+        self._operators: list[Module] = []
+        self._of_shapes: dict[tuple[Shapes, int], int] = {}
+
+    @property
+    def queries(self) -> Mapping[int, SharedQuery]:
+        """The queries that are here, by number."""
+        return dict(self._queries)
+
+    def add(self, queries: Mapping[int, SharedQuery]) -> None:
+        """Take further queries.
+
+        ValueError for a number that is given already, and a selection that calls functions or
+        may fail.
+        """
+        if both := queries.keys() & self._queries.keys():
+            raise ValueError(f"queries {sorted(both)} are here already")
+        boxes: list[dict[int, Sequence[Box]]] = [{} for _ in self._streams]
+        for number, query in queries.items():
+            for stream, predicate in query.selections.items():
+                boxes[stream][number] = _boxes(predicate)
+        for filter_, of_stream in zip(self._filters, boxes, strict=True):
+            filter_.add(of_stream)
+        self._windows.add(queries)
+        self._queries |= queries
+        for number, query in queries.items():
+            self._shapes.setdefault(query.shape, set()).add(number)
+        self._of_shapes.clear()
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Let queries go, and all that is kept for them alone.
+
+        ValueError for a number that is not here.
+        """
+        if unknown := set(queries) - self._queries.keys():
+            raise ValueError(f"there are no queries {sorted(unknown)}")
+        for stream, filter_ in enumerate(self._filters):
+            filter_.remove([n for n in queries if stream in self._queries[n].selections])
+        self._windows.remove(queries)
+        for number in queries:
+            shape = self._queries.pop(number).shape
+            self._shapes[shape].discard(number)
+            if not self._shapes[shape]:
+                del self._shapes[shape]
+        self._renumber(queries)
+
+    def push(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
+        """Take rows of a stream, and hand over what they join to with those that came before."""
+        eddy = self._routed()
+        held = self._streams[stream]
+        numbers = held.passing.load(columns, rows)
+        components: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._streams)
+        components[stream] = numbers
+        every = self.of_shapes((1 << len(self._shapes)) - 1)
+        eddy.run(
+            TupleBatch(Signature(1 << stream), tuple(components), None, None, alike(every, rows))
+        )
+        held.settle()
+        if len(self.sets) > self._enough_sets:
+            self._renumber(())
+
+    def evict_before(self, stream: int, row: int) -> None:
+        """Forget the stored rows of a stream whose number is below ``row``."""
+        self._streams[stream].built.store.evict_before(row)
+
+    def of_shapes(self, shapes: Shapes) -> int:
+        """Return the number of the set of queries that join in one of these ways."""
+        known = self._of_shapes.get((shapes, self.sets.generation))
+        if known is None:
+            members = [
+                query
+                for number, queries in enumerate(self._shapes.values())
+                if shapes >> number & 1
+                for query in queries
+            ]
+            known = self._of_shapes[shapes, self.sets.generation] = self.sets.number(members)
+        return known
+
+    def statistics(self) -> SharingStatistics:
+        """Return what was done, and what is held."""
+        probes = [operator.made for operator in self._operators if isinstance(operator, Probe)]
+        outputs = [o.zombies for o in self._operators if isinstance(o, Output | Selection)]
+        return SharingStatistics(
+            {held.stream.name: len(held.built.store) for held in self._streams},
+            self._made + sum(probes),
+            self._zombies + sum(outputs),
+            self.sets.statistics(),
+        )
+
+    def _routed(self) -> Eddy:
+        """Return the eddy, made anew where queries join in other ways than before."""
+        shapes = tuple(self._shapes)
+        if self._eddy is not None and shapes == self._routed_shapes:
+            return self._eddy
+        before = self.statistics()
+        self._made, self._zombies = before.made, before.zombies
+        selections = [
+            0 if self._plan.selections is SelectionPlacement.ABOVE else 1 for _ in self._streams
+        ]
+        graph = PrecedenceGraph(self._plan, shapes, selections)
+        shared = Shared(self._plan, graph, self._streams, self, self._audit)
+        self._operators = [self._operator(shared, number) for number in graph.numbers]
+        self._routed_shapes = shapes
+        self._eddy = Eddy(
+            self._operators, self._make_policy(), self._clock, self._generator, routes=graph
+        )
+        return self._eddy
+
+    def _operator(self, shared: Shared, number: int) -> Module:
+        operator = shared.graph.operators[number]
+        match operator.kind:
+            case Kind.SELECT:
+                return Selection(shared, operator.stream, number, self._filters[operator.stream])
+            case Kind.BUILD:
+                return Build(shared, operator.stream, number, self._ticks)
+            case Kind.PROBE:
+                return Probe(shared, operator, number, self._windows)
+            case Kind.OUTPUT:
+                return Output(shared, number, self._filters, self._put_out)
+
+    def _put_out(self, batch: TupleBatch, lineages: Lineages) -> None:
+        self._deliver(Results(batch, lineages, self._streams))
+
+    def _renumber(self, without: Collection[int]) -> None:
+        """Forget the sets that no stored row has, and some queries in the others."""
+        held = [stream.lineages for stream in self._streams]
+        new = self.sets.keep_only(held, without)
+        for stream, lineages in zip(self._streams, held, strict=True):
+            lineages[:] = new[lineages]
+            stream.compact()
+        self._of_shapes.clear()
+        self._enough_sets = max(2 * len(self.sets), ENOUGH_SETS)
+
+    _enough_sets = 1 << 16
+
+
+ENOUGH_SETS = 1 << 16
+"""Sets at least before those are looked for that no stored row has."""
+
+
+@cache
+def _boxes(predicate: Expression | None) -> tuple[Box, ...]:
+    """Return the boxes of a selection."""
+    boxes = boxes_of(terms_of(TRUE if predicate is None else predicate))
+    if boxes is None:
+        raise ValueError(f"{predicate} calls functions, or may fail")
+    return boxes

@@ -1,0 +1,117 @@
+"""Windows of joins: how far apart two events may be, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.query.expressions import Argument, Expression
+from eddyline.sharing.grouped_filter import GroupedFilter
+from eddyline.sharing.key_space import NULL_WORD
+from eddyline.sharing.lineage import Lineages, LineageSets
+from eddyline.sharing.ranges import Box, Range
+from eddyline.sharing.shared_query import NEVER, SharedQuery, TimeBound
+from eddyline.sharing.stems import StreamRows
+
+_DIFFERENCE = Argument(0, pa.int64())
+
+
+class Windows:
+    """The time bounds of all queries, as a grouped filter for each pair of streams.
+
+    A window is part of the join: a probe asks for it before it makes a tuple. Queries with
+    the same windows cost no more than one.
+    """
+
+    def __init__(self) -> None:
+        """Start without queries."""
+        self._queries: dict[int, Sequence[TimeBound]] = {}
+        self._filters: dict[tuple[int, int], GroupedFilter] = {}
+
+    def add(self, queries: Mapping[int, SharedQuery]) -> None:
+        """Take the windows of further queries."""
+        self._queries |= {number: query.bounds for number, query in queries.items()}
+        self._changed()
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget the windows of queries."""
+        for number in queries:
+            del self._queries[number]
+        self._changed()
+
+    def widest(self, stream: int) -> int:
+        """Return for how long after its own time a row of a stream may be wanted, at the most.
+
+        In microseconds; :data:`~eddyline.sharing.shared_query.NEVER` where some query has no
+        bound. A row at time t is wanted by rows of other streams up to t plus that.
+        """
+        found = 0
+        for bounds in self._queries.values():
+            mine = [b.greatest for b in bounds if b.early == stream]
+            mine += [-b.least for b in bounds if b.late == stream]
+            found = max(found, *mine) if mine else NEVER
+        return min(found, NEVER)
+
+    def lineages(
+        self,
+        joined: TupleBatch,
+        stream: int,
+        streams: Sequence[StreamRows],
+        sets: LineageSets,
+    ) -> Lineages | None:
+        """Return the lineage of tuples that have got a component of ``stream`` just now.
+
+        None where no window says anything of them.
+        """
+        lineages = None
+        for (early, late), filter_ in self._filters.items():
+            if (
+                stream not in {early, late}
+                or joined.rows[early] is None
+                or joined.rows[late] is None
+            ):
+                continue
+            if lineages is None:
+                lineages = joined.lineage
+            words = _times(joined, late, streams)
+            before = _times(joined, early, streams)
+            unknown = (words == NULL_WORD) | (before == NULL_WORD)
+            words = words - before
+            words[unknown] = NULL_WORD
+            within = filter_.lineages_of(words.reshape(-1, 1), sets)
+            lineages = within if lineages is None else sets.common(lineages, within)
+        return lineages
+
+    def _changed(self) -> None:
+        pairs = {(b.early, b.late) for bounds in self._queries.values() for b in bounds}
+        self._filters = {
+            pair: GroupedFilter({n: _boxes(bounds, pair) for n, bounds in self._queries.items()})
+            for pair in sorted(pairs)
+        }
+
+
+def _boxes(bounds: Sequence[TimeBound], pair: tuple[int, int]) -> tuple[Box, ...]:
+    box: dict[Expression, Range] = {}
+    for bound in bounds:
+        if (bound.early, bound.late) == pair:
+            range_ = Range((bound.least, 0), (bound.greatest, 0))
+            met = range_.meet(box[_DIFFERENCE]) if box else range_
+            if met is None:
+                return ()
+            box[_DIFFERENCE] = met
+    return (box,)
+
+
+def _times(batch: TupleBatch, stream: int, streams: Sequence[StreamRows]) -> npt.NDArray[np.int64]:
+    rows, held = batch.rows[stream], streams[stream]
+    if rows is None or held.stream.time is None:
+        raise ValueError(f"stream {held.stream.name} has no time")
+    order = held.built.store.order(held.stream.time)
+    at = as_array(rows) - held.built.store.first
+    words: npt.NDArray[np.int64] = order.words[at]
+    words[~order.valid[at]] = NULL_WORD
+    return words
