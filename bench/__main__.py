@@ -12,6 +12,7 @@ import bench.growth.benchmark
 import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.predicates.benchmark
+import bench.sharing.grouped_filters
 import bench.tpch.benchmark
 import bench.waiting_predicates
 import bench.watching
@@ -28,6 +29,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "watching": bench.watching.main,
     "lookups": bench.lookups.benchmark.main,
     "functions": bench.lookups.functions.main,
+    "sharing": bench.sharing.grouped_filters.main,
 }
 
 

@@ -25,7 +25,7 @@ from eddyline.query.expressions import (
 )
 from eddyline.query.expressions import ComparisonOperator as Compared
 from eddyline.query.terms import terms_of
-from eddyline.sharing import filter_kernels, grids, stretches
+from eddyline.sharing import filter_kernels, grids, grouped_filter, stretches
 from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.lineage import LineageSets
 from eddyline.sharing.ranges import MOST_BOXES, Box, Range, boxes_of
@@ -37,7 +37,10 @@ PLACES = tuple(Argument(index, pa.int64()) for index in range(4))
 
 def queries_of(satisfied: Satisfied) -> list[list[int]]:
     """Return the queries of each tuple."""
-    return [part.tolist() for part in np.split(satisfied.queries, satisfied.stops[:-1])]
+    return [
+        satisfied.queries[begin:end].tolist()
+        for begin, end in zip(satisfied.begins, satisfied.ends, strict=True)
+    ]
 
 
 def expected(boxes: Mapping[int, Sequence[Box]], words: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -64,7 +67,7 @@ def test_satisfied_are_those_whose_predicate_is_true(
     found = queries_of(GroupedFilter(grouped).satisfied(scope))
     true = {query: evaluate(given_[query], scope).values.to_pylist() for query in grouped}
     wanted = [[q for q in sorted(grouped) if true[q][row]] for row in range(len(table))]
-    assert found == (wanted or [[]])
+    assert found == wanted
 
 
 boxes_of_numbers = st.lists(
@@ -128,6 +131,12 @@ def test_many_boxes_in_fine_grids() -> None:
     columns = [pa.array(table[:, index]) for index in range(4)]
     found = _filtered(GroupedFilter(boxes), columns)
     assert queries_of(found) == expected(boxes, table.tolist())
+
+
+def test_tuples_in_the_order_of_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouped_filter, "MANY_ENTRIES", 0)
+    monkeypatch.setattr(grouped_filter, "MANY_TUPLES", 0)
+    test_many_boxes_in_fine_grids()
 
 
 def test_rare_pairs_of_attributes_share_grids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,9 +225,9 @@ def test_lineages_are_the_sets_of_satisfied(most: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(stretches, "MOST_COMBINATIONS", most)
 
     @given(
-        st.dictionaries(st.integers(0, 99), predicates, max_size=12),
-        rows,
-        st.booleans(),
+        given_=st.dictionaries(st.integers(0, 99), predicates, max_size=12),
+        table=rows,
+        renumber=st.booleans(),
     )
     def check(
         given_: dict[int, Expression],
@@ -234,6 +243,6 @@ def test_lineages_are_the_sets_of_satisfied(most: int, monkeypatch: pytest.Monke
             sets.keep_only([])
             lineages = grouped.lineages(scope, sets)
         found = [sets.members(int(number)).tolist() for number in lineages]
-        assert found == (queries_of(grouped.satisfied(scope)) if table else [])
+        assert found == queries_of(grouped.satisfied(scope))
 
     check()

@@ -23,7 +23,16 @@ from eddyline.sharing.satisfied import Satisfied
 from eddyline.sharing.stretches import Stretches
 
 MATCHES_A_TUPLE = 4
-"""Matches for which there is room at first; the room doubles until all have some."""
+"""Matches of a tuple for which there is room at first; the room doubles until all have some."""
+
+MANY_ENTRIES = 1 << 19
+"""Entries of all lists, 2 MB, from which on tuples are worked off in the order of their cells."""
+
+MANY_TUPLES = 1 << 10
+"""Tuples from which on that pays: it takes one pass over all cells."""
+
+MORE = 1.25
+"""Room for matches, over what the vector before had: fresh memory costs as much as a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,12 @@ class _Index:
 
     grids: Grids
     several: bool
+
+    @property
+    def first_grid(self) -> tuple[int, int]:
+        """The first cell of the first grid, and how many it has."""
+        first = self.grids.grids[:2, kernels.FIRST_LIST].tolist()
+        return first[0], (first[1] if len(first) > 1 else len(self.grids.starts) - 1) - first[0]
 
 
 class GroupedFilter:
@@ -49,6 +64,7 @@ class GroupedFilter:
         self._index: _Index | None = None
         self._stretches: Stretches | None = None
         self._uses_stretches: bool | None = None
+        self._usual: float = MATCHES_A_TUPLE
         if boxes:
             self.add(boxes)
 
@@ -114,17 +130,22 @@ class GroupedFilter:
         """Return the queries whose predicate is TRUE for rows with these words."""
         index = self._indexed()
         grids = index.grids
-        stops = np.empty(len(words), np.int64)
-        found = np.empty(MATCHES_A_TUPLE * len(words) + len(grids.queries), np.int32)
-        row = 0
+        cells = np.empty((len(words), len(grids.grids)), np.int64)
+        kernels.find_cells(words, grids.grids, grids.axes, grids.cuts, grids.buckets, cells)
+        order = np.arange(len(words), dtype=np.int32)
+        if len(grids.entries) > MANY_ENTRIES and len(words) > MANY_TUPLES:
+            kernels.sort_by_cell(cells, *index.first_grid, order)
+        begins, ends = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        found = np.empty(int(self._usual * len(words)) + len(grids.queries), np.int32)
+        done = count = 0
         while True:
-            row = kernels.match(
+            done, count = kernels.match(
                 words,
-                row,
+                order,
+                done,
+                cells,
                 grids.grids,
                 grids.axes,
-                grids.cuts,
-                grids.buckets,
                 grids.starts,
                 grids.entries,
                 grids.bounds,
@@ -133,12 +154,14 @@ class GroupedFilter:
                 grids.rest_attributes,
                 grids.rest_bounds,
                 index.several,
-                stops,
+                begins,
+                ends,
+                count,
                 found,
             )
-            count = int(stops[row - 1]) if row else 0
-            if row == len(words):
-                return Satisfied(stops, found[:count])
+            if done == len(words):
+                self._usual = MORE * count / max(done, 1) + 1
+                return Satisfied(begins, ends, found[:count])
             found = np.concatenate([found[:count], np.empty(len(found), np.int32)])
 
     def _changed(self) -> None:

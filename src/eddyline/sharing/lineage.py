@@ -28,8 +28,14 @@ _Kind = TypeVar("_Kind", bound=np.generic)
 FIRST_SETS: Final = 1 << 10
 """Sets that there is room for at first."""
 
+BYTES_A_SET: Final = 8 + 1 + 8 + 24 + 8
+"""Where it begins, its form, hash and span, and two slots."""
+
+FIRST_PAIRS: Final = 1 << 12
+"""Pairs whose intersection is remembered at first; of those that meet in a slot the last one is."""
+
 MOST_PAIRS: Final = 1 << 20
-"""Pairs whose intersection is remembered: 12 MB. Of pairs that meet in a slot the last one is."""
+"""Pairs that are remembered at the most: 12 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,10 @@ class LineageSets:
         self._bitmaps = np.zeros(FIRST_SETS, np.bool_)
         self._hashes = np.zeros(FIRST_SETS, np.uint64)
         self._words = np.empty(4 * FIRST_SETS, np.uint32)
+        self._spans = np.zeros((FIRST_SETS, 3), np.int64)
         self._slots = np.full(4 * FIRST_SETS, -1, np.int32)
-        self._counts = np.ones(1, np.int64)
-        self._forget_pairs()
+        self._counts = np.array([1, 0], np.int64)
+        self._known = [_Pairs(), _Pairs(), _Pairs()]
 
     def __len__(self) -> int:
         """Return the number of sets, the empty one included."""
@@ -72,36 +79,40 @@ class LineageSets:
         every = np.arange(len(self), dtype=np.int32)
         nothing = np.empty(0, np.int64)
         members = int(self._spread(every, nothing, nothing))
-        kept = (self._starts, self._bitmaps, self._hashes, self._words, self._slots)
-        pairs = sum(part.nbytes for known in self._known for part in known)
+        kept = self._kept()
+        pairs = sum(known.pairs.nbytes + known.results.nbytes for known in self._known)
         return LineageStatistics(len(self), members, sum(part.nbytes for part in kept) + pairs)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the sets themselves take: words, and 13 for each."""
-        return int(self._starts[len(self)]) * 4 + 13 * len(self)
+        """Bytes that the sets themselves take: words, and what is known of each."""
+        return int(self._starts[len(self)]) * 4 + BYTES_A_SET * len(self)
+
+    @property
+    def spans(self) -> npt.NDArray[np.int64]:
+        """What tells of most pairs of sets with nothing in common that they have nothing."""
+        return self._spans
 
     def number(self, queries: Iterable[int]) -> int:
         """Return the number of a set."""
         members = np.array(sorted(set(queries)), np.int32)
-        return int(self.numbers(Satisfied(np.array([len(members)], np.int64), members))[0])
+        return int(self.numbers(Satisfied.of_sizes(np.array([len(members)]), members))[0])
 
     def numbers(self, satisfied: Satisfied) -> Lineages:
         """Return the numbers of the sets of queries that tuples satisfy."""
-        numbers = np.empty(len(satisfied.stops), np.int32)
+        begins, ends = satisfied.begins, satisfied.ends
+        numbers = np.empty(len(ends), np.int32)
         row = 0
         while True:
-            row = kernels.number_sets(
-                satisfied.stops, satisfied.queries, row, *self._kept(), numbers
-            )
+            row = kernels.number_sets(begins, ends, satisfied.queries, row, *self._kept(), numbers)
             if row == len(numbers):
                 return numbers
-            first = int(satisfied.stops[row - 1]) if row else 0
-            self._grow(int(satisfied.stops[row]) - first + 2)
+            self._grow(int(ends[row] - begins[row]) + 2)
 
     def numbers_alone(self, queries: npt.NDArray[np.int64]) -> Lineages:
         """Return for each query the number of the set that has it alone."""
-        return self.numbers(Satisfied(np.arange(1, len(queries) + 1), queries.astype(np.int32)))
+        alone = np.ones(len(queries), np.int64)
+        return self.numbers(Satisfied.of_sizes(alone, queries.astype(np.int32)))
 
     def numbers_of_bits(self, bits: npt.NDArray[np.uint32]) -> Lineages:
         """Return the numbers of sets that are given as bitmaps, shape (sets, words)."""
@@ -165,25 +176,25 @@ class LineageSets:
         if without:
             stay = ~np.isin(members, np.array(sorted(without), np.int64))
             positions, members = positions[stay], members[stay]
-        stops = np.cumsum(np.bincount(positions, minlength=len(kept)))
+        sizes = np.bincount(positions, minlength=len(kept))
         new = np.full(len(self), DEAD, np.int32)
         self._clear()
         self.generation += 1
-        new[kept] = self.numbers(Satisfied(stops.astype(np.int64), members.astype(np.int32)))
+        new[kept] = self.numbers(Satisfied.of_sizes(sizes, members.astype(np.int32)))
         return new
 
     def _combined(self, operation: int, ones: Lineages, others: Lineages) -> Lineages:
         numbers = np.empty(len(ones), np.int32)
-        pairs, results = self._known[operation]
+        known, missed = self._known[operation], int(self._counts[1])
         row = 0
         while True:
             row, words = kernels.combine(
-                operation, ones, others, row, *self._kept(), pairs, results, numbers
+                operation, ones, others, row, *self._kept(), known.pairs, known.results, numbers
             )
             if row == len(ones):
+                known.missed(int(self._counts[1]) - missed)
                 return numbers
             self._grow(words)
-            pairs, results = self._known[operation]
 
     def _kept(self) -> tuple[npt.NDArray[Any], ...]:
         return (
@@ -191,6 +202,7 @@ class LineageSets:
             self._starts,
             self._bitmaps,
             self._hashes,
+            self._spans,
             self._slots,
             self._counts,
         )
@@ -213,20 +225,31 @@ class LineageSets:
             self._starts = _doubled(self._starts)
             self._bitmaps = _doubled(self._bitmaps)
             self._hashes = _doubled(self._hashes)
+            self._spans = _doubled(self._spans)
         if 2 * count + 2 > len(self._slots):
             self._slots = np.full(2 * len(self._slots), -1, np.int32)
             kernels.put_back(self._hashes, count, self._slots)
-            if len(self._known[0][0]) < min(len(self._slots), MOST_PAIRS):
-                self._forget_pairs()
         while int(self._starts[count]) + words > len(self._words):
             self._words = _doubled(self._words)
 
-    def _forget_pairs(self) -> None:
-        room = min(len(self._slots), MOST_PAIRS)
-        self._known = [
-            (np.zeros(size, np.uint64), np.zeros(size, np.int32))
-            for size in (room, FIRST_SETS, FIRST_SETS)
-        ]
+
+class _Pairs:
+    """The pairs of an operation that are remembered, and what became of them."""
+
+    def __init__(self, slots: int = FIRST_PAIRS) -> None:
+        """Start with nothing remembered."""
+        self._make_room(slots)
+
+    def missed(self, pairs: int) -> None:
+        """Take note of pairs that were not remembered; make more room where they are many."""
+        self._missed += pairs
+        if self._missed > 2 * len(self.pairs) and len(self.pairs) < MOST_PAIRS:
+            self._make_room(4 * len(self.pairs))
+
+    def _make_room(self, slots: int) -> None:
+        self.pairs = np.zeros(slots, np.uint64)
+        self.results = np.zeros(slots, np.int32)
+        self._missed = 0
 
 
 def alike(number: int, tuples: int) -> Lineages:

@@ -5,15 +5,17 @@ takes fewer words, a word that says how many times 32 the first member is at lea
 from there on. The form follows from the members, so equal sets have equal words.
 
 ``starts`` has where the words of each set begin in ``words``, and one entry more; ``bitmaps``
-which sets are kept as bitmaps; ``hashes`` a hash of each set. ``slots`` is an open table of set
-numbers, -1 where it is empty. ``counts`` has one entry, the number of sets. Set 0 is empty.
+which sets are kept as bitmaps; ``hashes`` a hash of each set; ``spans``, shape (sets, 3), the
+first and the last member and a mask in which each member has set one of 64 bits. ``slots`` is an
+open table of set numbers, -1 where it is empty. ``counts`` has two entries, the number of sets
+and how many pairs were combined that nobody remembered. Set 0 is empty.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from eddyline.engine.storage.kernels import GOLDEN, HALF, compiled, inlined
+from eddyline.engine.storage.kernels import GOLDEN, HALF, apart, compiled, inlined
 
 WORD = 5
 """A word of a bitmap has 2^5 bits."""
@@ -58,7 +60,7 @@ def hash_of(words, start, stop, bitmap):
 
 
 @compiled
-def keep(words, stop, bitmap, starts, bitmaps, hashes, slots, counts):
+def keep(words, stop, bitmap, starts, bitmaps, hashes, spans, slots, counts):
     """Return the number of the set whose words stand behind those kept, up to ``stop``.
 
     They stay there where no such set is known yet.
@@ -88,7 +90,26 @@ def keep(words, stop, bitmap, starts, bitmaps, hashes, slots, counts):
     bitmaps[count] = bitmap
     starts[count + 1] = stop
     counts[0] = count + 1
+    summarize(words, start, stop, bitmap, spans[count])
     return np.int64(count)
+
+
+@inlined
+def summarize(words, start, stop, bitmap, span):
+    """Fill in a set's first and last member and its mask, where two words make up one of 64."""
+    mask = np.uint64(0)
+    if not bitmap:
+        for k in range(start, stop):
+            mask |= np.uint64(1) << np.uint64(words[k] & np.uint32(63))
+        span[0], span[1] = np.int64(words[start]), np.int64(words[stop - 1])
+    else:
+        base = np.int64(words[start])
+        for k in range(start + 1, stop):
+            odd = np.uint64((base + k - start - 1) & 1)
+            mask |= np.uint64(words[k]) << (odd << np.uint64(5))
+        span[0] = base << WORD  # or a little more
+        span[1] = ((base + stop - start - 1) << WORD) - 1  # or a little less
+    span[2] = np.int64(mask)
 
 
 @compiled
@@ -237,26 +258,28 @@ def canonical(words, at, end):
 
 
 @compiled
-def number_sets(stops, members, row, words, starts, bitmaps, hashes, slots, counts, numbers):
+def number_sets(
+    begins, ends, members, row, words, starts, bitmaps, hashes, spans, slots, counts, numbers
+):
     """Set ``numbers`` to those of the sets of tuples, see ``Satisfied``, from tuple ``row`` on.
 
     Returns the tuple at which there was no room for another set.
     """
-    for i in range(row, len(stops)):
-        first = stops[i - 1] if i else np.int64(0)
-        if first == stops[i]:
+    for i in range(row, len(ends)):
+        first, last = begins[i], ends[i]
+        if first == last:
             numbers[i] = 0
             continue
         used = starts[counts[0]]
-        if full(counts, starts, slots) or used + stops[i] - first + 2 > len(words):
+        if full(counts, starts, slots) or used + last - first + 2 > len(words):
             return i
-        end, bitmap = write_members(members, first, stops[i], words, used)
-        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, slots, counts)
-    return len(stops)
+        end, bitmap = write_members(members, first, last, words, used)
+        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, spans, slots, counts)
+    return len(ends)
 
 
 @compiled
-def number_bits(bits, row, words, starts, bitmaps, hashes, slots, counts, numbers):
+def number_bits(bits, row, words, starts, bitmaps, hashes, spans, slots, counts, numbers):
     """Set ``numbers`` to those of the sets of bitmaps, one a row, from one row on.
 
     Returns the row at which there was no room for another set.
@@ -269,7 +292,7 @@ def number_bits(bits, row, words, starts, bitmaps, hashes, slots, counts, number
         for k in range(width):
             words[used + 1 + k] = bits[i, k]
         end, bitmap = write_bitmap(0, words, used + 1, used + 1 + width, used)
-        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, slots, counts)
+        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, spans, slots, counts)
     return len(bits)
 
 
@@ -354,6 +377,7 @@ def combine(
     starts,
     bitmaps,
     hashes,
+    spans,
     slots,
     counts,
     known_pairs,
@@ -382,6 +406,9 @@ def combine(
             else:
                 numbers[i] = one if operation == WITHOUT else one + other
             continue
+        if operation == COMMON and apart(spans, one, other):
+            numbers[i] = 0
+            continue
         if one > other and operation != WITHOUT:
             one, other = other, one
         pair = (np.uint64(one) << HALF) | np.uint64(other)
@@ -389,6 +416,7 @@ def combine(
         if known_pairs[slot] == pair:
             numbers[i] = known_results[slot]
             continue
+        counts[1] += 1
         used = starts[counts[0]]
         if operation == COMMON:
             needed = 2 * (starts[one + 1] - starts[one] + starts[other + 1] - starts[other]) + 4
@@ -403,7 +431,7 @@ def combine(
             end, bitmap = write_either(one, other, starts, bitmaps, words, used, 2 * room)
         else:
             end, bitmap = write_without(one, other, starts, bitmaps, words, used, 2 * room)
-        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, slots, counts)
+        numbers[i] = keep(words, end, bitmap, starts, bitmaps, hashes, spans, slots, counts)
         known_pairs[slot] = pair
         known_results[slot] = numbers[i]
     return len(ones), 0

@@ -193,9 +193,7 @@ class Probe:
         if left:
             results += alive(batch, shared.alive_for(batch, left), visited)
         for probing in alive(batch, lineages, signature):
-            copies = shared.streams[self._operator.stream].copies
-            queries = shared.sets.spread(lineage_of(probing))[1] if copies else None
-            matches, probed = self._finder.matches(probing, queries)
+            matches, probed = self._finder.matches(probing, lineage_of(probing), shared.sets)
             if probed < len(probing):
                 probing, rest = probing.cut(probed)  # noqa: PLW2901 - the part that was probed
                 results.append(rest)

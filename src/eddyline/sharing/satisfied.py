@@ -12,8 +12,16 @@ import numpy.typing as npt
 class Satisfied:
     """The queries whose predicate a tuple satisfies, tuple by tuple, ascending.
 
-    Those of tuple i are ``queries[stops[i - 1] : stops[i]]``, from 0 for the first.
+    Those of tuple i are ``queries[begins[i] : ends[i]]``; those of different tuples do not
+    overlap, and stand in no set order.
     """
 
-    stops: npt.NDArray[np.int64]
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
     queries: npt.NDArray[np.int32]
+
+    @classmethod
+    def of_sizes(cls, sizes: npt.NDArray[np.int64], queries: npt.NDArray[np.int32]) -> Satisfied:
+        """Return that where the queries of tuples stand end to end, so many a tuple."""
+        ends = np.cumsum(sizes, dtype=np.int64)
+        return cls(ends - sizes, ends, queries)

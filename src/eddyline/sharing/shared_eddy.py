@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.batch import TupleBatch
+from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.timestamps import Ticks
@@ -78,6 +78,16 @@ class Results:
         if rows is None:
             raise ValueError(f"results of {self.batch.signature} have nothing of stream {stream}")
         return self._streams[stream].of(self.batch).column(column, rows)
+
+    def arrivals(self, stream: int) -> npt.NDArray[np.int64]:
+        """Return the numbers by which the components of a stream have come in, from 0 on."""
+        rows = self.batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"results of {self.batch.signature} have nothing of stream {stream}")
+        held = self._streams[stream]
+        if not self.batch.signature.built:
+            return as_array(rows)
+        return held.arrivals[as_array(rows) - held.built.store.first]
 
 
 class SharedEddy:

@@ -13,14 +13,14 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
+from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
 from eddyline.evaluation.vector import Function
 from eddyline.query.join_graph import Key
-from eddyline.sharing.lineage import DEAD, Lineages
+from eddyline.sharing.lineage import DEAD, Lineages, LineageSets
 from eddyline.sharing.shared_query import Stream
 
-MOST_MATCHES = 1 << 18
-"""Matches after which a probe stops and goes on with the others later: 4 MB."""
+MOST_MATCHES = 1 << 15
+"""Matches that are looked at together, half a megabyte: most of them may be nobody's."""
 
 
 class StreamRows:
@@ -126,19 +126,22 @@ class Finder:
         self._keys = keys
 
     def matches(
-        self, batch: TupleBatch, queries: npt.NDArray[np.int64] | None
+        self, batch: TupleBatch, lineages: Lineages, sets: LineageSets
     ) -> tuple[Matches, int]:
         """Return the matches of tuples with a lesser timestamp, and how many were probed.
 
-        ``queries``: of each tuple, where it finds rows of its query only.
+        Most of those are left out that have no query in common.
         """
+        queries = sets.spread(lineages)[1] if self._stream.copies else None
         index, stored = self._stream.index(self._keys)
         first = self._stream.built.store.first
         high = np.maximum(self._stream.marks.below(batch.timestamps) - first, 0)
         columns = [self._column(key) for key in self._keys]
         places = [self._places(batch, key.probing.relation) for key in self._keys]
         probing = _probing(columns, places, queries)
-        found, probed = index.probe(probing, np.array([0]), high, None, MOST_MATCHES)
+        lineage = Lineage(lineages, self._stream.lineages, sets.spans)
+        low = np.zeros(1, np.int64)
+        found, probed = index.probe(probing, low, high, None, MOST_MATCHES, lineage)
         return confirmed(found, columns, places, stored[: len(columns)]), probed
 
     def _column(self, key: Key) -> KeyColumn:

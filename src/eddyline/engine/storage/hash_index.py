@@ -15,6 +15,7 @@ from eddyline.engine.storage.slots import (
     Counting,
     DenseSlots,
     HashedSlots,
+    Lineage,
     Matches,
     Probing,
     Progress,
@@ -101,15 +102,16 @@ class HashIndex:
         high: Bound,
         dead: npt.NDArray[np.bool_] | None,
         most: int,
+        lineage: Lineage | None = None,
     ) -> tuple[Matches, int]:
         """Return the matches of tuples by their words, and how many tuples were probed.
 
         A stored row counts at places from ``low`` to below ``high``, unless ``dead``. Matches
         are found some ten thousand at a time; once there are ``most`` no further tuple is
         probed, but the one at hand is finished. Where a word is only a hash the matches are
-        to be confirmed.
+        to be confirmed. ``lineage`` leaves out most pairs that no query has in common.
         """
-        counting = Counting(low, high, dead)
+        counting = Counting(low, high, dead, lineage)
         if self._slots is None or not len(probing):
             return self._probe_list(probing, counting), len(probing)
         parts: list[Matches] = []
@@ -156,7 +158,7 @@ class HashIndex:
 
     def _probe_list(self, probing: Probing, counting: Counting) -> Matches:
         words, valid, rows = probing
-        low, high, dead = counting
+        low, high, dead, _ = counting
         room = len(rows) * self._rows
         positions = np.empty(room, np.int64)
         matches = np.empty(room, np.int64)

@@ -42,6 +42,20 @@ def slot_of(keys, at, shift):
     return np.int64(mixed >> shift)
 
 
+@inlined
+def apart(spans, one, other):
+    """Tell whether two sets surely have nothing in common: most that have nothing, at a glance.
+
+    ``spans``, shape (sets, 3), has the least and the greatest member of each set, and a mask in
+    which each member has one of 64 bits.
+    """
+    return (
+        spans[one, 1] < spans[other, 0]
+        or spans[other, 1] < spans[one, 0]
+        or spans[one, 2] & spans[other, 2] == 0
+    )
+
+
 @compiled
 def link(keys, valid, has_nulls, start, stop, heads, chain, shift):
     """Put rows ``start`` to ``stop`` into the chains; a row with a NULL in its key into none."""
@@ -75,6 +89,10 @@ def probe_chains(
     high,
     dead,
     has_dead,
+    lineage,
+    stored_lineage,
+    spans,
+    has_lineage,
     start,
     resume,
     positions,
@@ -83,11 +101,11 @@ def probe_chains(
     """Find the stored rows whose key equals that of each probing tuple.
 
     ``rows`` are the rows of the probing key columns, one a tuple. A stored row counts if
-    it is not below ``low`` and is below ``high`` (each one number, or one a tuple) and is
-    not ``dead``. Tuples from number ``start`` on are probed, the first one from place
-    ``resume`` of its chain if that is not -1. Fills ``positions`` and ``matches``; returns
-    how many, and where to go on when they are full: the tuple (their number when all are
-    done) and its place.
+    it is not below ``low`` and is below ``high`` (each one number, or one a tuple), is not
+    ``dead``, and its lineage is not surely apart from the tuple's (see :func:`apart`).
+    Tuples from number ``start`` on are probed, the first one from place ``resume`` of its
+    chain if that is not -1. Fills ``positions`` and ``matches``; returns how many, and where
+    to go on when they are full: the tuple (their number when all are done) and its place.
     """
     tuples = len(rows)
     room = len(matches)
@@ -132,7 +150,11 @@ def probe_chains(
                         if stored[place, k] != probing[k][row]:
                             equal = False
                             break
-                    if equal and not (has_dead and dead[place]):
+                    if (
+                        equal
+                        and not (has_dead and dead[place])
+                        and not (has_lineage and apart(spans, lineage[i], stored_lineage[place]))
+                    ):
                         if found == room:
                             return found, i, place
                         positions[found] = i
@@ -237,6 +259,10 @@ def probe_dense(
     high,
     dead,
     has_dead,
+    lineage,
+    stored_lineage,
+    spans,
+    has_lineage,
     start,
     resume,
     positions,
@@ -269,7 +295,11 @@ def probe_dense(
             most = high[i] if several_high else high[0]
             following_one = following[n]
             while place >= least:
-                if place < most and not (has_dead and dead[place]):
+                if (
+                    place < most
+                    and not (has_dead and dead[place])
+                    and not (has_lineage and apart(spans, lineage[i], stored_lineage[place]))
+                ):
                     if found == room:
                         return found, i, place
                     positions[found] = i

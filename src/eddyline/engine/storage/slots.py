@@ -57,17 +57,37 @@ class Probing(NamedTuple):
         return len(self.rows)
 
 
+class Lineage(NamedTuple):
+    """The lineage of tuples and of stored rows, as numbers of sets, and the spans of these.
+
+    See :func:`eddyline.engine.storage.kernels.apart`.
+    """
+
+    probing: npt.NDArray[np.int32]
+    stored: npt.NDArray[np.int32]
+    spans: npt.NDArray[np.int64]
+
+
+NO_LINEAGE = Lineage(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros((1, 3), np.int64))
+
+
 class Counting(NamedTuple):
-    """Which stored rows count: at places from ``low`` to below ``high``, unless ``dead``."""
+    """Which stored rows count: at places from ``low`` to below ``high``, unless ``dead``.
+
+    Where ``lineage`` is given, pairs may be left out that have no query in common.
+    """
 
     low: Bound
     high: Bound
     dead: npt.NDArray[np.bool_] | None
+    lineage: Lineage | None = None
 
     @property
     def alike(self) -> bool:
         """Whether the same rows count for all tuples, and nothing but their places decides."""
-        return self.dead is None and len(self.low) == len(self.high) == 1
+        if self.dead is not None or self.lineage is not None:
+            return False
+        return len(self.low) == len(self.high) == 1
 
 
 class Progress(NamedTuple):
@@ -170,7 +190,7 @@ class HashedSlots:
     ) -> Progress:
         """Fill in pairs for the tuples from where an earlier round stopped."""
         words, valid, rows = probing
-        low, high, dead = counting
+        low, high, dead, lineage = counting
         if len(words) == 1 and valid is None and counting.alike:
             found = kernels.probe_single(
                 words[0],
@@ -198,6 +218,8 @@ class HashedSlots:
                 low,
                 high,
                 *flags(dead),
+                *(lineage or NO_LINEAGE),
+                lineage is not None,
                 since.tuple,
                 since.place,
                 positions,
@@ -305,7 +327,7 @@ class DenseSlots:
     ) -> Progress:
         """Fill in pairs for the tuples from where an earlier round stopped."""
         (words,), valid, rows = probing
-        low, high, dead = counting
+        low, high, dead, lineage = counting
         tuples = len(rows)
         if not self._repeated and valid is None and counting.alike and len(matches) > tuples:
             found = kernels.probe_unique(
@@ -323,6 +345,8 @@ class DenseSlots:
                 low,
                 high,
                 *flags(dead),
+                *(lineage or NO_LINEAGE),
+                lineage is not None,
                 since.tuple,
                 since.place,
                 positions,

@@ -1,0 +1,1 @@
+"""Standing queries: what sharing them costs and saves, in the engine and on Spark."""

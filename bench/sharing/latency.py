@@ -1,0 +1,132 @@
+"""Average latency of results by the number of queries that share a join, plan by plan.
+
+Tuples arrive at a given rate. What has arrived when the eddy is free is worked off as one
+vector; how long that takes is measured, and the next one begins behind it. So latency grows
+where work does not keep up, as in Krishnamurthy et al. (2004, Section 5), without waiting for a
+clock. The latency of a result is the time from the arrival of its last tuple to its output; a
+tuple that is a result of many queries counts once for each.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bench.sharing.setups import STREAMS, VALUES, Setup, queries_of
+from eddyline.sharing.plans import PLANS
+from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.shared_query import SharedQuery
+from eddyline.wall_clock import WallClock
+
+TUPLES = 40_000
+"""Of each stream."""
+
+KEYS = 2_000
+"""A tuple joins with twenty of the other stream at the end, before selections."""
+
+MOST_A_VECTOR = 2_000
+WARM = 4_000
+"""Tuples of each stream that come before the clock starts: all that is made on first use is."""
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """Keys and values of both streams."""
+
+    keys: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int64]
+
+    @classmethod
+    def made(cls, tuples: int = TUPLES) -> Tuples:
+        """Make them, always the same."""
+        generator = np.random.default_rng(4)
+        return cls(
+            generator.integers(0, KEYS, (2, tuples)), generator.integers(0, VALUES, (2, tuples))
+        )
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What a run took: average seconds a result, work in all, results and zombies."""
+
+    average: float
+    busy: float
+    results: int
+    zombies: int
+    made: int
+
+
+class Run:
+    """One run of one plan."""
+
+    def __init__(self, plan: str, queries: Mapping[int, SharedQuery], data: Tuples) -> None:
+        self._data = data
+        self._came: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+        self._aside = 0.0  # seconds in which results were only looked at
+        self._eddy = SharedEddy(
+            STREAMS,
+            self._deliver,
+            WallClock(),
+            np.random.default_rng(0),
+            plan=PLANS[plan],
+        )
+        self._eddy.add(queries)
+
+    def at(self, rate: float) -> Latency:
+        """Let so many tuples of each stream arrive a second."""
+        tuples = self._data.keys.shape[1]
+        arrivals = (np.arange(tuples) - WARM) / rate
+        now = busy = total = 0.0
+        results = 0
+        self._push(0, WARM)
+        self._came.clear()
+        gc.collect()
+        gc.disable()
+        start = WARM
+        try:
+            while start < tuples:
+                now = max(now, float(arrivals[start]))
+                stop = int(np.searchsorted(arrivals, now, "right"))
+                stop = max(min(stop, start + MOST_A_VECTOR), start + 1)
+                self._aside = 0.0
+                began = time.perf_counter()
+                self._push(start, stop)
+                taken = time.perf_counter() - began - self._aside
+                now += taken
+                busy += taken
+                for last, weights in self._came:
+                    total += float(((now - arrivals[last]) * weights).sum())
+                    results += int(weights.sum())
+                self._came.clear()
+                start = stop
+        finally:
+            gc.enable()
+        done = self._eddy.statistics()
+        return Latency(total / max(results, 1), busy, results, done.zombies, done.made)
+
+    def _push(self, start: int, stop: int) -> None:
+        for stream in range(2):
+            columns = [
+                pa.array(self._data.keys[stream, start:stop]),
+                pa.array(self._data.values[stream, start:stop]),
+            ]
+            self._eddy.push(stream, columns, stop - start)
+
+    def _deliver(self, results: Results) -> None:
+        began = time.perf_counter()
+        last = np.maximum(results.arrivals(0), results.arrivals(1))
+        self._came.append((last, self._eddy.sets.sizes(results.lineages)))
+        self._aside += time.perf_counter() - began
+
+
+def latency(
+    setup: Setup, plan: str, queries: int, rate: float, *, of: int, data: Tuples
+) -> Latency:
+    """Return the latency of a plan with so many of a setup's queries, which may be ``of`` many."""
+    return Run(plan, queries_of(setup, queries, of), data).at(rate)
