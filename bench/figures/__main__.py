@@ -30,6 +30,13 @@ from bench.figures.index_costs import selective_index, swapping_indexes
 from bench.figures.joins import hash_joins, join_flow
 from bench.figures.late_relation import late_flow, late_relation
 from bench.figures.selections import tuple_flow, varied_cost, varied_selectivity
+from bench.figures.shared_queries import (
+    adaptive_plans_fewer,
+    adaptive_plans_greater,
+    static_plans_fewer,
+    static_plans_greater,
+    zombies,
+)
 from bench.figures.toggling_costs import toggling_costs
 
 FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
@@ -56,6 +63,11 @@ FIGURES: Mapping[str, Callable[[Setting], Outcome]] = {
         hybrid,
         preferred,
         unpreferred,
+        zombies,
+        static_plans_fewer,
+        static_plans_greater,
+        adaptive_plans_fewer,
+        adaptive_plans_greater,
     )
 }
 """Those about sources that take time can be run in real time, too: see ``--real-time``."""

@@ -24,12 +24,6 @@ from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.wall_clock import WallClock
 
-TUPLES = 40_000
-"""Of each stream."""
-
-KEYS = 2_000
-"""A tuple joins with twenty of the other stream at the end, before selections."""
-
 MOST_A_VECTOR = 2_000
 WARM = 4_000
 """Tuples of each stream that come before the clock starts: all that is made on first use is."""
@@ -43,11 +37,11 @@ class Tuples:
     values: npt.NDArray[np.int64]
 
     @classmethod
-    def made(cls, tuples: int = TUPLES) -> Tuples:
-        """Make them, always the same."""
+    def made(cls, tuples: int, keys: int) -> Tuples:
+        """Make so many of each stream, with so many distinct keys; always the same."""
         generator = np.random.default_rng(4)
         return cls(
-            generator.integers(0, KEYS, (2, tuples)), generator.integers(0, VALUES, (2, tuples))
+            generator.integers(0, keys, (2, tuples)), generator.integers(0, VALUES, (2, tuples))
         )
 
 

@@ -31,6 +31,11 @@ QUICKLY_DRAWN = (
     "hybrid",
     "preferred",
     "unpreferred",
+    "zombies",
+    "static-plans-fewer",
+    "static-plans-greater",
+    "adaptive-plans-fewer",
+    "adaptive-plans-greater",
 )
 CLAIMED = (
     "index-join-results",
@@ -40,8 +45,9 @@ CLAIMED = (
     "hybrid",
     "preferred",
     "unpreferred",
+    "zombies",
 )
-"""What stands on the virtual clock and is the same in a quick run."""
+"""What is counted, or stands on the virtual clock and is the same in a quick run."""
 
 
 @pytest.mark.parametrize("name", QUICKLY_DRAWN)
