@@ -68,7 +68,7 @@ class LatencyRuns:
         for queries, measured in self.seconds[plan].items():
             if measured > seconds:
                 part = (seconds - latency_before) / (measured - latency_before)
-                return before * float(queries / before) ** max(part, 0.0)
+                return before * math.exp(math.log(queries / before) * max(part, 0.0))
             before, latency_before = float(queries), measured
         return before
 
