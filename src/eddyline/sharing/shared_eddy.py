@@ -138,6 +138,18 @@ class SharedEddy:
         """The queries that are here, by number."""
         return dict(self._queries)
 
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return len(self._queries)
+
+    def __contains__(self, query: object) -> bool:
+        """Tell whether a query is here."""
+        return query in self._queries
+
+    def first_passing(self, stream: int) -> int:
+        """Return the number by which the first row of the latest push of a stream came in."""
+        return self._streams[stream].passing.store.first
+
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take further queries.
 

@@ -5,6 +5,7 @@ This is the only room that reaches into the JVM. A :class:`Plan` and a
 here either reads a handle or makes a new one.
 """
 
+from eddyline.spark.host.catalyst.analyst import Analyst
 from eddyline.spark.host.catalyst.dataframes import (
     analyzed_plan,
     dataframe_like,
@@ -48,8 +49,10 @@ from eddyline.spark.host.catalyst.handles import (
     Plan,
 )
 from eddyline.spark.host.catalyst.new_expressions import (
+    aliased,
     attribute_like,
     attribute_of,
+    chosen,
     in_struct,
     known_not_null,
     literal_true,
@@ -110,11 +113,13 @@ from eddyline.spark.host.catalyst.tables import (
 )
 
 __all__ = [
+    "Analyst",
     "CatalystExpression",
     "NodeText",
     "PickledFunction",
     "Plan",
     "aggregated",
+    "aliased",
     "always_casts",
     "analyzed_plan",
     "arrow_evaluation",
@@ -123,6 +128,7 @@ __all__ = [
     "bytes_of",
     "cached",
     "children",
+    "chosen",
     "class_name",
     "condition",
     "conjunction",

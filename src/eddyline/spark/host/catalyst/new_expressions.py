@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     java_class,
@@ -79,3 +81,25 @@ def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
     return CatalystExpression(
         java_class(EXPRESSIONS + "GetStructField")(struct.java, index, scala_none())
     )
+
+
+def aliased(named_expression: CatalystExpression) -> CatalystExpression:
+    """Return what a named expression is a name for."""
+    return CatalystExpression(named_expression.java.child())
+
+
+def chosen(
+    selector: CatalystExpression, choices: Sequence[tuple[CatalystExpression, Sequence[int]]]
+) -> CatalystExpression:
+    """Return the first of some values among whose numbers a selector is; NULL where it is in none.
+
+    A value is computed only where it is chosen.
+    """
+    make_if, among = java_class(EXPRESSIONS + "If"), java_class(EXPRESSIONS + "In")
+    literal = static(EXPRESSIONS + "Literal", "create")
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    otherwise = literal(None, choices[0][0].java.dataType())
+    for value, numbers in reversed(choices):
+        listed = scala_seq([literal(number, whole) for number in numbers])
+        otherwise = make_if(among(selector.java, listed), value.java, otherwise)
+    return CatalystExpression(otherwise)

@@ -1,0 +1,54 @@
+"""Standing queries as plain data: what is kept of them, and what travels to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eddyline.query.expressions import Expression
+from eddyline.sharing.shared_query import SharedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A column of a query's results: its name, Spark's type as JSON, and what it is.
+
+    ``meaning`` is the same text for the same expression over the same columns.
+    """
+
+    name: str
+    type: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class QueryTemplate:
+    """What queries have in common that differ in constants only; a single query is of one, too.
+
+    ``inputs`` are the names of the streams that it reads, one for each time that it does; the
+    inputs of ``query`` are these, by position. In its predicates an argument with a number from 0
+    on is a column of the stream; number -1 stands for the first of ``constants``, -2 for the
+    second: expressions over the template's ``parameters``, which have names and Spark's types as
+    JSON.
+    """
+
+    sql: str
+    inputs: tuple[str, ...]
+    query: SharedQuery
+    constants: tuple[Expression, ...]
+    parameters: tuple[tuple[str, str], ...]
+    outputs: tuple[OutputColumn, ...]
+
+
+@dataclass(frozen=True)
+class QueryGroup:
+    """Queries of one template: ``names`` by number from ``first`` on.
+
+    ``parameters`` has a column for each parameter of the template and a row for each query.
+    """
+
+    first: int
+    names: tuple[str, ...]
+    template: QueryTemplate
+    parameters: pa.Table

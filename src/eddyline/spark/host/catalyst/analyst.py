@@ -1,0 +1,59 @@
+"""Analysis of SQL over tables of which only the columns are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+from pyspark.sql.udf import UserDefinedFunction
+
+from eddyline.spark.host.catalyst.gateway import java_class, java_session, static
+from eddyline.spark.host.catalyst.handles import Plan
+
+
+class Analyst:
+    """A copy of a session in which some names are tables of given columns and no rows.
+
+    It has the session's functions, settings and other tables as they are when it is made; what
+    is done to either afterwards the other does not see.
+    """
+
+    def __init__(
+        self, spark: SparkSession, tables: Mapping[str, StructType], constants: Mapping[str, DataType]
+    ) -> None:
+        """Copy a session; ``constants`` are functions without arguments, with their types."""
+        self._copy = java_session(spark).cloneSession()
+        self._leaves: dict[int, str] = {}
+        context = java_class("org.apache.spark.api.java.JavaSparkContext")(
+            self._copy.sparkContext()
+        )
+        for name, schema in tables.items():
+            nothing = context.emptyRDD().rdd()
+            columns = static("org.apache.spark.sql.types.DataType", "fromJson")(schema.json())
+            # A relation over an RDD: of a local one without rows the optimizer would leave nothing.
+            table = self._copy.internalCreateDataFrame(nothing, columns, False)  # noqa: FBT003 - no stream
+            table.createOrReplaceTempView(name)
+            self._leaves[int(nothing.id())] = name
+        for name, kind in constants.items():
+            function = UserDefinedFunction(_never_called, kind, name)
+            self._copy.udf().registerPython(name, function._judf)  # noqa: SLF001 - as PySpark registers
+
+    def optimized(self, sql: str) -> tuple[Plan, StructType]:
+        """Return the optimized plan of a query, and its columns.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException``.
+        """
+        rows = self._copy.sql(sql)
+        schema = StructType.fromJson(json.loads(rows.schema().json()))
+        return Plan(rows.queryExecution().optimizedPlan()), schema
+
+    def table_of(self, leaf: Plan) -> str | None:
+        """Return the name of the table that a leaf of a plan is, None for what is none of them."""
+        if not str(leaf.java.getClass().getName()).endswith(".LogicalRDD"):
+            return None
+        return self._leaves.get(int(leaf.java.rdd().id()))
+
+
+def _never_called() -> None:
+    """Stand for a constant that is put in later."""

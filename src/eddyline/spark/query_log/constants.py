@@ -1,0 +1,109 @@
+"""The constants of queries put into the template that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import NoReturn, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.evaluation import evaluate
+from eddyline.query.expressions import Argument, Call, Expression, Literal
+from eddyline.sharing.shared_query import SharedQuery
+from eddyline.spark.blocks.standing import QueryGroup
+
+Constants: TypeAlias = "list[pa.Array]"
+"""For each constant of a template a value for each of its queries."""
+
+
+class ConstantError(ValueError):
+    """A constant cannot be computed from the parameters of one query."""
+
+    def __init__(self, position: int, error: Exception) -> None:
+        """Say which query of the group it is, and what went wrong."""
+        super().__init__(position, error)
+        self.position = position
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Columns as the scope of expressions over them."""
+
+    columns: Sequence[pa.Array]
+    rows: int
+
+    def argument(self, index: int) -> pa.Array:
+        return self.columns[index]
+
+    def call(self, call: Call) -> NoReturn:
+        raise ValueError(f"{call} is no constant")
+
+    def narrow(self, positions: npt.NDArray[np.int64]) -> _Columns:
+        return _Columns([column.take(pa.array(positions)) for column in self.columns], len(positions))
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def constants_of(group: QueryGroup) -> Constants:
+    """Return the constants of all queries of a group; ConstantError where one has none."""
+    columns = [column.combine_chunks() for column in group.parameters.columns]
+    scope = _Columns(columns, len(group.names))
+    found = []
+    for expression in group.template.constants:
+        vector = evaluate(expression, scope)
+        for position, error in sorted(vector.errors.items()):
+            raise ConstantError(position, error)
+        found.append(vector.values)
+    return found
+
+
+def queries_of(group: QueryGroup, positions: Sequence[int]) -> Iterator[SharedQuery]:
+    """Yield some queries of a group, with their constants put in."""
+    query = group.template.query
+    if not group.template.constants:
+        yield from (query for _ in positions)
+        return
+    rows = [constant.take(pa.array(positions)).to_pylist() for constant in constants_of(group)]
+    kinds = [constant.type for constant in constants_of(group)]
+    fillers = {
+        number: None if selection is None else _filler(selection, kinds)
+        for number, selection in query.selections.items()
+    }
+    for row in zip(*rows, strict=True):
+        selections: Mapping[int, Expression | None] = {
+            number: None if filler is None else filler(row) for number, filler in fillers.items()
+        }
+        yield replace(query, selections=selections)
+
+
+_Filler: TypeAlias = "Callable[[tuple[object, ...]], Expression]"
+
+
+def _filler(expression: Expression, kinds: Sequence[pa.DataType]) -> _Filler:
+    """Return a function that puts the constants of a query into an expression.
+
+    What is to be done is found out once for all queries: 5 microseconds a query instead of 60.
+    """
+    if not any(isinstance(node, Argument) and node.index < 0 for node in expression.walk()):
+        return lambda _: expression
+    if isinstance(expression, Argument):
+        number = -1 - expression.index
+        kind = kinds[number]
+        return lambda row: Literal(row[number], kind)
+    make = type(expression)
+    parts = [_part(getattr(expression, each.name), kinds) for each in fields(expression)]
+    return lambda row: make(*[part(row) for part in parts])
+
+
+def _part(part: object, kinds: Sequence[pa.DataType]) -> Callable[[tuple[object, ...]], object]:
+    if isinstance(part, Expression):
+        return _filler(part, kinds)
+    if isinstance(part, tuple):
+        inner = [_part(each, kinds) for each in part]
+        return lambda row: tuple([each(row) for each in inner])
+    return lambda _: part

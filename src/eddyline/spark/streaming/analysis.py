@@ -1,0 +1,69 @@
+"""Analysis of queries by Spark, and of templates with parameters."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from eddyline.spark.blocks.standing import QueryTemplate
+from eddyline.spark.claiming.session_settings import session_settings
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import Analyst
+from eddyline.spark.streaming.markers import markers_in, with_markers
+from eddyline.spark.streaming.reading import PARAMETER, ReadQuery, read_query
+from eddyline.spark.streaming.errors import NotShareableError
+from eddyline.spark.blocks.column_types import spark_type
+
+
+class Analysis:
+    """Understands queries over streams, in a copy of the session; any thread may ask it."""
+
+    def __init__(self, spark: SparkSession, schemas: Mapping[str, StructType]) -> None:
+        """Take the session whose functions and settings count, and the columns of each stream."""
+        self._spark = spark
+        self._schemas = dict(schemas)
+        self.time_zone = session_settings(spark).time_zone
+        self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
+        self._asking = threading.Lock()
+
+    def read(self, sql: str, parameters: Mapping[str, DataType] | None = None) -> ReadQuery:
+        """Read a query, whose parameters have these types.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException``, and NotShareableError.
+        """
+        types = dict(parameters or {})
+        missing = [name for name in markers_in(sql) if name not in types]
+        if missing:
+            raise NotShareableError(f"there is no parameter {missing[0]} for :{missing[0]} in: {sql}")
+        if not catalyst.is_query(self._spark, with_markers(sql, lambda _: "NULL")):
+            raise NotShareableError(f"a standing query asks for rows: {sql}")
+        called = with_markers(sql, lambda name: f"{PARAMETER}{name}()")
+        key = tuple((name, kind.json()) for name, kind in types.items())
+        with self._asking:
+            known = self._analysts.get(key)
+            if known is not None:
+                try:
+                    return self._read(known, sql, called, types)
+                except (AnalysisException, ParseException):
+                    pass  # it may be about a function that came since
+            fresh = self._analysts[key] = Analyst(
+                self._spark,
+                self._schemas,
+                {f"{PARAMETER}{name}": kind for name, kind in types.items()},
+            )
+            return self._read(fresh, sql, called, types)
+
+    def read_again(self, template: QueryTemplate) -> ReadQuery:
+        """Read the query of a template that was read before, be it in another session."""
+        return self.read(
+            template.sql, {name: spark_type(kind) for name, kind in template.parameters}
+        )
+
+    def _read(
+        self, analyst: Analyst, sql: str, called: str, types: Mapping[str, DataType]
+    ) -> ReadQuery:
+        return read_query(analyst, called, self._schemas, types, self.time_zone, shown=sql)

@@ -1,0 +1,104 @@
+"""What queries put out, in one DataFrame: whose row it is, then the columns of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression
+from eddyline.spark.streaming.errors import NotShareableError
+from eddyline.spark.streaming.reading import ReadQuery
+
+QUERY: Final = "query"
+"""The column that says whose row it is."""
+
+Layout = tuple[OutputColumn, ...]
+
+
+class OutputColumns:
+    """The columns of all queries' results: a name has one type, whoever puts it out."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._types: dict[str, tuple[str, str]] = {}
+
+    def take(self, template: QueryTemplate) -> None:
+        """Take the columns of further queries; NotShareableError where they do not fit."""
+        seen: set[str] = set()
+        for column in template.outputs:
+            name = column.name.casefold()
+            if name == QUERY:
+                raise NotShareableError(
+                    f"{QUERY} is the column that says whose row it is; give yours another name: "
+                    f"{template.sql}"
+                )
+            if name in seen:
+                raise NotShareableError(f"two columns are called {column.name}: {template.sql}")
+            seen.add(name)
+            known = self._types.get(name)
+            if known is not None and known[0] != column.type:
+                raise NotShareableError(
+                    f"column {column.name} is {column.type.strip(chr(34))} here and "
+                    f"{known[0].strip(chr(34))} in {known[1]}; cast it, or give it another name: "
+                    f"{template.sql}"
+                )
+        for column in template.outputs:
+            self._types.setdefault(column.name.casefold(), (column.type, template.sql))
+
+
+def results(
+    rows: ClassicDataFrame,
+    inputs: Sequence[Sequence[str]],
+    readings: Mapping[Layout, ReadQuery],
+) -> ClassicDataFrame:
+    """Return the results of queries over rows that have a column for each column of an input.
+
+    ``inputs`` are the names of these columns; besides there are ``eddyline_query`` and
+    ``eddyline_layout``, the number of one of ``readings``, which say what is put out.
+    """
+    plan = catalyst.analyzed_plan(rows)
+    attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
+    aliases: dict[int, CatalystExpression] = {}
+    for reading in readings.values():
+        for names, columns in zip(inputs, reading.columns, strict=False):
+            for name, column in zip(names, columns, strict=True):
+                number = catalyst.identity_number(column)
+                if number not in aliases and name in attributes:
+                    aliases[number] = catalyst.attribute_like(column, attributes[name])
+    query = catalyst.named(attributes["eddyline_query"], QUERY)
+    layout = attributes["eddyline_layout"]
+    below = catalyst.projected([*aliases.values(), query, layout], plan)
+    columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
+    meanings: dict[tuple[str, str], list[int]] = {}
+    for number, (columns_of, reading) in enumerate(readings.items()):
+        for column, output in zip(columns_of, reading.outputs, strict=True):
+            name = column.name.casefold()
+            places = meanings.get((name, column.meaning))
+            if places is None:
+                places = meanings[name, column.meaning] = []
+                written = columns_by_name.setdefault(name, (column.name, []))
+                written[1].append((output, places))
+            places.append(number)
+    items = [
+        _one_of(name, choices, layout, len(readings)) for name, choices in columns_by_name.values()
+    ]
+    above = catalyst.projected([catalyst.attribute_of(query), *items], below)
+    return catalyst.dataframe_over(rows.sparkSession, above)
+
+
+def _one_of(
+    name: str,
+    choices: Sequence[tuple[CatalystExpression, Sequence[int]]],
+    layout: CatalystExpression,
+    layouts: int,
+) -> CatalystExpression:
+    """Return a column that is one of several expressions, as the layout of the row says."""
+    if len(choices) == 1 and len(choices[0][1]) == layouts:
+        return catalyst.named(catalyst.aliased(choices[0][0]), name)
+    return catalyst.named(
+        catalyst.chosen(layout, [(catalyst.aliased(e), list(places)) for e, places in choices]), name
+    )

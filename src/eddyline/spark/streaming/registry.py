@@ -1,0 +1,208 @@
+"""The registry of standing queries on the driver: names, versions, and one writer at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from eddyline.spark.blocks.standing import QueryGroup
+from eddyline.spark.query_log.batch_log import BatchLog
+from eddyline.spark.query_log.change_log import ChangeLog
+from eddyline.spark.query_log.changes import Added, Change, Dropped, Paused, Resumed
+from eddyline.spark.query_log.files import DamagedFileError, read_whole, write_new
+from eddyline.spark.query_log.live_queries import LiveQueries, LiveQuery
+from eddyline.spark.streaming.errors import StateError, UnknownQueryError
+
+
+class QueryRegistry:
+    """All standing queries of a state directory; any thread may ask it and change it.
+
+    A change is on disk when a method returns. Only one process at a time can have it open.
+    """
+
+    def __init__(self, state: Path, schemas: Mapping[str, str]) -> None:
+        """Open a state directory, which is made where it is not there.
+
+        ``schemas`` are those of the streams and tables, as JSON; StateError where the directory
+        was made with others, is open elsewhere, or is damaged.
+        """
+        self.state = state
+        state.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _locked(state)
+        self._changing = threading.RLock()
+        try:
+            _check_schemas(state, schemas)
+            self.log = ChangeLog(state / "queries")
+            self.log.create()
+            self._live = LiveQueries()
+            self._replay()
+        except BaseException:
+            self.close()
+            raise
+        self._numbers = {query.name: number for number, query in self._live.running.items()}
+        self._numbers |= {query.name: n for n, (query, _) in self._live.paused.items()}
+
+    @property
+    def version(self) -> int:
+        """The version of the queries as they are now."""
+        with self._changing:
+            return self._live.version
+
+    def close(self) -> None:
+        """Let other processes have the directory."""
+        self._lock_file.close()
+
+    def batches(self, job: str) -> BatchLog:
+        """Return which versions the micro-batches of a job ran."""
+        return BatchLog(self.job_directory(job) / "batches")
+
+    def job_directory(self, job: str) -> Path:
+        """Return where a job keeps its own things."""
+        return self.state / "jobs" / job
+
+    def running(self) -> list[LiveQuery]:
+        """Return the queries that run now."""
+        with self._changing:
+            return list(self._live.running.values())
+
+    def paused(self) -> list[tuple[LiveQuery, str]]:
+        """Return the queries that stand still now, and why."""
+        with self._changing:
+            return list(self._live.paused.values())
+
+    def at(self, version: int) -> list[LiveQuery]:
+        """Return the queries that ran at a version."""
+        with self._changing:
+            if version == self._live.version:
+                return self.running()
+        live = LiveQueries()
+        live.go_to(version, self.log)
+        return list(live.running.values())
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a query of that name."""
+        with self._changing:
+            return name in self._numbers
+
+    def add(self, group: QueryGroup, instead: Sequence[str] = ()) -> None:
+        """Add queries, which get their numbers here; drop others in the same version.
+
+        ValueError for a name that is there already, UnknownQueryError for one that is to be
+        dropped and is not there.
+        """
+        with self._changing:
+            taken = [name for name in group.names if name in self._numbers and name not in instead]
+            if taken:
+                raise ValueError(f"there is a query {_listed(taken)} already; replace or drop it")
+            dropped = self._numbers_of(instead)
+            numbered = QueryGroup(
+                self._live.next_number, group.names, group.template, group.parameters
+            )
+            changes: tuple[Change, ...] = (Added(numbered),)
+            self._write((Dropped(dropped), *changes) if dropped else changes)
+            for name in instead:
+                del self._numbers[name]
+            self._numbers |= {name: numbered.first + n for n, name in enumerate(group.names)}
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Drop queries; UnknownQueryError for a name that is not there."""
+        with self._changing:
+            self._write((Dropped(self._numbers_of(names)),))
+            for name in names:
+                del self._numbers[name]
+
+    def pause(self, names: Sequence[str], reason: str = "") -> None:
+        """Let queries stand still; those that do already stay as they are."""
+        with self._changing:
+            numbers = [n for n in self._numbers_of(names) if n in self._live.running]
+            if numbers:
+                self._write((Paused(tuple(numbers), reason),))
+
+    def resume(self, names: Sequence[str]) -> None:
+        """Let queries go on that stand still."""
+        with self._changing:
+            numbers = [n for n in self._numbers_of(names) if n in self._live.paused]
+            if not numbers:
+                return
+            first = self._live.next_number
+            self._write((Resumed(tuple(numbers), first),))
+            for new in range(first, first + len(numbers)):
+                self._numbers[self._live.running[new].name] = new
+
+    def _numbers_of(self, names: Sequence[str]) -> tuple[int, ...]:
+        unknown = [name for name in names if name not in self._numbers]
+        if unknown:
+            raise UnknownQueryError(f"there is no query {_listed(unknown)}")
+        return tuple(self._numbers[name] for name in names)
+
+    def _write(self, changes: tuple[Change, ...]) -> None:
+        self.log.append(self._live.version + 1, changes)
+        self._live.take(changes)
+
+    def _replay(self) -> None:
+        """Take on all versions on disk; one that was cut off as it was written never was."""
+        last = self.log.last()
+        try:
+            self._live.go_to(last, self.log)
+        except FileNotFoundError as error:
+            raise StateError(f"{error.filename} is missing: {_HOW_TO_MEND}") from error
+        except DamagedFileError as error:
+            damaged = self._live.version + 1
+            if damaged < last or self._newest_run() >= damaged:
+                raise StateError(f"{error}: {_HOW_TO_MEND}") from error
+            aside = self.log.set_aside(damaged)
+            warnings.warn(
+                f"The last change of the standing queries was cut off before any batch ran it, "
+                f"and is left out: {error}. It is now {aside.name}.",
+                stacklevel=2,
+            )
+
+    def _newest_run(self) -> int:
+        jobs = self.state / "jobs"
+        names = [path.name for path in jobs.iterdir()] if jobs.is_dir() else []
+        return max((self.batches(name).newest() for name in names), default=0)
+
+
+_HOW_TO_MEND = (
+    "batches have run with it, so that it cannot be left out. Restore it from a copy, or begin "
+    "anew with another state directory."
+)
+
+
+def _locked(state: Path) -> IO[str]:
+    file = (state / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise StateError(f"{state} is in use: the standing queries in it run already") from error
+    return file
+
+
+def _check_schemas(state: Path, schemas: Mapping[str, str]) -> None:
+    path = state / "streams.json"
+    given = {name: json.loads(schema) for name, schema in schemas.items()}
+    try:
+        known = json.loads(read_whole(path))
+    except FileNotFoundError:
+        write_new(path, json.dumps(given, indent=1).encode())
+        return
+    except (DamagedFileError, ValueError) as error:
+        raise StateError(f"{path}: {error}") from error
+    for name in known.keys() | given.keys():
+        if known.get(name) != given.get(name):
+            what = "is new" if name not in known else "is missing" if name not in given else "has other columns"
+            raise StateError(
+                f"{state} was made for other streams: {name} {what}. Give the same ones, or "
+                "another state directory."
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    few = ", ".join(map(repr, names[:3]))
+    return few if len(names) <= 3 else f"{few} and {len(names) - 3:,} more"  # noqa: PLR2004 - enough to see

@@ -1,0 +1,96 @@
+"""A micro-batch of the queries on one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from eddyline.query.expressions import Argument
+from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.query_log.jobs import Job
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.analysis import Analysis
+from eddyline.spark.streaming.outputs import Layout, results
+from eddyline.spark.streaming.reading import ReadQuery
+from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
+
+_MATCHES = ArrayType(
+    StructType(
+        [
+            StructField(QUERY, StringType(), nullable=False),
+            StructField(LAYOUT, IntegerType(), nullable=False),
+        ]
+    ),
+    containsNull=False,
+)
+
+
+class SelectingBatches:
+    """Turns micro-batches of a stream into the results of the queries on it."""
+
+    def __init__(self, analysis: Analysis, job: Job, schema: StructType, log: str) -> None:
+        """Take where the queries are: the directory of their log."""
+        self._analysis = analysis
+        self._job = job
+        self._log = log
+        self._names = [field.name for field in schema.fields]
+        kinds = [field.dataType.json() for field in schema.fields]
+        self._types = tuple(
+            arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
+        )
+        self._readings: dict[Layout, ReadQuery] = {}
+
+    def results(
+        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], version: int
+    ) -> ClassicDataFrame:
+        """Return the results of the queries of a version for the rows of a batch."""
+        templates = {id(query.template): query.template for query in queries}.values()
+        readings = {template.outputs: template for template in reversed(list(templates))}
+        self._readings = {
+            layout: self._readings.get(layout) or self._analysis.read_again(template)
+            for layout, template in readings.items()
+        }
+        used = sorted({
+            node.index
+            for template in templates
+            if (selection := template.query.selections[0]) is not None
+            for node in selection.walk()
+            if isinstance(node, Argument) and node.index >= 0
+        })
+        columns = tuple(used or [_narrowest(self._types)])
+        work = SelectingWork(
+            self._log, self._job, version, self._types, columns, tuple(self._readings)
+        )
+        wanted = F.arrow_udf(wanted_by(work), _MATCHES)
+        matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
+        found = rows.select("*", matches)
+        return results(found, [self._names], self._readings)
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as one that is no expression.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return f"`{name.replace('`', '``')}`"
+
+
+def _narrowest(types: Sequence[pa.DataType | None]) -> int:
+    """Return a column to send where none is needed: the rows have to be counted."""
+    def width(kind: pa.DataType | None) -> int:
+        if kind is None:
+            return 1 << 20
+        return kind.bit_width if pa.types.is_primitive(kind) else 1 << 10
+
+    return min(range(len(types)), key=lambda number: width(types[number]))

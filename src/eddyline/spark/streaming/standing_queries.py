@@ -1,0 +1,246 @@
+"""Standing queries: any number of continuous queries in one Spark streaming job."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from eddyline.spark.blocks.standing import QueryGroup
+from eddyline.spark.classic import classic, classic_session
+from eddyline.spark.query_log.constants import ConstantError, constants_of
+from eddyline.spark.query_log.jobs import Job, job_of
+from eddyline.spark.streaming.analysis import Analysis
+from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
+from eddyline.spark.streaming.outputs import OutputColumns
+from eddyline.spark.streaming.registry import QueryRegistry
+from eddyline.spark.streaming.selecting_job import SelectingBatches
+
+Sink: TypeAlias = "Callable[[DataFrame, int], object]"
+"""Takes the results of a micro-batch, and the batch's number."""
+
+
+class StandingQueries:
+    """Queries over streams that come and go while the streams run, and share their work.
+
+    Queries are SQL over the names of the streams, analyzed by Spark. Each sees the rows that
+    come after it was added. They are kept in ``state``, a directory, with all that is needed to
+    go on after a crash.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        streams: Mapping[str, DataFrame],
+        state: str | Path,
+    ) -> None:
+        """Open the queries of a state directory, which is made where it is not there.
+
+        ``streams`` are streaming DataFrames by name. TypeError and ValueError for what cannot
+        be, StateError where the directory is open elsewhere, damaged, or made for other streams.
+        """
+        self._spark = classic_session(spark)
+        self._streams = {name: _checked_stream(name, df) for name, df in streams.items()}
+        if not self._streams:
+            raise ValueError("standing queries need a stream")
+        self._schemas = {name: df.schema for name, df in self._streams.items()}
+        self._analysis = Analysis(self._spark, self._schemas)
+        schemas = {name: schema.json() for name, schema in self._schemas.items()}
+        self._registry = QueryRegistry(Path(state).absolute(), schemas)
+        self._columns = OutputColumns()
+        for query in [*self._registry.running(), *(q for q, _ in self._registry.paused())]:
+            self._columns.take(query.template)
+        self._sink: Sink | None = None
+        self._jobs: dict[str, StreamingQuery] = {}
+        self._starting = threading.RLock()
+        self._trigger: dict[str, Any] = {}
+
+    def add(self, sql: str, *, name: str) -> None:
+        """Add a query: it sees the rows of the next micro-batch and all after it.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException`` for what is no query,
+        NotShareableError for one that cannot stand, ValueError for a name that is taken.
+        """
+        self._add(sql, pa.table({}), (_checked_name(name),), {})
+
+    def add_many(
+        self, template: str, parameters: object, *, name: str | None = None
+    ) -> tuple[str, ...]:
+        """Add a query for each row of ``parameters``, whose values stand for ``:markers``.
+
+        ``parameters`` is a pandas or Spark DataFrame or an Arrow table, with a column for each
+        marker. Its column ``name`` names the queries; where it has none, they are called after
+        ``name`` and the row's number. All come at once or not at all. Returns their names.
+        """
+        table = _as_table(parameters)
+        if "name" in table.column_names:
+            names = tuple(map(_checked_name, table["name"].to_pylist()))
+            if "name" not in template_markers(template):
+                table = table.drop_columns(["name"])
+        elif name is not None:
+            names = tuple(f"{_checked_name(name)}-{number}" for number in range(len(table)))
+        else:
+            raise ValueError("queries need names: a column `name`, or name=")
+        if len(set(names)) < len(names):
+            raise ValueError("two queries have the same name")
+        kinds = {field.name: field.dataType for field in from_arrow_schema(table.schema).fields}
+        self._add(template, table, names, kinds)
+        return names
+
+    def replace(self, name: str, sql: str) -> None:
+        """Put another query in the place of one: between two micro-batches, with no gap."""
+        if not self._registry.has(name):
+            raise UnknownQueryError(f"there is no query {name!r}")
+        self._add(sql, pa.table({}), (name,), {}, instead=(name,))
+
+    def drop(self, *names: str) -> None:
+        """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
+        self._registry.drop(names)
+
+    def pause(self, *names: str) -> None:
+        """Let queries stand still: they miss the rows that come until they are resumed."""
+        self._registry.pause(names)
+
+    def resume(self, *names: str) -> None:
+        """Let queries that stand still go on with the rows that come from now on."""
+        self._registry.resume(names)
+        self._start_jobs()
+
+    def start(self, sink: Sink, **trigger: object) -> Self:
+        """Run the queries, and hand the results of each micro-batch to ``sink``.
+
+        ``trigger`` is as in ``DataStreamWriter.trigger``: ``processingTime="1 second"``,
+        ``availableNow=True``.
+        """
+        with self._starting:
+            if self._sink is not None:
+                raise RuntimeError("the standing queries run already")
+            self._sink = sink
+            self._trigger = dict(trigger)
+            for name in self._streams:
+                self._start_job(Job((name,)))
+            self._start_jobs()
+        return self
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them."""
+        done = True
+        for query in list(self._jobs.values()):
+            ended = query.awaitTermination() if timeout is None else query.awaitTermination(timeout)
+            done = done and ended is not False
+        return done
+
+    def stop(self) -> None:
+        """Stop the jobs, and let others have the state directory."""
+        for query in self._jobs.values():
+            query.stop()
+        self._jobs.clear()
+        self._sink = None
+        self._registry.close()
+
+    def __enter__(self) -> Self:
+        """Return these queries, which stop at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def _add(
+        self,
+        sql: str,
+        table: pa.Table,
+        names: tuple[str, ...],
+        kinds: Mapping[str, Any],
+        instead: Sequence[str] = (),
+    ) -> None:
+        template = self._analysis.read(sql, kinds).template
+        group = QueryGroup(0, names, template, table)
+        try:
+            constants_of(group)
+        except ConstantError as error:
+            raise NotShareableError(
+                f"the parameters of {names[error.position]} give no value: {error.error}"
+            ) from error
+        self._columns.take(template)
+        self._registry.add(group, instead)
+        self._start_jobs()
+
+    def _start_jobs(self) -> None:
+        """Start a job for queries that belong to none that runs."""
+        with self._starting:
+            if self._sink is None:
+                return
+            for job in dict.fromkeys(job_of(query.template) for query in self._registry.running()):
+                if job.name not in self._jobs:
+                    self._start_job(job)
+
+    def _start_job(self, job: Job) -> None:
+        directory = self._registry.job_directory(job.name)
+        batches = SelectingBatches(
+            self._analysis, job, self._schemas[job.streams[0]], str(self._registry.log.directory)
+        )
+        log = self._registry.batches(job.name)
+        sink = self._sink
+
+        def run(rows: DataFrame, batch: int) -> None:
+            version = log.version(batch, self._registry.version)
+            queries = [q for q in self._registry.at(version) if job_of(q.template) == job]
+            if queries and sink is not None:
+                sink(batches.results(classic(rows), queries, version), batch)
+
+        writer = (
+            self._streams[job.streams[0]]
+            .writeStream.foreachBatch(run)
+            .queryName(f"eddyline {job.name}")
+            .option("checkpointLocation", str(directory / "checkpoint"))
+        )
+        if self._trigger:
+            writer = writer.trigger(**self._trigger)
+        self._jobs[job.name] = writer.start()
+
+
+def template_markers(template: str) -> tuple[str, ...]:
+    """Return the names of a template's parameters."""
+    from eddyline.spark.streaming.markers import markers_in
+
+    return markers_in(template)
+
+
+def _checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:
+    frame = classic(df)
+    if not frame.isStreaming:
+        raise ValueError(f"{name} is no streaming DataFrame: make it with spark.readStream")
+    names = [column.casefold() for column in frame.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns of the stream {name} have the same name")
+    return frame
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a query's name is a text, not {name!r}")
+    return name
+
+
+def _as_table(parameters: object) -> pa.Table:
+    if isinstance(parameters, pa.Table):
+        return parameters
+    if isinstance(parameters, DataFrame):
+        return parameters.toArrow()
+    try:
+        return pa.Table.from_pandas(parameters, preserve_index=False)
+    except AttributeError as error:
+        raise TypeError(
+            f"parameters are a DataFrame or an Arrow table, not {type(parameters).__name__}"
+        ) from error

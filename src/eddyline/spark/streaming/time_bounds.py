@@ -1,0 +1,140 @@
+"""Windows of stream joins, as conditions say them: times that are so far apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline.sharing.shared_query import TimeBound
+from eddyline.spark.decline import not_understood
+from eddyline.spark.plan.chains import Tree
+
+_A_DAY: Final = 86_400_000_000
+"""Microseconds. From a day on Spark counts by the calendar, so that summer time matters."""
+
+_ALWAYS_ALIKE: Final = re.compile(r"Z|UTC|GMT|(Etc/)?(UTC|GMT|Universal|Zulu).*|[+-]\d\d?(:?\d\d)?")
+"""Time zones without summer time, as far as their names say so."""
+
+_OPERATORS: Final = frozenset(
+    {"LessThan", "LessThanOrEqual", "GreaterThan", "GreaterThanOrEqual", "EqualTo"}
+)
+
+_TIMES: Final = frozenset({"timestamp", "timestamp_ntz"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What there is to know of the sides of a condition.
+
+    ``place`` gives the input and the column of an attribute, ``named`` what it is a name for.
+    """
+
+    place: Callable[[Tree], tuple[int, int] | None]
+    named: Callable[[Tree], Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """A time column of an input, and microseconds more."""
+
+    input: int
+    column: int
+    more: int
+
+
+def time_bound(tree: Tree, sides: Sides) -> TimeBound | None:
+    """Return the window that a condition is about; None where it is about something else.
+
+    DeclinedError for one that depends on the calendar.
+    """
+    if tree.name not in _OPERATORS:
+        return None
+    left, right = (sides.named(child) for child in tree.children)
+    difference = _difference(left, right, sides)
+    if difference is None:
+        mirrored = _difference(right, left, sides)
+        if mirrored is None:
+            one, other = _time(left, sides), _time(right, sides)
+            if one is None or other is None or one.input == other.input:
+                return None
+            # one + a <= other + b says that one - other <= b - a.
+            return _bound(tree.name, one.input, other.input, other.more - one.more)
+        late, early, most = mirrored
+        return _bound(_MIRRORED[tree.name], late, early, most)
+    late, early, most = difference
+    return _bound(tree.name, late, early, most)
+
+
+_MIRRORED: Final = {
+    "LessThan": "GreaterThan",
+    "LessThanOrEqual": "GreaterThanOrEqual",
+    "GreaterThan": "LessThan",
+    "GreaterThanOrEqual": "LessThanOrEqual",
+    "EqualTo": "EqualTo",
+}
+
+
+def _bound(operator: str, late: int, early: int, apart: int) -> TimeBound:
+    """Return that ``late`` minus ``early``, compared with some microseconds, is so."""
+    match operator:
+        case "LessThan":
+            return TimeBound(early, late, greatest=apart - 1)
+        case "LessThanOrEqual":
+            return TimeBound(early, late, greatest=apart)
+        case "GreaterThan":
+            return TimeBound(early, late, least=apart + 1)
+        case "GreaterThanOrEqual":
+            return TimeBound(early, late, least=apart)
+    return TimeBound(early, late, apart, apart)
+
+
+def _difference(value: Tree, constant: Tree, sides: Sides) -> tuple[int, int, int] | None:
+    """Return minuend, subtrahend and microseconds of ``t - s`` against a constant interval."""
+    if value.name != "SubtractTimestamps" or constant.name != "Literal":
+        return None
+    minuend, subtrahend = (_time(child, sides) for child in value.children)
+    if minuend is None or subtrahend is None or minuend.input == subtrahend.input:
+        return None
+    zone = str(value.node.fields.get("timeZoneId", ""))
+    kind = str(sides.named(value.children[0]).node.fields.get("dataType", ""))
+    if kind == "timestamp" and not _ALWAYS_ALIKE.fullmatch(zone):
+        raise not_understood(
+            f"a difference of times, which in {zone} depends on summer time; "
+            "write t <= s + INTERVAL … instead of t - s <= INTERVAL …"
+        )
+    apart = _interval(constant) + subtrahend.more - minuend.more
+    return minuend.input, subtrahend.input, apart
+
+
+def _time(tree: Tree, sides: Sides) -> _Time | None:
+    tree = sides.named(tree)
+    place = sides.place(tree)
+    if place is not None:
+        return _Time(*place, 0) if tree.node.fields.get("dataType") in _TIMES else None
+    if tree.name not in {"TimestampAddInterval", "TimeAdd"} or len(tree.children) != 2:  # noqa: PLR2004 - start and interval
+        return None
+    start, interval = (sides.named(child) for child in tree.children)
+    place = sides.place(start)
+    if place is None or interval.name != "Literal":
+        return None
+    more = _interval(interval)
+    zone = str(tree.node.fields.get("timeZoneId", ""))
+    local = start.node.fields.get("dataType") == "timestamp_ntz"
+    if abs(more) >= _A_DAY and not local and not _ALWAYS_ALIKE.fullmatch(zone):
+        raise not_understood(
+            f"an interval of a day or more, which in {zone} depends on summer time; "
+            "set spark.sql.session.timeZone to UTC, or take TIMESTAMP_NTZ"
+        )
+    return _Time(*place, more)
+
+
+def _interval(tree: Tree) -> int:
+    """Return the microseconds of a constant interval; DeclinedError for one of months."""
+    kind = str(tree.node.fields.get("dataType", ""))
+    value = tree.node.fields.get("value")
+    months = "month" in kind or "year" in kind or kind == "interval" or value is None
+    if months or not kind.startswith("interval"):
+        raise not_understood(f"a window of the type {kind}; it takes days, hours, minutes, seconds")
+    return int(str(value))

@@ -1,0 +1,1 @@
+"""What tasks do for standing queries."""
