@@ -52,6 +52,8 @@ class Shared:
         self.queries = queries
         self.sets = queries.sets
         self.audit = audit
+        self.restoring = False
+        """Whether rows are stored that were here before, and go no further."""
 
     def alive_for(self, batch: TupleBatch, shapes: Shapes) -> Lineages:
         """Return for each tuple the queries of some shapes among those that it is alive for."""
@@ -152,6 +154,8 @@ class Build:
         tick = self._ticks.next()
         components: list[Rows | None] = [None] * len(batch.rows)
         components[self._stream] = stream.build(kept, lineages, tick, queries)
+        if shared.restoring:
+            return ()
         signature = shared.graph.after(batch.signature, self._number)
         return (TupleBatch(signature, tuple(components), tick, None, lineages),)
 

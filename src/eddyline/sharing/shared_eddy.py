@@ -26,7 +26,7 @@ from eddyline.query.expressions import Expression, Literal
 from eddyline.query.terms import terms_of
 from eddyline.sharing.audit import Audit
 from eddyline.sharing.grouped_filter import GroupedFilter
-from eddyline.sharing.lineage import Lineages, LineageSets, LineageStatistics, alike
+from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatistics, alike
 from eddyline.sharing.operators import Build, Output, Probe, Selection, Shared
 from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
@@ -130,6 +130,7 @@ class SharedEddy:
         self._made = self._zombies = 0
         self._routed_shapes: tuple[JoinShape, ...] | None = None
         self._eddy: Eddy | None = None
+        self._shared: Shared | None = None
         self._operators: list[Module] = []
         self._of_shapes: dict[tuple[Shapes, int], int] = {}
 
@@ -161,7 +162,7 @@ class SharedEddy:
         boxes: list[dict[int, Sequence[Box]]] = [{} for _ in self._streams]
         for number, query in queries.items():
             for stream, predicate in query.selections.items():
-                boxes[stream][number] = _boxes(predicate)
+                boxes[stream][number] = boxes_of_selection(predicate)
         for filter_, of_stream in zip(self._filters, boxes, strict=True):
             filter_.add(of_stream)
         self._windows.add(queries)
@@ -202,9 +203,33 @@ class SharedEddy:
         if len(self.sets) > self._enough_sets:
             self._renumber(())
 
-    def evict_before(self, stream: int, row: int) -> None:
-        """Forget the stored rows of a stream whose number is below ``row``."""
-        self._streams[stream].built.store.evict_before(row)
+    def restore(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
+        """Take rows that were here before: they are stored, and what they join to is known."""
+        self._shared_now().restoring = True
+        try:
+            self.push(stream, columns, rows)
+        finally:
+            self._shared_now().restoring = False
+
+    def widest(self, stream: int) -> int:
+        """Return for how long after its own time a row of a stream may be wanted, at the most.
+
+        In microseconds; :data:`~eddyline.sharing.shared_query.NEVER` where some query has no
+        bound.
+        """
+        return self._windows.widest(stream)
+
+    def evict_arrived_before(self, stream: int, arrival: int) -> None:
+        """Forget the stored rows of a stream that came in by a number below this."""
+        held = self._streams[stream]
+        store = held.built.store
+        store.evict_before(store.first + int(np.searchsorted(held.arrivals, arrival)))
+
+    def stored_arrivals(self, stream: int) -> npt.NDArray[np.int64]:
+        """Return the numbers by which the stored rows came in that some query wants, ascending."""
+        held = self._streams[stream]
+        wanted: npt.NDArray[np.int64] = held.arrivals[held.lineages != DEAD]
+        return wanted
 
     def of_shapes(self, shapes: Shapes) -> int:
         """Return the number of the set of queries that join in one of these ways."""
@@ -241,13 +266,19 @@ class SharedEddy:
             0 if self._plan.selections is SelectionPlacement.ABOVE else 1 for _ in self._streams
         ]
         graph = PrecedenceGraph(self._plan, shapes, selections)
-        shared = Shared(self._plan, graph, self._streams, self, self._audit)
+        shared = self._shared = Shared(self._plan, graph, self._streams, self, self._audit)
         self._operators = [self._operator(shared, number) for number in graph.numbers]
         self._routed_shapes = shapes
         self._eddy = Eddy(
             self._operators, self._make_policy(), self._clock, self._generator, routes=graph
         )
         return self._eddy
+
+    def _shared_now(self) -> Shared:
+        self._routed()
+        if self._shared is None:
+            raise RuntimeError("an eddy is routed by now")
+        return self._shared
 
     def _operator(self, shared: Shared, number: int) -> Module:
         operator = shared.graph.operators[number]
@@ -282,8 +313,8 @@ ENOUGH_SETS = 1 << 16
 
 
 @cache
-def _boxes(predicate: Expression | None) -> tuple[Box, ...]:
-    """Return the boxes of a selection."""
+def boxes_of_selection(predicate: Expression | None) -> tuple[Box, ...]:
+    """Return the boxes of a selection; ValueError for one that calls functions or may fail."""
     boxes = boxes_of(terms_of(TRUE if predicate is None else predicate))
     if boxes is None:
         raise ValueError(f"{predicate} calls functions, or may fail")

@@ -29,12 +29,16 @@ class Windows:
 
     def __init__(self) -> None:
         """Start without queries."""
-        self._queries: dict[int, Sequence[TimeBound]] = {}
+        self._queries: dict[int, tuple[tuple[TimeBound, ...], frozenset[int]]] = {}
+        self._widest: dict[int, int] | None = None
         self._filters: dict[tuple[int, int], GroupedFilter] = {}
 
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
         """Take the windows of further queries."""
-        self._queries |= {number: query.bounds for number, query in queries.items()}
+        self._queries |= {
+            number: (tuple(query.bounds), frozenset(query.selections))
+            for number, query in queries.items()
+        }
         self._changed()
 
     def remove(self, queries: Collection[int]) -> None:
@@ -47,14 +51,16 @@ class Windows:
         """Return for how long after its own time a row of a stream may be wanted, at the most.
 
         In microseconds; :data:`~eddyline.sharing.shared_query.NEVER` where some query has no
-        bound. A row at time t is wanted by rows of other streams up to t plus that.
+        bound. A row at time t is wanted by rows of other streams up to t plus that, be it by way
+        of third ones: where a comes at most 10 s after b, and b at most 10 s after c, a may come
+        20 s after c.
         """
-        found = 0
-        for bounds in self._queries.values():
-            mine = [b.greatest for b in bounds if b.early == stream]
-            mine += [-b.least for b in bounds if b.late == stream]
-            found = max(found, *mine) if mine else NEVER
-        return min(found, NEVER)
+        if self._widest is None:
+            self._widest = {}
+            for bounds, streams in self._distinct():
+                for one, most in _farthest(bounds, streams).items():
+                    self._widest[one] = max(self._widest.get(one, 0), most)
+        return self._widest.get(stream, 0)
 
     def lineages(
         self,
@@ -86,12 +92,38 @@ class Windows:
             lineages = within if lineages is None else sets.common(lineages, within)
         return lineages
 
+    def _distinct(self) -> Collection[tuple[tuple[TimeBound, ...], frozenset[int]]]:
+        """Return the windows of queries with the streams that they read, each once."""
+        return set(self._queries.values())
+
     def _changed(self) -> None:
-        pairs = {(b.early, b.late) for bounds in self._queries.values() for b in bounds}
+        self._widest = None
+        pairs = {(b.early, b.late) for bounds, _ in self._distinct() for b in bounds}
         self._filters = {
-            pair: GroupedFilter({n: _boxes(bounds, pair) for n, bounds in self._queries.items()})
+            pair: GroupedFilter(
+                {n: _boxes(bounds, pair) for n, (bounds, _) in self._queries.items()}
+            )
             for pair in sorted(pairs)
         }
+
+
+def _farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
+    """Return for each stream of a query how much later than its row any other's may be.
+
+    The bounds are differences that are at most so much; the least upper bounds of all of them
+    are shortest ways (Floyd and Warshall).
+    """
+    most = {(a, b): 0 if a == b else NEVER for a in streams for b in streams}
+    for bound in bounds:
+        pair, back = (bound.early, bound.late), (bound.late, bound.early)
+        most[pair] = min(most[pair], bound.greatest)
+        most[back] = min(most[back], -bound.least)
+    for by in streams:
+        for a in streams:
+            for b in streams:
+                if most[a, by] < NEVER and most[by, b] < NEVER:
+                    most[a, b] = min(most[a, b], most[a, by] + most[by, b])
+    return {a: max(most[a, b] for b in streams) for a in streams}
 
 
 def _boxes(bounds: Sequence[TimeBound], pair: tuple[int, int]) -> tuple[Box, ...]:

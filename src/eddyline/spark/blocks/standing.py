@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eddyline.query.expressions import Expression
+from eddyline.query.expressions import Argument, Expression
 from eddyline.sharing.shared_query import SharedQuery
 
 
@@ -39,6 +39,19 @@ class QueryTemplate:
     constants: tuple[Expression, ...]
     parameters: tuple[tuple[str, str], ...]
     outputs: tuple[OutputColumn, ...]
+    used: frozenset[tuple[int, int]]
+    """Columns that the outputs are made of: input and number."""
+
+    @property
+    def selected(self) -> tuple[frozenset[int], ...]:
+        """For each input the columns that its selection and windows are about."""
+        found = []
+        for number in range(len(self.inputs)):
+            selection = self.query.selections[number]
+            nodes = () if selection is None else selection.walk()
+            columns = {each.index for each in nodes if isinstance(each, Argument)}
+            found.append(frozenset(column for column in columns if column >= 0))
+        return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -62,14 +62,16 @@ def constants_of(group: QueryGroup) -> Constants:
     return found
 
 
-def queries_of(group: QueryGroup, positions: Sequence[int]) -> Iterator[SharedQuery]:
-    """Yield some queries of a group, with their constants put in."""
-    query = group.template.query
+def queries_of(
+    group: QueryGroup, query: SharedQuery, positions: Sequence[int]
+) -> Iterator[SharedQuery]:
+    """Yield some queries of a group, made of ``query`` with their constants put in."""
     if not group.template.constants:
         yield from (query for _ in positions)
         return
-    rows = [constant.take(pa.array(positions)).to_pylist() for constant in constants_of(group)]
-    kinds = [constant.type for constant in constants_of(group)]
+    constants = constants_of(group)
+    rows = [constant.take(pa.array(positions)).to_pylist() for constant in constants]
+    kinds = [constant.type for constant in constants]
     fillers = {
         number: None if selection is None else _filler(selection, kinds)
         for number, selection in query.selections.items()

@@ -7,17 +7,17 @@ from typing import Final
 
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression
+from eddyline.spark.query_log.engine_inputs import Layout, layout_of, layouts_in
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.reading import ReadQuery
 
 QUERY: Final = "query"
 """The column that says whose row it is."""
-
-Layout = tuple[OutputColumn, ...]
-
 
 class OutputColumns:
     """The columns of all queries' results: a name has one type, whoever puts it out."""
@@ -50,41 +50,65 @@ class OutputColumns:
             self._types.setdefault(column.name.casefold(), (column.type, template.sql))
 
 
+class Readings:
+    """The outputs of the queries of a batch in the JVM, read again where they are not known."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        """Start without any."""
+        self._analysis = analysis
+        self.by_layout: dict[Layout, ReadQuery] = {}
+
+    def keep(self, streams: Sequence[str], queries: Sequence[LiveQuery]) -> None:
+        """Take the layouts of these queries, in the order of their numbers, and no others."""
+        templates = {
+            layout_of(streams, template): template
+            for template in {id(query.template): query.template for query in queries}.values()
+        }
+        self.by_layout = {
+            layout: self.by_layout.get(layout) or self._analysis.read_again(templates[layout])
+            for layout in layouts_in(streams, queries)
+        }
+
+
 def results(
     rows: ClassicDataFrame,
-    inputs: Sequence[Sequence[str]],
+    names: Mapping[tuple[int, int], str],
     readings: Mapping[Layout, ReadQuery],
 ) -> ClassicDataFrame:
     """Return the results of queries over rows that have a column for each column of an input.
 
-    ``inputs`` are the names of these columns; besides there are ``eddyline_query`` and
-    ``eddyline_layout``, the number of one of ``readings``, which say what is put out.
+    ``names`` are those of these columns, by input and number; besides there are
+    ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
+    is put out.
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
-    aliases: dict[int, CatalystExpression] = {}
-    for reading in readings.values():
-        for names, columns in zip(inputs, reading.columns, strict=False):
-            for name, column in zip(names, columns, strict=True):
-                number = catalyst.identity_number(column)
-                if number not in aliases and name in attributes:
-                    aliases[number] = catalyst.attribute_like(column, attributes[name])
+    aliases: dict[tuple[int, str], CatalystExpression] = {}
+    for layout, reading in readings.items():
+        for number, columns in zip(layout.inputs, reading.columns, strict=True):
+            for position, column in enumerate(columns):
+                name = names.get((number, position))
+                identity = catalyst.identity_number(column)
+                if name is not None:
+                    aliases.setdefault(
+                        (identity, name), catalyst.attribute_like(column, attributes[name])
+                    )
     query = catalyst.named(attributes["eddyline_query"], QUERY)
-    layout = attributes["eddyline_layout"]
-    below = catalyst.projected([*aliases.values(), query, layout], plan)
+    selector = attributes["eddyline_layout"]
+    below = catalyst.projected([*aliases.values(), query, selector], plan)
     columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
-    meanings: dict[tuple[str, str], list[int]] = {}
-    for number, (columns_of, reading) in enumerate(readings.items()):
-        for column, output in zip(columns_of, reading.outputs, strict=True):
+    meanings: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+    for number, (layout, reading) in enumerate(readings.items()):
+        for column, output in zip(layout.outputs, reading.outputs, strict=True):
             name = column.name.casefold()
-            places = meanings.get((name, column.meaning))
+            places = meanings.get((name, column.meaning, layout.inputs))
             if places is None:
-                places = meanings[name, column.meaning] = []
+                places = meanings[name, column.meaning, layout.inputs] = []
                 written = columns_by_name.setdefault(name, (column.name, []))
                 written[1].append((output, places))
             places.append(number)
     items = [
-        _one_of(name, choices, layout, len(readings)) for name, choices in columns_by_name.values()
+        _one_of(name, choices, selector, len(readings)) for name, choices in columns_by_name.values()
     ]
     above = catalyst.projected([catalyst.attribute_of(query), *items], below)
     return catalyst.dataframe_over(rows.sparkSession, above)
@@ -102,3 +126,12 @@ def _one_of(
     return catalyst.named(
         catalyst.chosen(layout, [(catalyst.aliased(e), list(places)) for e, places in choices]), name
     )
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as one that is no expression.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return f"`{name.replace('`', '``')}`"

@@ -89,6 +89,7 @@ class _Reader:
     time_zone: str
     inputs: list[str] = field(default_factory=list)
     columns: list[tuple[CatalystExpression, ...]] = field(default_factory=list)
+    places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
@@ -119,8 +120,9 @@ class _Reader:
         edges: set[Edge] = set()
         bounds: list[TimeBound] = []
         constants: dict[Expression, int] = {}
+        sides = Sides(self._place, self.definitions.named, self._is_event_time)
         for tree in self.conjuncts:
-            bound = time_bound(tree, Sides(self._place, self.definitions.named))
+            bound = time_bound(tree, sides)
             if bound is not None:
                 bounds.append(bound)
                 continue
@@ -157,6 +159,7 @@ class _Reader:
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
             described,
+            frozenset(place for output in outputs for place in self._places(output)),
         )
         return ReadQuery(template, tuple(self.columns), tuple(outputs))
 
@@ -170,6 +173,7 @@ class _Reader:
         ):
             kind = column.dataType.json()
             tree = Tree.of(attribute)
+            self.places[tree.identity] = number, position
             index = number * MOST_COLUMNS + position
             try:
                 self.arguments[tree.identity] = Argument(index, arrow_type(kind, self.time_zone))
@@ -225,6 +229,9 @@ class _Reader:
         known = self.arguments.get(tree.identity) if tree.name == "AttributeReference" else None
         return None if known is None else divmod(known.index, MOST_COLUMNS)
 
+    def _is_event_time(self, number: int, column: int) -> bool:
+        return event_time(self.schemas[self.inputs[number]]) == column
+
     def _edge(self, predicate: Expression) -> Edge | None:
         match predicate:
             case Comparison(
@@ -266,16 +273,25 @@ class _Reader:
                 raise _no_function(str(result.function.node.fields["name"]))
         return self.definitions.over_base(tree)
 
+    def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
+        """Return the columns that an output is made of."""
+        return [self.places[identity] for identity in Tree.of(output).attributes()]
+
     def _meaning(self, output: CatalystExpression) -> str:
         """Return a text for an output that does not depend on the session's identities."""
-        places = {
-            (identity[0]): divmod(argument.index, MOST_COLUMNS)
-            for identity, argument in self.arguments.items()
-        }
+        places = {identity[0]: place for identity, place in self.places.items()}
         value = Tree.of(output).children[0]
         plain = value.name == "AttributeReference"
         # JSON leaves out some of what an expression does, as when it fails.
         return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+
+
+def event_time(schema: types.StructType) -> int | None:
+    """Return the column of a stream that it has a watermark on; None where there is none."""
+    for number, column in enumerate(schema.fields):
+        if "spark.watermarkDelayMs" in column.metadata:
+            return number
+    return None
 
 
 def with_constants(expression: Expression, constants: dict[Expression, int]) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import (
@@ -15,13 +16,12 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from eddyline.query.expressions import Argument
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
-from eddyline.spark.streaming.outputs import Layout, results
-from eddyline.spark.streaming.reading import ReadQuery
+from eddyline.spark.streaming.outputs import Readings, quoted, results
+from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
 
 _MATCHES = ArrayType(
@@ -38,9 +38,16 @@ _MATCHES = ArrayType(
 class SelectingBatches:
     """Turns micro-batches of a stream into the results of the queries on it."""
 
-    def __init__(self, analysis: Analysis, job: Job, schema: StructType, log: str) -> None:
-        """Take where the queries are: the directory of their log."""
-        self._analysis = analysis
+    def __init__(
+        self,
+        analysis: Analysis,
+        job: Job,
+        schema: StructType,
+        log: str,
+        counts: Accumulator[CountsByBatch],
+    ) -> None:
+        """Take where the queries are, the directory of their log, and where tasks report."""
+        self._counts = counts
         self._job = job
         self._log = log
         self._names = [field.name for field in schema.fields]
@@ -48,42 +55,24 @@ class SelectingBatches:
         self._types = tuple(
             arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
         )
-        self._readings: dict[Layout, ReadQuery] = {}
+        self._readings = Readings(analysis)
 
     def results(
-        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], version: int
+        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], version: int, batch: int
     ) -> ClassicDataFrame:
         """Return the results of the queries of a version for the rows of a batch."""
         templates = {id(query.template): query.template for query in queries}.values()
-        readings = {template.outputs: template for template in reversed(list(templates))}
-        self._readings = {
-            layout: self._readings.get(layout) or self._analysis.read_again(template)
-            for layout, template in readings.items()
-        }
-        used = sorted({
-            node.index
-            for template in templates
-            if (selection := template.query.selections[0]) is not None
-            for node in selection.walk()
-            if isinstance(node, Argument) and node.index >= 0
-        })
+        self._readings.keep(self._job.streams, queries)
+        used = sorted({column for template in templates for column in template.selected[0]})
         columns = tuple(used or [_narrowest(self._types)])
         work = SelectingWork(
-            self._log, self._job, version, self._types, columns, tuple(self._readings)
+            self._log, self._job, version, batch, self._types, columns, self._counts
         )
         wanted = F.arrow_udf(wanted_by(work), _MATCHES)
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
-        return results(found, [self._names], self._readings)
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as one that is no expression.
-
-    >>> quoted("a.b")
-    '`a.b`'
-    """
-    return f"`{name.replace('`', '``')}`"
+        names = {(0, number): name for number, name in enumerate(self._names)}
+        return results(found, names, self._readings.by_layout)
 
 
 def _narrowest(types: Sequence[pa.DataType | None]) -> int:

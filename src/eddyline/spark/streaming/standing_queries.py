@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeAlias
-from collections.abc import Callable
+from typing import Any, Self
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
 
 from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.classic import classic, classic_session
@@ -21,13 +19,14 @@ from eddyline.spark.query_log.constants import ConstantError, constants_of
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
+from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.outputs import OutputColumns
+from eddyline.spark.streaming.markers import markers_in
 from eddyline.spark.streaming.registry import QueryRegistry
+from eddyline.spark.streaming.running_job import BatchRecord, RunningJob, Sink
 from eddyline.spark.streaming.selecting_job import SelectingBatches
-
-Sink: TypeAlias = "Callable[[DataFrame, int], object]"
-"""Takes the results of a micro-batch, and the batch's number."""
-
+from eddyline.spark.streaming.settings import cell_labels
+from eddyline.spark.worker.standing.counts import BATCHES_KEPT, CountsParam
 
 class StandingQueries:
     """Queries over streams that come and go while the streams run, and share their work.
@@ -61,7 +60,13 @@ class StandingQueries:
         for query in [*self._registry.running(), *(q for q, _ in self._registry.paused())]:
             self._columns.take(query.template)
         self._sink: Sink | None = None
-        self._jobs: dict[str, StreamingQuery] = {}
+        self._jobs: dict[str, RunningJob] = {}
+        self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
+        self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
+        self._cells = min(
+            self._spark.sparkContext.defaultParallelism,
+            int(str(self._spark.conf.get("spark.sql.shuffle.partitions"))),
+        )
         self._starting = threading.RLock()
         self._trigger: dict[str, Any] = {}
 
@@ -85,7 +90,7 @@ class StandingQueries:
         table = _as_table(parameters)
         if "name" in table.column_names:
             names = tuple(map(_checked_name, table["name"].to_pylist()))
-            if "name" not in template_markers(template):
+            if "name" not in markers_in(template):
                 table = table.drop_columns(["name"])
         elif name is not None:
             names = tuple(f"{_checked_name(name)}-{number}" for number in range(len(table)))
@@ -127,23 +132,21 @@ class StandingQueries:
                 raise RuntimeError("the standing queries run already")
             self._sink = sink
             self._trigger = dict(trigger)
-            for name in self._streams:
-                self._start_job(Job((name,)))
             self._start_jobs()
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them."""
         done = True
-        for query in list(self._jobs.values()):
-            ended = query.awaitTermination() if timeout is None else query.awaitTermination(timeout)
+        for job in list(self._jobs.values()):
+            ended = job.query.awaitTermination(timeout)  # type: ignore[arg-type]  # None is for ever
             done = done and ended is not False
         return done
 
     def stop(self) -> None:
         """Stop the jobs, and let others have the state directory."""
-        for query in self._jobs.values():
-            query.stop()
+        for job in self._jobs.values():
+            job.stop()
         self._jobs.clear()
         self._sink = None
         self._registry.close()
@@ -183,38 +186,24 @@ class StandingQueries:
                 return
             for job in dict.fromkeys(job_of(query.template) for query in self._registry.running()):
                 if job.name not in self._jobs:
-                    self._start_job(job)
+                    self._jobs[job.name] = self._started(job, self._sink)
 
-    def _start_job(self, job: Job) -> None:
-        directory = self._registry.job_directory(job.name)
-        batches = SelectingBatches(
-            self._analysis, job, self._schemas[job.streams[0]], str(self._registry.log.directory)
+    def _started(self, job: Job, sink: Sink) -> RunningJob:
+        changes = str(self._registry.log.directory)
+        batches: SelectingBatches | JoiningBatches
+        if job.joins:
+            batches = JoiningBatches(self._analysis, job, self._schemas, changes, self._counts)
+            rows = batches.streaming(self._streams, cell_labels(self._spark, self._cells))
+        else:
+            (name,) = job.streams
+            schema = self._schemas[name]
+            batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
+            rows = self._streams[name]
+        running = RunningJob(
+            self._spark, self._registry, batches, job, sink, self._batches.append
         )
-        log = self._registry.batches(job.name)
-        sink = self._sink
-
-        def run(rows: DataFrame, batch: int) -> None:
-            version = log.version(batch, self._registry.version)
-            queries = [q for q in self._registry.at(version) if job_of(q.template) == job]
-            if queries and sink is not None:
-                sink(batches.results(classic(rows), queries, version), batch)
-
-        writer = (
-            self._streams[job.streams[0]]
-            .writeStream.foreachBatch(run)
-            .queryName(f"eddyline {job.name}")
-            .option("checkpointLocation", str(directory / "checkpoint"))
-        )
-        if self._trigger:
-            writer = writer.trigger(**self._trigger)
-        self._jobs[job.name] = writer.start()
-
-
-def template_markers(template: str) -> tuple[str, ...]:
-    """Return the names of a template's parameters."""
-    from eddyline.spark.streaming.markers import markers_in
-
-    return markers_in(template)
+        running.start(rows, self._cells, self._trigger)
+        return running
 
 
 def _checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:

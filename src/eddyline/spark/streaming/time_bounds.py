@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,19 +28,20 @@ _TIMES: Final = frozenset({"timestamp", "timestamp_ntz"})
 class Sides:
     """What there is to know of the sides of a condition.
 
-    ``place`` gives the input and the column of an attribute, ``named`` what it is a name for.
+    ``place`` gives the input and the column of an attribute, ``named`` what it is a name for,
+    ``is_event_time`` whether a column of an input says when an event happened.
     """
 
     place: Callable[[Tree], tuple[int, int] | None]
     named: Callable[[Tree], Tree]
+    is_event_time: Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """A time column of an input, and microseconds more."""
+    """The event time of an input, and microseconds more."""
 
     input: int
-    column: int
     more: int
 
 
@@ -56,8 +57,10 @@ def time_bound(tree: Tree, sides: Sides) -> TimeBound | None:
     if difference is None:
         mirrored = _difference(right, left, sides)
         if mirrored is None:
+            if not _of_two(left, right, sides):
+                return None
             one, other = _time(left, sides), _time(right, sides)
-            if one is None or other is None or one.input == other.input:
+            if one is None or other is None:
                 return None
             # one + a <= other + b says that one - other <= b - a.
             return _bound(tree.name, one.input, other.input, other.more - one.more)
@@ -94,8 +97,10 @@ def _difference(value: Tree, constant: Tree, sides: Sides) -> tuple[int, int, in
     """Return minuend, subtrahend and microseconds of ``t - s`` against a constant interval."""
     if value.name != "SubtractTimestamps" or constant.name != "Literal":
         return None
+    if not _of_two(*value.children, sides):
+        return None
     minuend, subtrahend = (_time(child, sides) for child in value.children)
-    if minuend is None or subtrahend is None or minuend.input == subtrahend.input:
+    if minuend is None or subtrahend is None:
         return None
     zone = str(value.node.fields.get("timeZoneId", ""))
     kind = str(sides.named(value.children[0]).node.fields.get("dataType", ""))
@@ -108,11 +113,30 @@ def _difference(value: Tree, constant: Tree, sides: Sides) -> tuple[int, int, in
     return minuend.input, subtrahend.input, apart
 
 
+def _of_two(left: Tree, right: Tree, sides: Sides) -> bool:
+    """Tell whether two values are of one input each, and not of the same."""
+    inputs = [
+        {place[0] for part in _attributes(sides.named(tree), sides) if (place := sides.place(part))}
+        for tree in (left, right)
+    ]
+    return all(len(each) == 1 for each in inputs) and inputs[0] != inputs[1]
+
+
+def _attributes(tree: Tree, sides: Sides) -> Iterator[Tree]:
+    if tree.name == "AttributeReference":
+        named = sides.named(tree)
+        yield from _attributes(named, sides) if named is not tree else (tree,)
+    for child in tree.children:
+        yield from _attributes(child, sides)
+
+
 def _time(tree: Tree, sides: Sides) -> _Time | None:
     tree = sides.named(tree)
     place = sides.place(tree)
     if place is not None:
-        return _Time(*place, 0) if tree.node.fields.get("dataType") in _TIMES else None
+        if tree.node.fields.get("dataType") not in _TIMES:
+            return None
+        return _Time(_checked(tree, place, sides), 0)
     if tree.name not in {"TimestampAddInterval", "TimeAdd"} or len(tree.children) != 2:  # noqa: PLR2004 - start and interval
         return None
     start, interval = (sides.named(child) for child in tree.children)
@@ -127,7 +151,17 @@ def _time(tree: Tree, sides: Sides) -> _Time | None:
             f"an interval of a day or more, which in {zone} depends on summer time; "
             "set spark.sql.session.timeZone to UTC, or take TIMESTAMP_NTZ"
         )
-    return _Time(*place, more)
+    return _Time(_checked(start, place, sides), more)
+
+
+def _checked(tree: Tree, place: tuple[int, int], sides: Sides) -> int:
+    """Return the input of an event time; DeclinedError for a time that is none."""
+    if not sides.is_event_time(*place):
+        raise not_understood(
+            f"a window on {tree.node.fields['name']}, which is no event time: windows are between "
+            "the columns that the streams have watermarks on"
+        )
+    return place[0]
 
 
 def _interval(tree: Tree) -> int:

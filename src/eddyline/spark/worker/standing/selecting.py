@@ -6,25 +6,21 @@ back the names of the queries.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 
 from eddyline.sharing.shared_eddy import Results, SharedEddy
-from eddyline.sharing.shared_query import SharedQuery, Stream
-from eddyline.spark.blocks.standing import OutputColumn
-from eddyline.spark.query_log.change_log import ChangeLog
-from eddyline.spark.query_log.constants import queries_of
-from eddyline.spark.query_log.jobs import Job, job_of
-from eddyline.spark.query_log.live_queries import LiveQueries, LiveQuery
+from eddyline.sharing.shared_query import Stream
+from eddyline.spark.query_log.jobs import Job
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.wall_clock import WallClock
-
-Layout = tuple[OutputColumn, ...]
-"""What queries put out."""
 
 QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
 """The name of a query that wants a row, and which of the batch's layouts its results have."""
@@ -37,6 +33,8 @@ _MATCHES: Final = pa.list_(pa.field("element", _MATCH, nullable=False))
 class SelectingWork:
     """What the tasks of a micro-batch do: the queries of a version, on rows of a stream.
 
+    ``batch`` is its number, and ``counts`` where they say what they did.
+
     ``types`` are those of all columns of the stream, None for one that cannot travel; of these
     ``columns`` travel.
     """
@@ -44,15 +42,23 @@ class SelectingWork:
     log: str
     job: Job
     version: int
+    batch: int
     types: tuple[pa.DataType | None, ...]
     columns: tuple[int, ...]
-    layouts: tuple[Layout, ...]
+    counts: Accumulator[CountsByBatch]
 
     def wanted(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         """Yield for each batch of columns the queries that want each row."""
+        counts = Counts()
+        started = time.perf_counter()
         live = _live_in(self)
+        counts.seconds["keep up"] += time.perf_counter() - started
         for columns in batches:
-            yield live.wanted(columns, self)
+            started = time.perf_counter()
+            found = live.wanted(columns, self, counts)
+            counts.seconds["select"] += time.perf_counter() - started
+            yield found
+        self.counts.add({(self.job.name, self.batch): counts})
 
 
 def wanted_by(work: SelectingWork) -> Callable[..., Iterator[pa.Array]]:
@@ -70,15 +76,11 @@ def wanted_by(work: SelectingWork) -> Callable[..., Iterator[pa.Array]]:
 class SelectingQueries:
     """The queries of one job, in an eddy of this worker, which lives from task to task."""
 
-    def __init__(self, types: Sequence[pa.DataType | None]) -> None:
+    def __init__(self, work: SelectingWork) -> None:
         """Start without queries."""
-        self._live = LiveQueries()
-        stream = Stream("stream", tuple(pa.null() if kind is None else kind for kind in types))
+        self._live = KeptUpQueries(work.log, work.job)
+        stream = Stream("stream", tuple(pa.null() if kind is None else kind for kind in work.types))
         self._eddy = SharedEddy((stream,), self._take, WallClock(), np.random.default_rng(0))
-        self._names: list[str] = []
-        self._layouts: list[Layout] = []
-        self._known: tuple[pa.Array, pa.Array] | None = None
-        self._layouts_of_batch: tuple[Layout, ...] = ()
         self._found: list[Results] = []
 
     @property
@@ -86,23 +88,17 @@ class SelectingQueries:
         """The version of the queries that are here."""
         return self._live.version
 
-    def go_to(self, version: int, log: ChangeLog, job: Job) -> None:
+    def go_to(self, version: int) -> None:
         """Take on the changes up to a version; ValueError for one before."""
         if version == self.version:
             return
-        difference = self._live.go_to(version, log)
-        self._eddy.remove([number for number in difference.went if number in self._eddy])
-        came = [query for query in difference.came if job_of(query.template) == job]
-        for number in range(len(self._names), self._live.next_number):
-            self._names.append("")
-            self._layouts.append(())
-        for query in came:
-            self._names[query.number] = query.name
-            self._layouts[query.number] = query.template.outputs
-        self._eddy.add(compiled(came))
-        self._known = None
+        difference = self._live.go_to(version)
+        self._eddy.remove(difference.went)
+        self._eddy.add(compiled(difference.came))
 
-    def wanted(self, columns: Sequence[pa.Array], work: SelectingWork) -> pa.Array:
+    def wanted(
+        self, columns: Sequence[pa.Array], work: SelectingWork, counts: Counts
+    ) -> pa.Array:
         """Return for each row the queries that want it: a list of names and layouts."""
         rows = len(columns[0])
         every = [pa.nulls(rows) for _ in work.types]
@@ -111,12 +107,13 @@ class SelectingQueries:
         self._found.clear()
         if len(self._eddy):
             self._eddy.push(0, every, rows)
-        return self._matches(rows, work)
+        counts.rows_in[work.job.streams[0]] += rows
+        return self._matches(rows, counts)
 
     def _take(self, results: Results) -> None:
         self._found.append(results)
 
-    def _matches(self, rows: int, work: SelectingWork) -> pa.Array:
+    def _matches(self, rows: int, counts: Counts) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
         parts = []
         for results in self._found:  # one a row at the most: there is one way through this eddy
@@ -130,34 +127,13 @@ class SelectingQueries:
             order = np.argsort(at, kind="stable")
             at, queries = at[order], queries[order]
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
-        names, layouts = self._described(work)
+        counts.add_results(queries)
+        names, layouts = self._live.described()
         chosen = pa.array(queries)
         values = pa.StructArray.from_arrays(
             [names.take(chosen), layouts.take(chosen)], fields=list(_MATCH)
         )
         return pa.ListArray.from_arrays(pa.array(starts), values, type=_MATCHES)
-
-    def _described(self, work: SelectingWork) -> tuple[pa.Array, pa.Array]:
-        """Return the names and the layouts of queries by number."""
-        if self._known is None or self._layouts_of_batch != work.layouts:
-            number = {layout: position for position, layout in enumerate(work.layouts)}
-            layouts = [number.get(layout, -1) for layout in self._layouts]
-            self._known = pa.array(self._names, pa.string()), pa.array(layouts, pa.int32())
-            self._layouts_of_batch = work.layouts
-        return self._known
-
-
-def compiled(queries: Sequence[LiveQuery]) -> dict[int, SharedQuery]:
-    """Return queries as an eddy takes them, by number; those of a group at once."""
-    groups: dict[int, list[LiveQuery]] = {}
-    for query in queries:
-        groups.setdefault(id(query.group), []).append(query)
-    found: dict[int, SharedQuery] = {}
-    for members in groups.values():
-        positions = [query.position for query in members]
-        shared = queries_of(members[0].group, positions)
-        found |= {query.number: one for query, one in zip(members, shared, strict=True)}
-    return found
 
 
 _LIVE: dict[tuple[str, str], SelectingQueries] = {}
@@ -168,8 +144,8 @@ def _live_in(work: SelectingWork) -> SelectingQueries:
     key = work.log, work.job.name
     live = _LIVE.get(key)
     if live is None or live.version > work.version:
-        live = SelectingQueries(work.types)
+        live = SelectingQueries(work)
     _LIVE.pop(key, None)  # what fails half-way is not to be used again
-    live.go_to(work.version, ChangeLog(Path(work.log)), work.job)
+    live.go_to(work.version)
     _LIVE[key] = live
     return live

@@ -1,0 +1,118 @@
+"""How the inputs of queries are those of one engine.
+
+A stream that a query joins with itself is in the engine once for each time that it reads it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from eddyline.query.join_graph import Place
+from eddyline.sharing.shared_query import SharedQuery
+from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.query_log.live_queries import LiveQuery
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInputs:
+    """The inputs of an engine: all streams of a job, ``times`` times."""
+
+    streams: tuple[str, ...]
+    times: int
+
+    @classmethod
+    def of(cls, streams: tuple[str, ...], templates: Iterable[QueryTemplate]) -> EngineInputs:
+        """Return the inputs that these templates need."""
+        times = [max(Counter(template.inputs).values()) for template in templates]
+        return cls(streams, max(times, default=1))
+
+    def __len__(self) -> int:
+        """Return how many they are."""
+        return len(self.streams) * self.times
+
+    def of_stream(self, stream: int) -> range:
+        """Return the inputs that have the rows of a stream."""
+        return range(stream, len(self), len(self.streams))
+
+    def numbers(self, template: QueryTemplate) -> tuple[int, ...]:
+        """Return for each input of a template which of the engine's it is."""
+        return numbers_of(self.streams, template)
+
+
+def numbers_of(streams: Sequence[str], template: QueryTemplate) -> tuple[int, ...]:
+    """Return for each input of a template the engine's, which does not depend on other queries."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in template.inputs:
+        found.append(seen[name] * len(streams) + streams.index(name))
+        seen[name] += 1
+    return tuple(found)
+
+
+class Layout(NamedTuple):
+    """What queries put out: which of an engine's inputs they read, and columns over these."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[OutputColumn, ...]
+
+
+def layout_of(streams: Sequence[str], template: QueryTemplate) -> Layout:
+    """Return the layout of a template's results."""
+    return Layout(numbers_of(streams, template), template.outputs)
+
+
+def layouts_in(streams: Sequence[str], queries: Iterable[LiveQuery]) -> dict[Layout, int]:
+    """Return the layouts of queries, numbered so that driver and workers agree."""
+    found: dict[Layout, int] = {}
+    known: set[int] = set()
+    for query in sorted(queries, key=lambda each: each.number):
+        if id(query.template) not in known:
+            known.add(id(query.template))
+            found.setdefault(layout_of(streams, query.template), len(found))
+    return found
+
+
+def renumbered(query: SharedQuery, numbers: Sequence[int]) -> SharedQuery:
+    """Return a query over other inputs."""
+    return SharedQuery(
+        {numbers[number]: selection for number, selection in query.selections.items()},
+        frozenset(
+            frozenset(Place(numbers[place.relation], place.column) for place in edge)
+            for edge in query.edges
+        ),
+        tuple(
+            replace(bound, early=numbers[bound.early], late=numbers[bound.late])
+            for bound in query.bounds
+        ),
+    )
+
+
+def columns_needed(
+    streams: Sequence[str], times: Sequence[int | None], templates: Iterable[QueryTemplate]
+) -> tuple[tuple[int, ...], ...]:
+    """Return for each stream the columns that some query selects, joins or puts out.
+
+    ``times`` are the columns that say when events happened, which are always needed.
+    """
+    needed: list[set[int]] = [set() if time is None else {time} for time in times]
+    for template in templates:
+        places = [*template.used, *(place for edge in template.query.edges for place in edge)]
+        for number, column in places:
+            needed[streams.index(template.inputs[number])].add(column)
+        for number, columns in enumerate(template.selected):
+            needed[streams.index(template.inputs[number])] |= columns
+    return tuple(tuple(sorted(columns)) for columns in needed)
+
+
+def columns_put_out(
+    streams: Sequence[str], templates: Iterable[QueryTemplate]
+) -> tuple[tuple[int, int], ...]:
+    """Return the columns that results are made of: the engine's input, and the column."""
+    found = set()
+    for template in templates:
+        numbers = numbers_of(streams, template)
+        found |= {(numbers[number], column) for number, column in template.used}
+    return tuple(sorted(found))

@@ -1,0 +1,29 @@
+"""What the tasks of a job know that joins streams, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from eddyline.spark.query_log.jobs import Job
+
+VERSION = "eddyline.version"
+"""The local property of a micro-batch's tasks that says which version of the queries they run."""
+
+BATCH = "streaming.sql.batchId"
+"""The local property by which Spark tells the number of a micro-batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedStreams:
+    """A job over streams, and where the log of its queries is.
+
+    For each stream: ``types`` of its columns, None for one that cannot travel, and ``times``, the
+    column that says when an event happened, None where there is none.
+    """
+
+    log: str
+    job: Job
+    types: tuple[tuple[pa.DataType | None, ...], ...]
+    times: tuple[int | None, ...]

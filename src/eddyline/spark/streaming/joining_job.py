@@ -1,0 +1,134 @@
+"""The streaming query of a job that joins streams, and its micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import (
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from eddyline.exchange.blobs import SCHEMA
+from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.query_log.engine_inputs import columns_put_out
+from eddyline.spark.query_log.jobs import Job
+from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.analysis import Analysis
+from eddyline.spark.streaming.outputs import Readings, quoted, results
+from eddyline.spark.streaming.reading import event_time
+from eddyline.spark.worker.standing.cell import RESULTS, Cell, unpacked_results
+from eddyline.spark.worker.standing.counts import CountsByBatch
+from eddyline.spark.worker.standing.dealing import Dealing
+from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
+
+
+class JoiningBatches:
+    """Makes the streaming query of a job, and turns its micro-batches into results."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        job: Job,
+        schemas: Mapping[str, StructType],
+        log: str,
+        counts: Accumulator[CountsByBatch],
+    ) -> None:
+        """Take the columns of all streams, where the queries are, and where tasks report."""
+        self._counts = counts
+        self._job = job
+        self._schemas = [schemas[name] for name in job.streams]
+        self._streams = JoinedStreams(
+            log,
+            job,
+            tuple(
+                tuple(_travelling(field, analysis.time_zone) for field in schema.fields)
+                for schema in self._schemas
+            ),
+            tuple(event_time(schema) for schema in self._schemas),
+        )
+        self._readings = Readings(analysis)
+
+    def streaming(self, streams: Mapping[str, DataFrame], cells: Sequence[int]) -> DataFrame:
+        """Return the stream of what the cells put out.
+
+        ``cells`` are numbers by which Spark sends groups to different tasks.
+        """
+        schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
+        parts = []
+        for number, name in enumerate(self._job.streams):
+            columns = tuple(
+                place for place, kind in enumerate(self._streams.types[number]) if kind is not None
+            )
+            dealing = Dealing(self._streams, number, columns, len(cells), self._counts)
+            travelling = streams[name].select(
+                *[F.col(quoted(self._schemas[number].fields[place].name)) for place in columns]
+            )
+            parts.append(travelling.mapInArrow(dealing, schema))
+        every = reduce(DataFrame.unionAll, parts)
+        labels = F.array(*map(F.lit, cells))
+        cell = Cell(
+            self._streams,
+            self._counts,
+            watermark=any(time is not None for time in self._streams.times),
+        )
+        return (
+            every.select(F.get(labels, "cell").alias("cell"), "relation", "batch")
+            .groupBy("cell")
+            .transformWithStateInPandas(
+                cell,
+                RESULTS,
+                "append",
+                "EventTime" if cell.has_watermark else "None",
+            )
+        )
+
+    def results(
+        self,
+        packed: ClassicDataFrame,
+        queries: Sequence[LiveQuery],
+        version: int,  # noqa: ARG002 - the tasks know it from their job's properties
+        batch: int,  # noqa: ARG002 - likewise
+    ) -> ClassicDataFrame:
+        """Return the results of the queries of a version, which a batch has put out."""
+        templates = {id(query.template): query.template for query in queries}.values()
+        self._readings.keep(self._job.streams, queries)
+        put_out = columns_put_out(self._job.streams, templates)
+        streams = len(self._job.streams)
+        fields = [StructField(QUERY, StringType(), False), StructField(LAYOUT, IntegerType(), False)]  # noqa: FBT003 - never NULL
+        arrow = [pa.field(QUERY, pa.string()), pa.field(LAYOUT, pa.int32())]
+        for number, column in put_out:
+            kind = self._schemas[number % streams].fields[column].dataType
+            fields.append(StructField(f"{number}_{column}", kind))
+            arrow.append(pa.field(f"{number}_{column}", self._streams.types[number % streams][column]))
+        rows = packed.mapInArrow(unpacking(pa.schema(arrow)), StructType(fields))
+        names = {(number, column): f"{number}_{column}" for number, column in put_out}
+        return results(rows, names, self._readings.by_layout)
+
+
+def unpacking(
+    schema: pa.Schema,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that takes results apart."""
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return unpacked_results(batches, schema)
+
+    return unpack
+
+
+def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:
+    kind = field.dataType.json()
+    return arrow_type(kind, time_zone) if can_travel(kind) else None
+
+
+_DDL = {"int32": "int", "int64": "bigint", "binary": "binary"}

@@ -1,0 +1,122 @@
+"""One running job of standing queries: a Spark streaming query and its micro-batches."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from eddyline.errors import EddylineError
+from eddyline.spark.classic import classic
+from eddyline.spark.query_log.jobs import Job, job_of
+from eddyline.spark.query_log.joined_streams import VERSION
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.joining_job import JoiningBatches
+from eddyline.spark.streaming.registry import QueryRegistry
+from eddyline.spark.streaming.selecting_job import SelectingBatches
+from eddyline.spark.streaming.settings import stream_settings
+
+Sink: TypeAlias = "Callable[[DataFrame, int], object]"
+"""Takes the results of a micro-batch, and a number: the same if the batch is run again."""
+
+_GLANCE: Final = 0.01
+"""Seconds between two looks at whether Spark has begun to stop a job."""
+
+
+class JobStoppedError(EddylineError):
+    """Ends a batch that has begun while its job was stopped: it will be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A micro-batch: the version that it ran, how many queries, and the seconds that it took."""
+
+    job: str
+    batch: int
+    version: int
+    queries: int
+    started: float  # seconds since 1970
+    seconds: float
+
+
+class RunningJob:
+    """A job of standing queries, from its start to its end."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        registry: QueryRegistry,
+        batches: SelectingBatches | JoiningBatches,
+        job: Job,
+        sink: Sink,
+        note: Callable[[BatchRecord], object],
+    ) -> None:
+        """Take what to do; ``note`` is told of each micro-batch."""
+        self._spark = spark
+        self._registry = registry
+        self._batches = batches
+        self.job = job
+        self._sink = sink
+        self._note = note
+        self._log = registry.batches(job.name)
+        self._at_work = threading.Lock()
+        self._stopping = threading.Event()
+        self._query: StreamingQuery | None = None
+
+    @property
+    def query(self) -> StreamingQuery:
+        """Spark's handle on it; RuntimeError before it is started."""
+        if self._query is None:
+            raise RuntimeError("the job is not started")
+        return self._query
+
+    def start(self, rows: DataFrame, cells: int, trigger: Mapping[str, object]) -> None:
+        """Begin with the micro-batches of a stream."""
+        directory = self._registry.job_directory(self.job.name)
+        writer = (
+            rows.writeStream.foreachBatch(self._run)
+            .queryName(f"eddyline {self.job.name}")
+            .option("checkpointLocation", str(directory / "checkpoint"))
+        )
+        if trigger:
+            writer = writer.trigger(**trigger)  # type: ignore[arg-type]  # Spark checks it
+        with stream_settings(self._spark, cells):
+            self._query = writer.start()
+
+    def stop(self) -> None:
+        """Let the batch that runs come to its end, and stop."""
+        self._stopping.set()
+        with self._at_work:
+            self.query.stop()
+
+    def _run(self, rows: DataFrame, batch: int) -> None:
+        # A batch that is interrupted inside this call ends Spark's thread with a stack that is
+        # too deep for a pattern that Spark looks for in the error's text. So none is.
+        if self._stopping.is_set() or not self._at_work.acquire(timeout=3600):
+            while self._query is not None and self._query.isActive:
+                time.sleep(_GLANCE)
+            raise JobStoppedError
+        try:
+            self._work(rows, batch)
+        finally:
+            self._at_work.release()
+
+    def _work(self, rows: DataFrame, batch: int) -> None:
+        started, clock = time.time(), time.perf_counter()
+        version = self._log.version(batch, self._registry.version)
+        self._spark.sparkContext.setLocalProperty(VERSION, str(version))
+        queries = self.queries_at(version)
+        if queries:
+            results = self._batches.results(classic(rows), queries, version, batch)
+            self._sink(results, batch)
+        elapsed = time.perf_counter() - clock
+        self._note(BatchRecord(self.job.name, batch, version, len(queries), started, elapsed))
+
+    def queries_at(self, version: int) -> list[LiveQuery]:
+        """Return the queries of this job that ran at a version."""
+        return [q for q in self._registry.at(version) if job_of(q.template) == self.job]

@@ -1,0 +1,48 @@
+"""Settings with which a streaming query of standing queries starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+_ROCKSDB: Final = (
+    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+)
+
+_SETTINGS: Final = {
+    "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+@contextmanager
+def stream_settings(spark: SparkSession, cells: int) -> Iterator[None]:
+    """Have a session's settings as a streaming query needs them, which copies them as it starts."""
+    wanted = {"spark.sql.shuffle.partitions": str(cells), **_SETTINGS}
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, known in before.items():
+            if known is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, known)
+
+
+def cell_labels(spark: SparkSession, cells: int) -> list[int]:
+    """Return for each of so many tasks a number that Spark's hash sends there."""
+    labels: dict[int, int] = {}
+    candidates = spark.range(64 * cells).select(
+        F.col("id").cast("int").alias("label"),
+        F.pmod(F.hash(F.col("id").cast("int")), F.lit(cells)).alias("task"),
+    )
+    for label, task in candidates.collect():
+        labels.setdefault(task, label)
+    return [labels[task] for task in range(cells)]

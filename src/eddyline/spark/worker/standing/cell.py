@@ -1,0 +1,197 @@
+"""One cell of a job that joins streams, as Spark runs it: its rows are in Spark's state store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.accumulators import Accumulator
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from eddyline.exchange.blobs import decoded, encoded
+from eddyline.spark.query_log.joined_streams import BATCH, VERSION, JoinedStreams
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
+from eddyline.spark.worker.standing.joining import Entry, JoiningQueries, Key
+
+RESULT_ROWS: Final = 1 << 13
+"""Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
+
+RESULTS: Final = "results binary"
+"""What a cell puts out: results as Arrow streams."""
+
+
+class Cell(StatefulProcessor):
+    """Joins the rows of one cell for all queries.
+
+    The rows are kept in memory from task to task, and in the state store blob by blob, as they
+    came. A worker that has them not, or not all, gets the rest from the store.
+    """
+
+    def __init__(
+        self, streams: JoinedStreams, counts: Accumulator[CountsByBatch], *, watermark: bool
+    ) -> None:
+        """Take the job; ``watermark`` says whether its streams have one."""
+        self._streams = streams
+        self._counts = counts
+        self.has_watermark = watermark
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Get the state."""
+        self._rows = handle.getMapState(
+            "rows",
+            "batch bigint, number bigint",
+            "stream int, version bigint, rows binary",
+        )
+        self._applied = handle.getValueState("applied", "batch bigint, version bigint")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
+    ) -> Iterator[pd.DataFrame]:
+        """Take the blobs of a batch; yield results."""
+        context = TaskContext.get()
+        if context is None:
+            raise RuntimeError("cells are worked in Spark's tasks")
+        batch = int(context.getLocalProperty(BATCH))
+        version = int(context.getLocalProperty(VERSION))
+        watermark = timerValues.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
+        name = self._streams.log, self._streams.job.name, int(key[0])
+        counts = Counts()
+        started = time.perf_counter()
+        engine = self._caught_up(_LIVE.pop(name, None), version)  # none is left half-way
+        counts.seconds["keep up"] += time.perf_counter() - started
+        for _ in self._work(engine, batch, rows, watermark, counts):
+            yield from _packed(engine.queries.results(counts))
+        self._forget(engine, watermark)
+        job = self._streams.job
+        for entry in engine.queries.entries.values():
+            counts.stored[int(key[0]), job.streams[entry.stream]] += entry.rows
+            counts.entries[int(key[0]), job.streams[entry.stream]] += 1
+        self._counts.add({(job.name, batch): counts})
+        self._applied.update((batch, version))
+        engine.batch = batch
+        _LIVE[name] = engine
+
+    def close(self) -> None:
+        """Do nothing: the rows stay for the next batch."""
+
+    def _work(
+        self,
+        engine: LiveCell,
+        batch: int,
+        rows: Iterator[pd.DataFrame],
+        watermark: int | None,
+        counts: Counts,
+    ) -> Iterator[Entry]:
+        """Take the rows of a batch, and yield after each blob."""
+        number = 0
+        for frame in rows:
+            for stream, blob in zip(frame["relation"], frame["batch"], strict=True):
+                for part in decoded(pa.py_buffer(blob)):
+                    kept = self._in_time(part, int(stream), watermark)
+                    late = part.num_rows - kept.num_rows
+                    counts.late[self._streams.job.streams[int(stream)]] += late
+                    if kept.num_rows:
+                        place = batch, number
+                        started = time.perf_counter()
+                        entry = engine.queries.take(place, int(stream), kept)
+                        counts.seconds["join"] += time.perf_counter() - started
+                        self._keep(place, entry, kept)
+                        number += 1
+                        yield entry
+
+    def _forget(self, engine: LiveCell, watermark: int | None) -> None:
+        """Let rows go, here and in the store, that no query can want any more."""
+        gone = [] if watermark is None else engine.queries.passed(watermark)
+        gone += engine.queries.unwanted()
+        for place in gone:
+            self._rows.removeKey(place)
+
+    def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
+        blob = encoded([rows]).to_pybytes()
+        self._rows.updateValue(place, (entry.stream, entry.version, blob))
+
+    def _in_time(
+        self, rows: pa.RecordBatch, stream: int, watermark: int | None
+    ) -> pa.RecordBatch:
+        """Return the rows that are not too late: at or after the watermark."""
+        time = self._streams.times[stream]
+        if watermark is None or time is None:
+            return rows
+        times = rows.column(str(time)).cast(pa.int64())
+        in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
+        return rows if pc.all(in_time).as_py() else rows.filter(in_time)
+
+    def _caught_up(self, engine: LiveCell | None, version: int) -> LiveCell:
+        """Return the engine with all rows that are in the store, at a version."""
+        applied = self._applied.get() if self._applied.exists() else None
+        batch = -1 if applied is None else int(applied[0])
+        if engine is not None and engine.batch == batch and engine.queries.go_to(version):
+            return engine
+        stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
+        times = 1 if engine is None else engine.queries.inputs.times
+        if engine is None or engine.batch >= batch or not self._taken(
+            engine, [place for place in stored if place[0] > engine.batch], version
+        ):
+            engine = LiveCell(JoiningQueries(self._streams, times))
+            while not self._taken(engine, stored, version):
+                times += 1
+                engine = LiveCell(JoiningQueries(self._streams, times))
+        engine.queries.keep_only(set(stored))
+        return engine
+
+    def _taken(self, engine: LiveCell, places: list[Key], version: int) -> bool:
+        """Take stored rows as they were taken first; False where the engine has too few inputs."""
+        for place in places:
+            stream, before, blob = self._rows.getValue(place)
+            if not engine.queries.go_to(int(before)):
+                return False
+            for rows in decoded(pa.py_buffer(blob)):
+                engine.queries.take(place, int(stream), rows, known=True)
+        return engine.queries.go_to(version)
+
+
+@dataclass(slots=True)
+class LiveCell:
+    """The engine of a cell in this worker, and the batch after which it stands."""
+
+    queries: JoiningQueries
+    batch: int = -1
+
+
+_LIVE: dict[tuple[str, str, int], LiveCell] = {}
+"""The cells in this worker process, by log, job and number."""
+
+
+def _packed(results: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
+    """Yield results as Arrow streams."""
+    if results:
+        tables = [pa.Table.from_batches([each]) for each in results]
+        table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+        for rows in table.to_batches(max_chunksize=RESULT_ROWS):
+            yield pd.DataFrame({"results": [encoded([rows]).to_pybytes()]})
+
+
+def unpacked_results(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[Any]:
+    """Yield the results that cells have put out, as batches of a schema; what is missing is NULL."""
+    for batch in batches:
+        for value in batch.column(0):
+            for rows in decoded(value.as_buffer()):
+                yield pa.record_batch(
+                    [
+                        rows.column(field.name).cast(field.type)
+                        if field.name in rows.schema.names
+                        else pa.nulls(rows.num_rows, field.type)
+                        for field in schema
+                    ],
+                    schema=schema,
+                )
+

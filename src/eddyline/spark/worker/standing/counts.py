@@ -1,0 +1,64 @@
+"""What the tasks of standing queries have counted, and how that comes together in the driver."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.accumulators import AccumulatorParam
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts of one micro-batch, by whatever they are counted by.
+
+    ``rows_in`` and ``late`` are by stream, ``results`` by query, ``stored`` and ``entries`` by
+    cell and stream, ``sets`` and ``seconds`` by what did the work.
+    """
+
+    rows_in: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+    results: Counter[int] = field(default_factory=Counter)
+    stored: Counter[tuple[int, str]] = field(default_factory=Counter)
+    entries: Counter[tuple[int, str]] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Counts) -> None:
+        """Add what another task has counted."""
+        for name in self.__slots__:
+            getattr(self, name).update(getattr(other, name))
+
+    def add_results(self, queries: npt.NDArray[np.int64]) -> None:
+        """Count a result for each of these queries."""
+        if len(queries):
+            numbers = np.bincount(queries)
+            for query in np.flatnonzero(numbers).tolist():
+                self.results[query] += int(numbers[query])
+
+
+CountsByBatch: TypeAlias = "dict[tuple[str, int], Counts]"
+"""Counts by the name of the job and the number of the batch."""
+
+BATCHES_KEPT = 1_000
+"""Batches whose counts the driver keeps, the latest."""
+
+
+class CountsParam(AccumulatorParam[CountsByBatch]):
+    """Merges the counts of tasks in the driver."""
+
+    def zero(self, value: CountsByBatch) -> CountsByBatch:  # noqa: ARG002 - the protocol's argument
+        """Return no counts."""
+        return {}
+
+    def addInPlace(  # noqa: N802 - PySpark's name
+        self, value1: CountsByBatch, value2: CountsByBatch
+    ) -> CountsByBatch:
+        """Add the counts of a task to those that are there, in place."""
+        for key, counts in value2.items():
+            value1.setdefault(key, Counts()).add(counts)
+        while len(value1) > BATCHES_KEPT:
+            del value1[next(iter(value1))]
+        return value1

@@ -1,0 +1,141 @@
+"""The map side of a job that joins streams: rows that some query wants go to their cells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.accumulators import Accumulator
+
+from eddyline.engine.relation import Relation
+from eddyline.exchange.blobs import BLOB_ROWS, Sorter, gathered
+from eddyline.exchange.hypercube import coordinates, key_words
+from eddyline.sharing.grouped_filter import GroupedFilter
+from eddyline.sharing.shared_eddy import boxes_of_selection
+from eddyline.spark.query_log.engine_inputs import columns_needed
+from eddyline.spark.query_log.joined_streams import BATCH, VERSION, JoinedStreams
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
+from eddyline.wall_clock import WallClock
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """What Spark runs over the batches of one stream; ``columns`` of it travel."""
+
+    streams: JoinedStreams
+    stream: int
+    columns: tuple[int, ...]
+    cells: int
+    counts: Accumulator[CountsByBatch]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield blobs of rows by cell."""
+        context = TaskContext.get()
+        if context is None:
+            raise RuntimeError("rows are dealt out in Spark's tasks")
+        wanted = _wanted_in(self, int(context.getLocalProperty(VERSION)))
+        sorter = Sorter(self.stream, self.cells)
+        counts = Counts()
+        job = self.streams.job
+        for batch in gathered(batches, BLOB_ROWS):
+            counts.rows_in[job.streams[self.stream]] += batch.num_rows
+            started = time.perf_counter()
+            rows = wanted.rows(batch)
+            counts.seconds["select"] += time.perf_counter() - started
+            if rows.num_rows:
+                yield from sorter.add(rows, self._cells(batch, rows))
+        yield from sorter.rest()
+        self.counts.add({(job.name, int(context.getLocalProperty(BATCH))): counts})
+
+    def _cells(self, batch: pa.RecordBatch, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        job = self.streams.job
+        if not job.columns:
+            return np.zeros((rows.num_rows, 1), np.int64)
+        key = rows.column(f"{job.columns[self.stream]}")
+        return coordinates(key_words(key), self.cells).reshape(-1, 1)
+
+
+class WantedRows:
+    """The rows of a stream that some query of a job wants."""
+
+    def __init__(self, dealing: Dealing) -> None:
+        """Start without queries."""
+        self._dealing = dealing
+        self._live = KeptUpQueries(dealing.streams.log, dealing.streams.job)
+        self._filter = GroupedFilter()
+        self._numbers: dict[int, list[int]] = {}  # in the filter, by those of queries
+        self._next = 0
+        self._needed: tuple[int, ...] = ()
+        self._relation = Relation((), (), WallClock())
+
+    @property
+    def version(self) -> int:
+        """The version of the queries that are here."""
+        return self._live.version
+
+    def go_to(self, version: int) -> None:
+        """Take on the changes up to a version."""
+        if version == self.version:
+            return
+        streams, own = self._dealing.streams, self._dealing.stream
+        difference = self._live.go_to(version)
+        self._filter.remove([n for query in difference.went for n in self._numbers.pop(query)])
+        boxes = {}
+        name = streams.job.streams[own]
+        inputs = {
+            query.number: [n for n, stream in enumerate(query.template.inputs) if stream == name]
+            for query in difference.came
+        }
+        for number, query in compiled(difference.came).items():
+            mine = self._numbers[number] = []
+            for each in inputs[number]:
+                boxes[self._next] = boxes_of_selection(query.selections[each])
+                mine.append(self._next)
+                self._next += 1
+        self._filter.add(boxes)
+        self._needed = columns_needed(streams.job.streams, streams.times, self._live.templates)[own]
+
+    def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return those of a batch that some query wants, with the columns that any needs.
+
+        These are named by their numbers.
+        """
+        dealing = self._dealing
+        place = {number: position for position, number in enumerate(dealing.columns)}
+        kept = batch.select([place[number] for number in self._needed])
+        kept = kept.rename_columns([str(number) for number in self._needed])
+        if not len(self._filter):
+            return kept.slice(0, 0)
+        types = dealing.streams.types[dealing.stream]
+        columns = [
+            batch.column(place[number]) if number in place else pa.nulls(batch.num_rows)
+            for number in range(len(types))
+        ]
+        numbers = self._relation.load(columns, batch.num_rows)
+        found = self._filter.satisfied(self._relation.scope(numbers))
+        wanted = found.ends > found.begins
+        if dealing.streams.job.columns:
+            key = batch.column(place[dealing.streams.job.columns[dealing.stream]])
+            if key.null_count:
+                wanted &= key.is_valid().to_numpy(zero_copy_only=False)
+        return kept if wanted.all() else kept.filter(pa.array(wanted))
+
+
+_WANTED: dict[tuple[str, str, int], WantedRows] = {}
+"""What is wanted of streams in this worker process, by log, job and stream."""
+
+
+def _wanted_in(dealing: Dealing, version: int) -> WantedRows:
+    key = dealing.streams.log, dealing.streams.job.name, dealing.stream
+    wanted = _WANTED.pop(key, None)  # what fails half-way is not to be used again
+    if wanted is None or wanted.version > version:
+        wanted = WantedRows(dealing)
+    wanted.go_to(version)
+    _WANTED[key] = wanted
+    return wanted

@@ -1,0 +1,196 @@
+"""The engine of one cell: rows of all streams in, results of the queries out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.shared_query import NEVER, Stream
+from eddyline.spark.query_log.engine_inputs import (
+    EngineInputs,
+    columns_put_out,
+)
+from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.worker.standing.counts import Counts
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
+from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
+from eddyline.wall_clock import WallClock
+
+Key = tuple[int, int]
+"""The batch that an entry came with, and its number in it."""
+
+PLENTY: Final = 8
+"""Stored rows are forgotten when one in so many can be: their indexes are made anew then."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """Rows of a stream that are stored together.
+
+    ``latest`` is the time of the latest, in microseconds; ``arrivals`` are for each input of the
+    engine that has them the numbers by which they came in.
+    """
+
+    stream: int
+    version: int
+    latest: int
+    rows: int
+    arrivals: dict[int, range] = field(default_factory=dict)
+
+
+class JoiningQueries:
+    """The queries of a job and the rows of one cell, in an eddy."""
+
+    def __init__(self, streams: JoinedStreams, times: int = 1) -> None:
+        """Start at version 0, without rows; a query can read a stream so many ``times``."""
+        self._streams = streams
+        self._live = KeptUpQueries(streams.log, streams.job)
+        self.inputs = EngineInputs(streams.job.streams, times)
+        self._some_went = False  # since rows were looked for that no query wants
+        self._eddy = self._new_eddy()
+        self.entries: dict[Key, Entry] = {}
+        self._results: list[pa.RecordBatch] = []
+        self._counts = Counts()
+
+    @property
+    def version(self) -> int:
+        """The version of the queries that are here."""
+        return self._live.version
+
+    def go_to(self, version: int) -> bool:
+        """Take on the changes up to a version.
+
+        False where a query reads a stream more often than this engine can: then it is of no use
+        any more, and one is to be made that can.
+        """
+        difference = self._live.go_to(version)
+        templates = self._live.templates
+        if EngineInputs.of(self._streams.job.streams, templates).times > self.inputs.times:
+            return False
+        if difference.went:
+            self._eddy.remove(difference.went)
+            self._some_went = True
+        numbers = {id(template): self.inputs.numbers(template) for template in templates}
+        self._eddy.add(compiled(difference.came, numbers))
+        return True
+
+    def take(self, key: Key, stream: int, rows: pa.RecordBatch, *, known: bool = False) -> Entry:
+        """Take rows of a stream; ``known`` ones were here before, and give no results again."""
+        types = self._streams.types[stream]
+        place = {int(name): position for position, name in enumerate(rows.schema.names)}
+        columns = [
+            rows.column(place[number])
+            if number in place
+            else pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
+            for number, kind in enumerate(types)
+        ]
+        time = self._streams.times[stream]
+        latest = NEVER if time is None else latest_of(rows.column(place[time]))
+        entry = self.entries[key] = Entry(stream, self.version, latest, rows.num_rows)
+        for number in self.inputs.of_stream(stream):
+            if known:
+                self._eddy.restore(number, columns, rows.num_rows)
+            else:
+                self._eddy.push(number, columns, rows.num_rows)
+            first = self._eddy.first_passing(number)
+            entry.arrivals[number] = range(first, first + rows.num_rows)
+        return entry
+
+    def results(self, counts: Counts) -> list[pa.RecordBatch]:
+        """Return the results since the last time: all columns put out, queries and layouts."""
+        found, self._results = self._results, []
+        counts.results.update(self._counts.results)
+        self._counts = Counts()
+        return found
+
+    def passed(self, watermark: int) -> list[Key]:
+        """Forget rows that nothing after a watermark can meet; return the entries that are gone.
+
+        In microseconds since 1970.
+        """
+        widest = [
+            max(self._eddy.widest(n) for n in self.inputs.of_stream(stream))
+            for stream in range(len(self._streams.job.streams))
+        ]
+        gone = [
+            key
+            for key, entry in self.entries.items()
+            if max(entry.latest, widest[entry.stream]) < NEVER
+            and entry.latest + widest[entry.stream] < watermark
+        ]
+        self._forget(gone)
+        return gone
+
+    def unwanted(self) -> list[Key]:
+        """Forget entries of which no query wants any row since some went; return them."""
+        if not self._some_went:
+            return []
+        self._some_went = False
+        wanted = dict.fromkeys(self.entries, 0)
+        for number in range(len(self.inputs)):
+            arrivals = self._eddy.stored_arrivals(number)
+            for key, entry in self.entries.items():
+                if (came := entry.arrivals.get(number)) is not None:
+                    low, high = np.searchsorted(arrivals, [came.start, came.stop])
+                    wanted[key] += int(high - low)
+        gone = [key for key, rows in wanted.items() if not rows]
+        self._forget(gone)
+        return gone
+
+    def keep_only(self, keys: Collection[Key]) -> None:
+        """Forget the entries that are not among these."""
+        self._forget([key for key in self.entries if key not in keys])
+
+    @property
+    def stored(self) -> int:
+        """How many rows are stored, each once for each input."""
+        return sum(self._eddy.statistics().stored.values())
+
+    def _forget(self, gone: Sequence[Key]) -> None:
+        for key in gone:
+            del self.entries[key]
+        for number in range(len(self.inputs)):
+            kept = [e.arrivals[number].start for e in self.entries.values() if number in e.arrivals]
+            arrivals = self._eddy.stored_arrivals(number)
+            bound = min(kept, default=int(arrivals[-1]) + 1 if len(arrivals) else 0)
+            can_go = int(np.searchsorted(arrivals, bound))
+            if can_go * PLENTY >= max(len(arrivals), 1):
+                self._eddy.evict_arrived_before(number, bound)
+
+    def _new_eddy(self) -> SharedEddy:
+        streams = [
+            Stream(
+                f"{name} {time}" if time else name,
+                tuple(pa.null() if kind is None else kind for kind in self._streams.types[number]),
+                self._streams.times[number],
+            )
+            for time in range(self.inputs.times)
+            for number, name in enumerate(self._streams.job.streams)
+        ]
+        return SharedEddy(streams, self._take_results, WallClock(), np.random.default_rng(0))
+
+    def _take_results(self, results: Results) -> None:
+        positions, queries = self._eddy.sets.spread(results.lineages)
+        rows = pa.array(positions)
+        put_out = columns_put_out(self._streams.job.streams, self._live.templates)
+        columns = {}
+        for number, column in put_out:
+            if number in results.streams:
+                columns[f"{number}_{column}"] = results.column(number, column).take(rows)
+        names, layouts = self._live.described()
+        members = pa.array(queries)
+        self._counts.add_results(queries)
+        columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
+        self._results.append(pa.record_batch(columns))
+
+
+def latest_of(times: pa.Array) -> int:
+    """Return the latest of some times, in microseconds; the least number where there is none."""
+    latest = pc.max(times.cast(pa.int64())).as_py()
+    return -NEVER if latest is None else int(latest)

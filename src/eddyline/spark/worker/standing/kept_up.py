@@ -1,0 +1,102 @@
+"""The queries of a job in a worker, kept up with the log from task to task."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from eddyline.sharing.shared_query import SharedQuery
+from eddyline.spark.blocks.standing import QueryTemplate
+from eddyline.spark.query_log.change_log import ChangeLog
+from eddyline.spark.query_log.constants import queries_of
+from eddyline.spark.query_log.engine_inputs import layout_of, layouts_in, renumbered
+from eddyline.spark.query_log.jobs import Job, job_of
+from eddyline.spark.query_log.live_queries import Difference, LiveQueries, LiveQuery
+
+
+FROZEN_CHANGES: Final = 100
+"""Changes after which garbage is looked for among what was to stay."""
+
+
+class KeptUpQueries:
+    """The running queries of one job at some version."""
+
+    def __init__(self, log: str, job: Job) -> None:
+        """Start at version 0."""
+        self._log = ChangeLog(Path(log))
+        self._job = job
+        self._live = LiveQueries()
+        self.queries: dict[int, LiveQuery] = {}
+        self._names: list[str] = []
+        self._changes = 0
+        self._described: tuple[pa.Array, pa.Array] | None = None
+
+    @property
+    def version(self) -> int:
+        """The version that they are of."""
+        return self._live.version
+
+    @property
+    def templates(self) -> list[QueryTemplate]:
+        """The templates of the queries, each once."""
+        return list({id(q.template): q.template for q in self.queries.values()}.values())
+
+    def go_to(self, version: int) -> Difference:
+        """Take on the changes up to a version, and return those of this job's queries."""
+        every = self._live.go_to(version, self._log)
+        came = tuple(query for query in every.came if job_of(query.template) == self._job)
+        went = tuple(number for number in every.went if number in self.queries)
+        for number in went:
+            del self.queries[number]
+        self.queries |= {query.number: query for query in came}
+        self._names += [""] * (self._live.next_number - len(self._names))
+        for query in came:
+            self._names[query.number] = query.name
+        if came or went:
+            self._described = None
+            self._changes += 1
+            if self._changes % FROZEN_CHANGES == 1:
+                gc.unfreeze()  # so that what has become garbage since is found
+                gc.collect()
+            # What is here now stays: Spark's worker collects garbage after each task, which takes
+            # 0.1 s where it looks at all modules and queries, and a join has eight tasks a batch.
+            gc.freeze()
+        return Difference(came, went)
+
+    def described(self) -> tuple[pa.Array, pa.Array]:
+        """Return the names of queries, and the numbers of their layouts, by the query's number."""
+        if self._described is None:
+            streams = self._job.streams
+            layouts = layouts_in(streams, self.queries.values())
+            of_template = {id(t): layouts[layout_of(streams, t)] for t in self.templates}
+            numbers = np.full(len(self._names), -1, np.int32)
+            for number, query in self.queries.items():
+                numbers[number] = of_template[id(query.template)]
+            self._described = pa.array(self._names, pa.string()), pa.array(numbers)
+        return self._described
+
+
+def compiled(
+    queries: Sequence[LiveQuery], numbers: dict[int, tuple[int, ...]] | None = None
+) -> dict[int, SharedQuery]:
+    """Return queries as an eddy takes them, by number; those of a group at once.
+
+    ``numbers`` has for each template, by its identity, the inputs of the eddy that its inputs are.
+    """
+    groups: dict[int, list[LiveQuery]] = {}
+    for query in queries:
+        groups.setdefault(id(query.group), []).append(query)
+    found: dict[int, SharedQuery] = {}
+    for members in groups.values():
+        group = members[0].group
+        query = group.template.query
+        if numbers is not None:
+            query = renumbered(query, numbers[id(group.template)])
+        shared = queries_of(group, query, [member.position for member in members])
+        found |= {member.number: one for member, one in zip(members, shared, strict=True)}
+    return found
