@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.query.expressions import Argument, Call, Comparison, ComparisonOperator, Literal
 from eddyline.sharing import stems
 from eddyline.sharing.plans import PLANS
 from eddyline.sharing.shared_query import JoinShape, SharedQuery, edge
@@ -209,10 +207,6 @@ def test_what_is_refused() -> None:
         run.eddy.add(apart((0, 4)))
     with pytest.raises(ValueError, match=r"there are no queries \[7\]"):
         run.eddy.remove([7])
-    call = Call(0, (Argument(0, pa.int64()),), pa.int64())
-    asks = Comparison(ComparisonOperator.LESS, call, Literal(1, pa.int64()))
-    with pytest.raises(ValueError, match="calls functions"):
-        run.eddy.add({1: SharedQuery({0: asks})})
     assert list(run.eddy.queries) == [0]
 
 

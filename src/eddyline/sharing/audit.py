@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from eddyline.query.expressions import Expression
+
 Arrivals = npt.NDArray[np.int64]
 
 
@@ -35,6 +37,11 @@ class Audit:
         self._done: Counter[tuple[str, *tuple[Hashable, ...]]] = Counter()
         self.tuples: list[tuple[int, tuple[int, ...]]] = []
         """What joins have made: the streams spanned, and the arrival of each component."""
+
+    def evaluated(self, stream: int, expression: Expression, arrivals: Arrivals) -> None:
+        """Note that an expression was evaluated for the components of tuples."""
+        for arrival in arrivals.tolist():
+            self._done["evaluate", stream, expression, arrival] += 1
 
     def selected(self, stream: int, arrivals: Arrivals) -> None:
         """Note that the selections on a stream were evaluated for its components of tuples."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,23 @@ from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.slots import Matches
 from eddyline.sharing.audit import Audit
-from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets
 from eddyline.sharing.plans import SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Operator, PrecedenceGraph, Shapes
+from eddyline.sharing.selections import Selections
 from eddyline.sharing.stems import Finder, StreamRows
 from eddyline.sharing.windows import Windows
+
+OnError: TypeAlias = "Callable[[int, Exception], object]"
+"""Told of the query that cannot be answered for a tuple, and why."""
+
+
+class Evaluated(Protocol):
+    """A selection that is evaluated by itself."""
+
+    def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that still want each tuple."""
+        ...
 
 
 class Queries(Protocol):
@@ -44,8 +55,13 @@ class Shared:
         streams: tuple[StreamRows, ...],
         queries: Queries,
         audit: Audit | None,
+        on_error: OnError,
     ) -> None:
-        """Take the plan, its precedence graph, the rows of all streams and their queries."""
+        """Take the plan, its precedence graph, the rows of all streams and their queries.
+
+        ``on_error`` is told of a query that cannot be answered for a tuple.
+        """
+        self.on_error = on_error
         self.plan = plan
         self.graph = graph
         self.streams = streams
@@ -60,7 +76,7 @@ class Shared:
         return self.sets.within(lineage_of(batch), self.queries.of_shapes(shapes))
 
     def select(
-        self, batch: TupleBatch, stream: int, filter_: GroupedFilter, lineages: Lineages
+        self, batch: TupleBatch, stream: int, filter_: Selections, lineages: Lineages
     ) -> Lineages:
         """Return the queries, among these, whose selection on a stream a tuple satisfies."""
         rows = batch.rows[stream]
@@ -89,7 +105,7 @@ class Shared:
 class Selection:
     """A grouped filter: the disjunction of the selections of all queries on a stream."""
 
-    def __init__(self, shared: Shared, stream: int, number: int, filter_: GroupedFilter) -> None:
+    def __init__(self, shared: Shared, stream: int, number: int, filter_: Selections) -> None:
         """Filter the rows of a stream."""
         self._shared = shared
         self._stream = stream
@@ -251,10 +267,16 @@ class Output:
         self,
         shared: Shared,
         number: int,
-        filters: Sequence[GroupedFilter],
+        filters: Sequence[Selections],
+        evaluated: Sequence[Sequence[Evaluated]],
         deliver: Deliver,
     ) -> None:
-        """Hand results to ``deliver``; ``filters`` of the streams say of which queries they are."""
+        """Hand results to ``deliver``.
+
+        Where the plan selects here, ``filters`` of the streams and what is ``evaluated`` by itself
+        say of which queries they are.
+        """
+        self._evaluated = evaluated
         self._shared = shared
         self._number = number
         self._filters = filters
@@ -278,6 +300,8 @@ class Output:
             for stream, rows in enumerate(batch.rows):
                 if rows is not None:
                     lineages = shared.select(batch, stream, self._filters[stream], lineages)
+                    for selection in self._evaluated[stream]:
+                        lineages = selection.among(batch, lineages)
             if signature.spanned & (signature.spanned - 1):
                 self.zombies += len(batch) - int(np.count_nonzero(lineages))
         for results in alive(batch, lineages, signature):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +21,18 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
-from eddyline.query.expressions import Expression, Literal
-from eddyline.query.terms import terms_of
+from eddyline.evaluation.vector import Function
+from eddyline.query.expressions import Expression
 from eddyline.sharing.audit import Audit
-from eddyline.sharing.grouped_filter import GroupedFilter
+from eddyline.sharing.evaluated_selection import EvaluatedSelection
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatistics, alike
-from eddyline.sharing.operators import Build, Output, Probe, Selection, Shared
+from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared
 from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
-from eddyline.sharing.ranges import Box, boxes_of
+from eddyline.sharing.selections import Selections
 from eddyline.sharing.shared_query import JoinShape, SharedQuery, Stream
 from eddyline.sharing.stems import StreamRows
 from eddyline.sharing.windows import Windows
-
-TRUE = Literal(value=True, type=pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +106,15 @@ class SharedEddy:
         plan: SharingPlan = PLANS["car"],
         make_policy: Callable[[], Policy] = RankPolicy,
         audit: Audit | None = None,
+        on_error: OnError | None = None,
     ) -> None:
-        """Begin without queries. ``audit`` notes what precision sharing is about."""
+        """Begin without queries. ``audit`` notes what precision sharing is about.
+
+        ``on_error`` is told of a query that cannot be answered for a row, and why; the query goes
+        on with other rows. Without it the error is raised.
+        """
+        self._functions: tuple[Function, ...] = ()
+        self._on_error = _raise if on_error is None else on_error
         self._plan = plan
         self._clock = clock
         self._generator = generator
@@ -122,13 +126,13 @@ class SharedEddy:
         )
         self._ticks = Ticks()
         self._queries: dict[int, SharedQuery] = {}
-        self._filters = tuple(GroupedFilter() for _ in streams)
+        self._filters = tuple(Selections() for _ in streams)
         self._windows = Windows()
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
         self._made = self._zombies = 0
-        self._routed_shapes: tuple[JoinShape, ...] | None = None
+        self._routed_for: object = None
         self._eddy: Eddy | None = None
         self._shared: Shared | None = None
         self._operators: list[Module] = []
@@ -151,19 +155,22 @@ class SharedEddy:
         """Return the number by which the first row of the latest push of a stream came in."""
         return self._streams[stream].passing.store.first
 
-    def add(self, queries: Mapping[int, SharedQuery]) -> None:
-        """Take further queries.
+    def take_functions(self, functions: Sequence[Function]) -> range:
+        """Take further functions that selections call; return the numbers that they have here."""
+        first = len(self._functions)
+        self._functions = (*self._functions, *functions)
+        self._routed_for = None
+        return range(first, len(self._functions))
 
-        ValueError for a number that is given already, and a selection that calls functions or
-        may fail.
-        """
+    def add(self, queries: Mapping[int, SharedQuery]) -> None:
+        """Take further queries; ValueError for a number that is given already."""
         if both := queries.keys() & self._queries.keys():
             raise ValueError(f"queries {sorted(both)} are here already")
-        boxes: list[dict[int, Sequence[Box]]] = [{} for _ in self._streams]
+        selections: list[dict[int, Expression | None]] = [{} for _ in self._streams]
         for number, query in queries.items():
             for stream, predicate in query.selections.items():
-                boxes[stream][number] = boxes_of_selection(predicate)
-        for filter_, of_stream in zip(self._filters, boxes, strict=True):
+                selections[stream][number] = predicate
+        for filter_, of_stream in zip(self._filters, selections, strict=True):
             filter_.add(of_stream)
         self._windows.add(queries)
         self._queries |= queries
@@ -247,7 +254,11 @@ class SharedEddy:
     def statistics(self) -> SharingStatistics:
         """Return what was done, and what is held."""
         probes = [operator.made for operator in self._operators if isinstance(operator, Probe)]
-        outputs = [o.zombies for o in self._operators if isinstance(o, Output | Selection)]
+        outputs = [
+            o.zombies
+            for o in self._operators
+            if isinstance(o, Output | Selection | EvaluatedSelection)
+        ]
         return SharingStatistics(
             {held.stream.name: len(held.built.store) for held in self._streams},
             self._made + sum(probes),
@@ -258,17 +269,21 @@ class SharedEddy:
     def _routed(self) -> Eddy:
         """Return the eddy, made anew where queries join in other ways than before."""
         shapes = tuple(self._shapes)
-        if self._eddy is not None and shapes == self._routed_shapes:
+        evaluated = tuple(tuple(filter_.evaluated) for filter_ in self._filters)
+        if self._eddy is not None and (shapes, evaluated) == self._routed_for:
             return self._eddy
         before = self.statistics()
         self._made, self._zombies = before.made, before.zombies
-        selections = [
-            0 if self._plan.selections is SelectionPlacement.ABOVE else 1 for _ in self._streams
-        ]
+        for held, uses in zip(self._streams, evaluated, strict=True):
+            held.evaluate_with(self._functions, uses)
+        above = self._plan.selections is SelectionPlacement.ABOVE
+        selections = [0 if above else 1 + len(uses) for uses in evaluated]
         graph = PrecedenceGraph(self._plan, shapes, selections)
-        shared = self._shared = Shared(self._plan, graph, self._streams, self, self._audit)
-        self._operators = [self._operator(shared, number) for number in graph.numbers]
-        self._routed_shapes = shapes
+        shared = self._shared = Shared(
+            self._plan, graph, self._streams, self, self._audit, self._on_error
+        )
+        self._operators = [self._operator(shared, number, evaluated) for number in graph.numbers]
+        self._routed_for = shapes, evaluated
         self._eddy = Eddy(
             self._operators, self._make_policy(), self._clock, self._generator, routes=graph
         )
@@ -280,17 +295,32 @@ class SharedEddy:
             raise RuntimeError("an eddy is routed by now")
         return self._shared
 
-    def _operator(self, shared: Shared, number: int) -> Module:
+    def _operator(
+        self, shared: Shared, number: int, evaluated: Sequence[Sequence[Expression]]
+    ) -> Module:
         operator = shared.graph.operators[number]
+        stream = operator.stream
         match operator.kind:
+            case Kind.SELECT if operator.rank:
+                expression = evaluated[stream][operator.rank - 1]
+                return self._evaluated(shared, stream, number, expression)
             case Kind.SELECT:
-                return Selection(shared, operator.stream, number, self._filters[operator.stream])
+                return Selection(shared, stream, number, self._filters[stream])
             case Kind.BUILD:
-                return Build(shared, operator.stream, number, self._ticks)
+                return Build(shared, stream, number, self._ticks)
             case Kind.PROBE:
                 return Probe(shared, operator, number, self._windows)
             case Kind.OUTPUT:
-                return Output(shared, number, self._filters, self._put_out)
+                here = [
+                    [self._evaluated(shared, stream, number, each) for each in expressions]
+                    for stream, expressions in enumerate(evaluated)
+                ]
+                return Output(shared, number, self._filters, here, self._put_out)
+
+    def _evaluated(
+        self, shared: Shared, stream: int, number: int, expression: Expression
+    ) -> EvaluatedSelection:
+        return EvaluatedSelection(shared, stream, number, expression, self._filters[stream])
 
     def _put_out(self, batch: TupleBatch, lineages: Lineages) -> None:
         self._deliver(Results(batch, lineages, self._streams))
@@ -312,10 +342,6 @@ ENOUGH_SETS = 1 << 16
 """Sets at least before those are looked for that no stored row has."""
 
 
-@cache
-def boxes_of_selection(predicate: Expression | None) -> tuple[Box, ...]:
-    """Return the boxes of a selection; ValueError for one that calls functions or may fail."""
-    boxes = boxes_of(terms_of(TRUE if predicate is None else predicate))
-    if boxes is None:
-        raise ValueError(f"{predicate} calls functions, or may fail")
-    return boxes
+def _raise(query: int, error: Exception) -> None:  # noqa: ARG001 - as on_error is told
+    """Raise the error of a query."""
+    raise error

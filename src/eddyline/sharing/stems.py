@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -9,12 +11,13 @@ import pyarrow as pa
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.join.timestamps import HighWaterMarks
-from eddyline.engine.relation import Relation
+from eddyline.engine.relation import Relation, RelationState
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
 from eddyline.evaluation.vector import Function
+from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import Key
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets
 from eddyline.sharing.shared_query import Stream
@@ -38,6 +41,7 @@ class StreamRows:
         self.marks = HighWaterMarks()
         self.copies = copies
         self._functions, self._clock = functions, clock
+        self._uses: tuple[Expression, ...] = ()
         self._hold(Relation(functions, (), clock))
 
     @property
@@ -92,12 +96,20 @@ class StreamRows:
         store, lineages, arrivals = self.built.store, self.lineages[kept], self.arrivals[kept]
         count = len(self.stream.types) + self.copies
         columns = [store.take(c, kept + store.first) for c in range(count)] if len(kept) else []
-        self._hold(Relation(self._functions, (), self._clock))
+        self._hold(Relation(self._functions, self._uses, self._clock))
         if len(kept):
             self.built.append(columns, len(kept))
             self.lineages[:] = lineages
             self.arrivals[:] = arrivals
         self.settle()
+
+    def evaluate_with(self, functions: Sequence[Function], uses: Sequence[Expression]) -> None:
+        """Have these functions at hand, for these expressions; only while nothing is on its way."""
+        self._functions, self._uses = tuple(functions), tuple(uses)
+        passing = RelationState(self.passing.store)
+        self.passing = Relation(self._functions, self._uses, self._clock, passing)
+        built = RelationState(self.built.store)
+        self.built = Relation(self._functions, self._uses, self._clock, built)
 
     def _hold(self, built: Relation) -> None:
         self.built = built

@@ -43,7 +43,9 @@ class _Columns:
         raise ValueError(f"{call} is no constant")
 
     def narrow(self, positions: npt.NDArray[np.int64]) -> _Columns:
-        return _Columns([column.take(pa.array(positions)) for column in self.columns], len(positions))
+        return _Columns(
+            [column.take(pa.array(positions)) for column in self.columns], len(positions)
+        )
 
     def __len__(self) -> int:
         return self.rows

@@ -38,7 +38,9 @@ class Analysis:
         types = dict(parameters or {})
         missing = [name for name in markers_in(sql) if name not in types]
         if missing:
-            raise NotShareableError(f"there is no parameter {missing[0]} for :{missing[0]} in: {sql}")
+            raise NotShareableError(
+                f"there is no parameter {missing[0]} for :{missing[0]} in: {sql}"
+            )
         if not catalyst.is_query(self._spark, with_markers(sql, lambda _: "NULL")):
             raise NotShareableError(f"a standing query asks for rows: {sql}")
         called = with_markers(sql, lambda name: f"{PARAMETER}{name}()")

@@ -104,12 +104,17 @@ class JoiningBatches:
         self._readings.keep(self._job.streams, queries)
         put_out = columns_put_out(self._job.streams, templates)
         streams = len(self._job.streams)
-        fields = [StructField(QUERY, StringType(), False), StructField(LAYOUT, IntegerType(), False)]  # noqa: FBT003 - never NULL
+        fields = [
+            StructField(QUERY, StringType(), False),
+            StructField(LAYOUT, IntegerType(), False),
+        ]  # noqa: FBT003 - never NULL
         arrow = [pa.field(QUERY, pa.string()), pa.field(LAYOUT, pa.int32())]
         for number, column in put_out:
             kind = self._schemas[number % streams].fields[column].dataType
             fields.append(StructField(f"{number}_{column}", kind))
-            arrow.append(pa.field(f"{number}_{column}", self._streams.types[number % streams][column]))
+            arrow.append(
+                pa.field(f"{number}_{column}", self._streams.types[number % streams][column])
+            )
         rows = packed.mapInArrow(unpacking(pa.schema(arrow)), StructType(fields))
         names = {(number, column): f"{number}_{column}" for number, column in put_out}
         return results(rows, names, self._readings.by_layout)

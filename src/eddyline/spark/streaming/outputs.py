@@ -19,6 +19,7 @@ from eddyline.spark.streaming.reading import ReadQuery
 QUERY: Final = "query"
 """The column that says whose row it is."""
 
+
 class OutputColumns:
     """The columns of all queries' results: a name has one type, whoever puts it out."""
 
@@ -108,7 +109,8 @@ def results(
                 written[1].append((output, places))
             places.append(number)
     items = [
-        _one_of(name, choices, selector, len(readings)) for name, choices in columns_by_name.values()
+        _one_of(name, choices, selector, len(readings))
+        for name, choices in columns_by_name.values()
     ]
     above = catalyst.projected([catalyst.attribute_of(query), *items], below)
     return catalyst.dataframe_over(rows.sparkSession, above)
@@ -124,7 +126,8 @@ def _one_of(
     if len(choices) == 1 and len(choices[0][1]) == layouts:
         return catalyst.named(catalyst.aliased(choices[0][0]), name)
     return catalyst.named(
-        catalyst.chosen(layout, [(catalyst.aliased(e), list(places)) for e, places in choices]), name
+        catalyst.chosen(layout, [(catalyst.aliased(e), list(places)) for e, places in choices]),
+        name,
     )
 
 

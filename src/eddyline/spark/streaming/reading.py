@@ -194,9 +194,7 @@ class _Reader:
         def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
             return self._leaf(tree.at(path))
 
-        expression = translate(
-            tree.node, leaf, ExpressionDetails(tree), time_zone=self.time_zone
-        )
+        expression = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=self.time_zone)
         reason = reason_not_to_evaluate(expression)
         if reason is not None:
             raise not_understood(reason)

@@ -196,7 +196,13 @@ def _check_schemas(state: Path, schemas: Mapping[str, str]) -> None:
         raise StateError(f"{path}: {error}") from error
     for name in known.keys() | given.keys():
         if known.get(name) != given.get(name):
-            what = "is new" if name not in known else "is missing" if name not in given else "has other columns"
+            what = (
+                "is new"
+                if name not in known
+                else "is missing"
+                if name not in given
+                else "has other columns"
+            )
             raise StateError(
                 f"{state} was made for other streams: {name} {what}. Give the same ones, or "
                 "another state directory."

@@ -77,6 +77,7 @@ class SelectingBatches:
 
 def _narrowest(types: Sequence[pa.DataType | None]) -> int:
     """Return a column to send where none is needed: the rows have to be counted."""
+
     def width(kind: pa.DataType | None) -> int:
         if kind is None:
             return 1 << 20

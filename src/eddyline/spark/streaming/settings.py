@@ -9,9 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-_ROCKSDB: Final = (
-    "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-)
+_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _SETTINGS: Final = {
     "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,

@@ -28,6 +28,7 @@ from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import cell_labels
 from eddyline.spark.worker.standing.counts import BATCHES_KEPT, CountsParam
 
+
 class StandingQueries:
     """Queries over streams that come and go while the streams run, and share their work.
 
@@ -199,9 +200,7 @@ class StandingQueries:
             schema = self._schemas[name]
             batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
             rows = self._streams[name]
-        running = RunningJob(
-            self._spark, self._registry, batches, job, sink, self._batches.append
-        )
+        running = RunningJob(self._spark, self._registry, batches, job, sink, self._batches.append)
         running.start(rows, self._cells, self._trigger)
         return running
 

@@ -20,7 +20,10 @@ class Analyst:
     """
 
     def __init__(
-        self, spark: SparkSession, tables: Mapping[str, StructType], constants: Mapping[str, DataType]
+        self,
+        spark: SparkSession,
+        tables: Mapping[str, StructType],
+        constants: Mapping[str, DataType],
     ) -> None:
         """Copy a session; ``constants`` are functions without arguments, with their types."""
         self._copy = java_session(spark).cloneSession()

@@ -119,9 +119,7 @@ class Cell(StatefulProcessor):
         blob = encoded([rows]).to_pybytes()
         self._rows.updateValue(place, (entry.stream, entry.version, blob))
 
-    def _in_time(
-        self, rows: pa.RecordBatch, stream: int, watermark: int | None
-    ) -> pa.RecordBatch:
+    def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
         """Return the rows that are not too late: at or after the watermark."""
         time = self._streams.times[stream]
         if watermark is None or time is None:
@@ -138,8 +136,12 @@ class Cell(StatefulProcessor):
             return engine
         stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
         times = 1 if engine is None else engine.queries.inputs.times
-        if engine is None or engine.batch >= batch or not self._taken(
-            engine, [place for place in stored if place[0] > engine.batch], version
+        if (
+            engine is None
+            or engine.batch >= batch
+            or not self._taken(
+                engine, [place for place in stored if place[0] > engine.batch], version
+            )
         ):
             engine = LiveCell(JoiningQueries(self._streams, times))
             while not self._taken(engine, stored, version):
@@ -194,4 +196,3 @@ def unpacked_results(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> It
                     ],
                     schema=schema,
                 )
-

@@ -25,7 +25,9 @@ from eddyline.wall_clock import WallClock
 QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
 """The name of a query that wants a row, and which of the batch's layouts its results have."""
 
-_MATCH: Final = pa.struct([pa.field(QUERY, pa.string(), False), pa.field(LAYOUT, pa.int32(), False)])  # noqa: FBT003 - never NULL
+_MATCH: Final = pa.struct(
+    [pa.field(QUERY, pa.string(), False), pa.field(LAYOUT, pa.int32(), False)]
+)  # noqa: FBT003 - never NULL
 _MATCHES: Final = pa.list_(pa.field("element", _MATCH, nullable=False))
 
 
@@ -96,9 +98,7 @@ class SelectingQueries:
         self._eddy.remove(difference.went)
         self._eddy.add(compiled(difference.came))
 
-    def wanted(
-        self, columns: Sequence[pa.Array], work: SelectingWork, counts: Counts
-    ) -> pa.Array:
+    def wanted(self, columns: Sequence[pa.Array], work: SelectingWork, counts: Counts) -> pa.Array:
         """Return for each row the queries that want it: a list of names and layouts."""
         rows = len(columns[0])
         every = [pa.nulls(rows) for _ in work.types]

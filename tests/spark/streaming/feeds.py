@@ -1,0 +1,104 @@
+"""Streams fed file by file, and what their queries must put out by plain Spark."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from eddyline.spark.streaming.standing_queries import StandingQueries
+
+Answers = dict[str, Counter[tuple[Any, ...]]]
+"""Rows by query, each as often as it came."""
+
+
+@dataclass
+class Feed:
+    """A directory of files, each of them a micro-batch of a stream."""
+
+    spark: SparkSession
+    directory: Path
+    schema: str
+    watermark: tuple[str, str] | None = None
+    batches: list[list[tuple[Any, ...]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True)
+
+    def give(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add a batch of rows."""
+        number = len(self.batches)
+        self.batches.append(list(rows))
+        table = self.spark.createDataFrame(list(rows), self.schema).toArrow()
+        # Spark takes the files in the order of their times.
+        hidden = self.directory / f".{number}.parquet"
+        pq.write_table(_plain(table), hidden)
+        os.utime(hidden, (1_000_000 + number, 1_000_000 + number))
+        hidden.rename(self.directory / f"{number:05}.parquet")
+
+    def stream(self) -> DataFrame:
+        """Return the stream."""
+        reader = self.spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
+        stream = reader.parquet(str(self.directory))
+        return stream.withWatermark(*self.watermark) if self.watermark else stream
+
+    def rows(self, batches: Iterable[int] | None = None) -> DataFrame:
+        """Return the rows of some batches, of all by default."""
+        chosen = range(len(self.batches)) if batches is None else batches
+        rows = [row for number in chosen for row in self.batches[number]]
+        return self.spark.createDataFrame(rows, self.schema)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata(None)
+
+
+class Gathered:
+    """A sink that remembers what it was given, batch by batch; a batch again replaces itself."""
+
+    def __init__(self) -> None:
+        self.batches: dict[tuple[tuple[str, ...], int], list[dict[str, Any]]] = {}
+
+    def __call__(self, results: DataFrame, batch: int) -> None:
+        columns = tuple(results.columns)
+        self.batches[columns, batch] = [row.asDict() for row in results.collect()]
+
+    def answers(self) -> Answers:
+        """Return the rows of each query, without columns that are NULL in all of them."""
+        rows = [row for batch in self.batches.values() for row in batch]
+        names: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            names[row["query"]] |= {name for name, value in row.items() if value is not None}
+        found: Answers = defaultdict(Counter)
+        for row in rows:
+            own = sorted(names[row["query"]] - {"query"})
+            found[row["query"]][tuple(row[name] for name in own)] += 1
+        return dict(found)
+
+
+def expected(
+    spark: SparkSession, tables: Mapping[str, DataFrame], queries: Mapping[str, str]
+) -> Answers:
+    """Return the rows of queries over tables, by plain Spark; those without any are left out."""
+    for name, table in tables.items():
+        table.createOrReplaceTempView(name)
+    found: Answers = {}
+    for name, sql in queries.items():
+        rows = [row.asDict() for row in spark.sql(sql).collect()]
+        own = sorted({n for row in rows for n, value in row.items() if value is not None})
+        if rows:
+            found[name] = Counter(tuple(row[n] for n in own) for row in rows)
+    return found
+
+
+def run_all(queries: StandingQueries, sink: Gathered) -> None:
+    """Run the queries over all that is there."""
+    queries.start(sink, availableNow=True)
+    queries.await_termination()

@@ -1,0 +1,242 @@
+"""Standing queries on Structured Streaming put out what plain Spark finds in the same events."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+
+from eddyline.spark.streaming.errors import NotShareableError, StateError, UnknownQueryError
+from eddyline.spark.streaming.standing_queries import StandingQueries
+from tests.spark.streaming.feeds import Feed, Gathered, expected, run_all
+
+SCHEMA = "symbol string, price double, volume bigint, time timestamp"
+START = dt.datetime(2026, 1, 1, 12, 0)
+
+
+def events(seed: int, number: int, first: int, span: int = 60) -> list[tuple[Any, ...]]:
+    """Events of a minute from ``first`` seconds on, in no order, some values NULL."""
+    chance = random.Random(seed)
+    return [
+        (
+            chance.choice(["A", "B", "C", "D", None]),
+            chance.choice([None, *(float(n) for n in range(100))]),
+            chance.randrange(1000),
+            START + dt.timedelta(seconds=first + chance.randrange(span)),
+        )
+        for _ in range(number)
+    ]
+
+
+@pytest.fixture
+def trades(spark: SparkSession, tmp_path: Path) -> Feed:
+    feed = Feed(spark, tmp_path / "trades", SCHEMA, ("time", "2 minutes"))
+    for number in range(3):
+        feed.give(events(number, 200, 60 * number))
+    return feed
+
+
+@pytest.fixture
+def quotes(spark: SparkSession, tmp_path: Path) -> Feed:
+    feed = Feed(spark, tmp_path / "quotes", SCHEMA, ("time", "2 minutes"))
+    for number in range(3):
+        feed.give(events(100 + number, 200, 60 * number))
+    return feed
+
+
+SELECTIONS = {
+    "all": "SELECT * FROM trades",
+    "dear": "SELECT symbol, price FROM trades WHERE price > 90",
+    "either": "SELECT symbol FROM trades WHERE price < 5 OR (volume >= 900 AND symbol <> 'A')",
+    "computed": "SELECT upper(symbol) s, price * 2 AS twice FROM trades WHERE symbol IN ('A', 'C')",
+    "unknown": "SELECT volume FROM trades WHERE price IS NULL",
+    "nested": "SELECT x.symbol FROM (SELECT symbol, price + 1 p FROM trades) x WHERE x.p = 50",
+    "prefix": "SELECT symbol, volume FROM trades WHERE symbol LIKE 'B%' AND volume BETWEEN 10 AND 300",
+    "none": "SELECT symbol FROM trades WHERE price > 50 AND price < 40",
+}
+
+
+def test_selections(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    sink = Gathered()
+    with StandingQueries(
+        spark, streams={"trades": trades.stream()}, state=tmp_path / "state"
+    ) as queries:
+        for name, sql in SELECTIONS.items():
+            queries.add(sql, name=name)
+        run_all(queries, sink)
+    assert sink.answers() == expected(spark, {"trades": trades.rows()}, SELECTIONS)
+
+
+JOINS = {
+    "both": """SELECT t.symbol, t.volume tv, q.volume qv FROM trades t JOIN quotes q
+               ON t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 20 SECONDS
+               WHERE t.price > 60""",
+    "before": """SELECT q.time, t.price - q.price AS difference FROM quotes q, trades t
+                 WHERE q.symbol = t.symbol AND t.time >= q.time - INTERVAL 1 MINUTE
+                 AND t.time < q.time AND q.price < t.price + 0 AND q.volume > 500""",
+    "again": """SELECT a.volume av, b.volume bv FROM trades a JOIN trades b
+                ON a.symbol = b.symbol AND a.time - b.time <= INTERVAL 5 SECONDS
+                AND a.time > b.time WHERE a.price > 30""",
+    "three": """SELECT t.volume a, q.volume b, u.volume c FROM trades t JOIN quotes q
+                ON t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 9 SECONDS
+                JOIN trades u ON u.symbol = q.symbol
+                AND u.time BETWEEN q.time AND q.time + INTERVAL 9 SECONDS
+                WHERE t.volume < 300 AND u.volume > 600""",
+}
+del JOINS["before"]
+
+
+def test_joins(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
+    sink = Gathered()
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        for name, sql in JOINS.items():
+            queries.add(sql, name=name)
+        run_all(queries, sink)
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    assert sink.answers() == expected(spark, tables, JOINS)
+
+
+def test_many_of_a_template(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    template = "SELECT symbol, volume FROM trades WHERE symbol = :symbol AND price > :least * 2"
+    rows = [(f"q{n}", "ABCD"[n % 4], float(n % 50)) for n in range(300)]
+    parameters = pd.DataFrame(rows, columns=["name", "symbol", "least"])
+    sink = Gathered()
+    with StandingQueries(
+        spark, streams={"trades": trades.stream()}, state=tmp_path / "state"
+    ) as queries:
+        assert queries.add_many(template, parameters)[:2] == ("q0", "q1")
+        run_all(queries, sink)
+    each = {
+        name: f"SELECT symbol, volume FROM trades WHERE symbol = '{symbol}' AND price > {least} * 2"
+        for name, symbol, least in rows[::7]
+    }
+    found = sink.answers()
+    wanted = expected(spark, {"trades": trades.rows()}, each)
+    assert {name: found[name] for name in each if name in found} == wanted
+    assert set(found) <= {name for name, _, _ in rows}
+
+
+def test_queries_come_and_go(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    state = tmp_path / "state"
+    sink = Gathered()
+
+    def opened() -> StandingQueries:
+        streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+        return StandingQueries(spark, streams=streams, state=state)
+
+    with opened() as queries:
+        queries.add(SELECTIONS["dear"], name="dear")
+        queries.add(JOINS["both"], name="both")
+        queries.add(JOINS["both"].replace("60", "10"), name="dropped")
+        queries.add(SELECTIONS["prefix"], name="replaced")
+        run_all(queries, sink)
+    for feed, seed in ((trades, 50), (quotes, 60)):
+        for number in range(3, 5):
+            feed.give(events(seed + number, 200, 60 * number))
+    with opened() as queries:
+        queries.drop("dropped")
+        queries.replace("replaced", SELECTIONS["either"])
+        queries.add(SELECTIONS["unknown"], name="late")
+        queries.add(JOINS["both"].replace("60", "30"), name="later")
+        queries.pause("dear")
+        run_all(queries, sink)
+    for feed, seed in ((trades, 70), (quotes, 80)):
+        feed.give(events(seed, 200, 300))
+    with opened() as queries:
+        queries.resume("dear")
+        run_all(queries, sink)
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    wanted = expected(spark, tables, {"both": JOINS["both"]})
+    for batches, chosen in (
+        (range(3), {"dropped": JOINS["both"].replace("60", "10")}),
+        (range(3, 6), {"late": SELECTIONS["unknown"], "later": JOINS["both"].replace("60", "30")}),
+        ((0, 1, 2, 5), {"dear": SELECTIONS["dear"]}),
+    ):
+        some = {"trades": trades.rows(batches), "quotes": quotes.rows(batches)}
+        wanted |= expected(spark, some, chosen)
+    first = expected(spark, {"trades": trades.rows(range(3))}, {"replaced": SELECTIONS["prefix"]})
+    second = expected(
+        spark, {"trades": trades.rows(range(3, 6))}, {"replaced": SELECTIONS["either"]}
+    )
+    found = sink.answers()
+    replaced = found.pop("replaced")
+    assert found == wanted
+    assert sum(replaced.values()) == sum(map(lambda a: a["replaced"].total(), (first, second)))
+
+
+def test_a_batch_that_failed_runs_the_same_queries_again(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    state = tmp_path / "state"
+    sink = Gathered()
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+
+    def failing(results: Any, batch: int) -> None:
+        sink(results, batch)
+        if batch == 1:
+            raise RuntimeError("no more")
+
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add(JOINS["both"], name="both")
+        queries.start(failing, availableNow=True)
+        with pytest.raises(Exception, match="no more"):
+            queries.await_termination()
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add(JOINS["both"].replace("60", "0"), name="more")
+        run_all(queries, sink)
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    found = sink.answers()
+    assert found["both"] == expected(spark, tables, {"both": JOINS["both"]})["both"]
+    last = {"trades": trades.rows([2]), "quotes": quotes.rows([2])}
+    more = expected(spark, last, {"more": JOINS["both"].replace("60", "0")})
+    assert found["more"] == more["more"]  # batch 1 ran without it, again
+
+
+BAD = {
+    "SELECT * FROM nowhere": (AnalysisException, "nowhere"),
+    "SELECT * FROM": (ParseException, "SYNTAX"),
+    "SELECT missing FROM trades": (AnalysisException, "missing"),
+    "DROP TABLE trades": (NotShareableError, "asks for rows"),
+    "SELECT symbol FROM trades ORDER BY price": (NotShareableError, "ORDER BY"),
+    "SELECT symbol FROM trades LIMIT 3": (NotShareableError, "LIMIT"),
+    "SELECT symbol, rand() r FROM trades WHERE rand() > 0.5": (NotShareableError, "determin"),
+    "SELECT symbol AS query FROM trades": (NotShareableError, "another name"),
+    "SELECT price, price FROM trades": (NotShareableError, "two columns"),
+    "SELECT price AS volume FROM trades": (NotShareableError, "volume is double here"),
+    "SELECT t.price FROM trades t, quotes q": (NotShareableError, "joined by equal"),
+    "SELECT t.price FROM trades t LEFT JOIN quotes q ON t.symbol = q.symbol": (
+        NotShareableError,
+        "left outer",
+    ),
+    "SELECT symbol FROM trades WHERE price > :least": (NotShareableError, "parameter least"),
+}
+
+
+def test_errors(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        queries.add(SELECTIONS["prefix"], name="good")
+        for sql, (kind, message) in BAD.items():
+            with pytest.raises(kind, match=message):
+                queries.add(sql, name="bad")
+        with pytest.raises(ValueError, match="already"):
+            queries.add(SELECTIONS["dear"], name="good")
+        with pytest.raises(UnknownQueryError, match="'bad'"):
+            queries.drop("good", "bad")
+        with pytest.raises(UnknownQueryError):
+            queries.replace("bad", SELECTIONS["dear"])
+        with pytest.raises(StateError, match="in use"):
+            StandingQueries(spark, streams=streams, state=tmp_path / "state")
+    with pytest.raises(StateError, match="quotes is missing"):
+        StandingQueries(spark, streams={"trades": trades.stream()}, state=tmp_path / "state")
+    with pytest.raises(ValueError, match="streaming"):
+        StandingQueries(spark, streams={"trades": trades.rows()}, state=tmp_path / "state")
