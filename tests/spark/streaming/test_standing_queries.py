@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.spark.streaming.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.spark.streaming.standing_queries import StandingQueries
@@ -199,6 +200,46 @@ def test_a_batch_that_failed_runs_the_same_queries_again(
     last = {"trades": trades.rows([2]), "quotes": quotes.rows([2])}
     more = expected(spark, last, {"more": JOINS["both"].replace("60", "0")})
     assert found["more"] == more["more"]  # batch 1 ran without it, again
+
+
+def test_functions_are_called_for_few_rows_and_fail_for_one_query(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    @F.udf("double")
+    def scored(price: float | None) -> float | None:
+        calls.add(1)
+        return None if price is None else price * 3
+
+    @F.udf("boolean")
+    def picky(volume: int) -> bool:
+        if volume > 990:
+            raise ValueError("too much")
+        return volume % 2 == 0
+
+    spark.udf.register("scored", scored)
+    spark.udf.register("picky", picky)
+    good = {
+        f"scored{n}": f"SELECT symbol, price FROM trades WHERE price > {n} AND scored(price) < 290"
+        for n in range(90, 95)
+    }
+    good["joined"] = """SELECT t.volume tv, q.volume qv FROM trades t JOIN quotes q
+        ON t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 5 SECONDS
+        WHERE scored(t.price) > 200 AND q.price < 20"""
+    good["guarded"] = "SELECT volume FROM trades WHERE picky(volume) AND volume < 500"
+    sink = Gathered()
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        for name, sql in good.items():
+            queries.add(sql, name=name)
+        queries.add("SELECT volume FROM trades WHERE picky(volume)", name="fails")
+        with pytest.warns(UserWarning, match="'fails' has failed and is paused: .*too much"):
+            run_all(queries, sink)
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    found = sink.answers()
+    found.pop("fails")
+    assert found == expected(spark, tables, good)
 
 
 BAD = {

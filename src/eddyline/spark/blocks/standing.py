@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from eddyline.query.expressions import Argument, Expression
 from eddyline.sharing.shared_query import SharedQuery
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class QueryTemplate:
     inputs of ``query`` are these, by position. In its predicates an argument with a number from 0
     on is a column of the stream; number -1 stands for the first of ``constants``, -2 for the
     second: expressions over the template's ``parameters``, which have names and Spark's types as
-    JSON.
+    JSON. Calls are of ``functions``, which see values under ``settings``.
     """
 
     sql: str
@@ -39,6 +40,8 @@ class QueryTemplate:
     constants: tuple[Expression, ...]
     parameters: tuple[tuple[str, str], ...]
     outputs: tuple[OutputColumn, ...]
+    functions: tuple[UserFunction, ...]
+    settings: SessionSettings
     used: frozenset[tuple[int, int]]
     """Columns that the outputs are made of: input and number."""
 

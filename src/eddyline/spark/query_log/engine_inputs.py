@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from eddyline.query.expressions import Call, Expression, with_children
 from eddyline.query.join_graph import Place
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
@@ -75,10 +76,15 @@ def layouts_in(streams: Sequence[str], queries: Iterable[LiveQuery]) -> dict[Lay
     return found
 
 
-def renumbered(query: SharedQuery, numbers: Sequence[int]) -> SharedQuery:
-    """Return a query over other inputs."""
+def renumbered(
+    query: SharedQuery, numbers: Sequence[int], functions: Sequence[int] = ()
+) -> SharedQuery:
+    """Return a query over other inputs, and with other numbers of functions."""
     return SharedQuery(
-        {numbers[number]: selection for number, selection in query.selections.items()},
+        {
+            numbers[number]: None if selection is None else _calling(selection, functions)
+            for number, selection in query.selections.items()
+        },
         frozenset(
             frozenset(Place(numbers[place.relation], place.column) for place in edge)
             for edge in query.edges
@@ -88,6 +94,13 @@ def renumbered(query: SharedQuery, numbers: Sequence[int]) -> SharedQuery:
             for bound in query.bounds
         ),
     )
+
+
+def _calling(expression: Expression, functions: Sequence[int]) -> Expression:
+    if not any(isinstance(node, Call) for node in expression.walk()):
+        return expression
+    inner = with_children(expression, lambda child: _calling(child, functions))
+    return replace(inner, function=functions[inner.function]) if isinstance(inner, Call) else inner
 
 
 def columns_needed(

@@ -26,9 +26,14 @@ class Analysis:
         """Take the session whose functions and settings count, and the columns of each stream."""
         self._spark = spark
         self._schemas = dict(schemas)
-        self.time_zone = session_settings(spark).time_zone
+        self.settings = session_settings(spark)
         self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
         self._asking = threading.Lock()
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone."""
+        return self.settings.time_zone
 
     def read(self, sql: str, parameters: Mapping[str, DataType] | None = None) -> ReadQuery:
         """Read a query, whose parameters have these types.
@@ -68,4 +73,4 @@ class Analysis:
     def _read(
         self, analyst: Analyst, sql: str, called: str, types: Mapping[str, DataType]
     ) -> ReadQuery:
-        return read_query(analyst, called, self._schemas, types, self.time_zone, shown=sql)
+        return read_query(analyst, called, self._schemas, types, self.settings, shown=sql)

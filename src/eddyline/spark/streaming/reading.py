@@ -22,12 +22,14 @@ from eddyline.query.expressions import (
 )
 from eddyline.sharing.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.spark.blocks.column_types import arrow_type
+from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, not_understood
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Analyst, CatalystExpression, Plan
 from eddyline.spark.plan.chains import ExpressionId, FilterLink, Tree, read_link
-from eddyline.spark.plan.definitions import Definitions
+from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.expression_details import ExpressionDetails
 from eddyline.spark.plan.translation import CatalystNode, translate
 from eddyline.spark.streaming.errors import NotShareableError
@@ -60,7 +62,7 @@ def read_query(
     sql: str,
     schemas: Mapping[str, types.StructType],
     parameters: Mapping[str, types.DataType],
-    time_zone: str,
+    settings: SessionSettings,
     *,
     shown: str,
 ) -> ReadQuery:
@@ -71,7 +73,7 @@ def read_query(
     errors for what is no valid query, and NotShareableError for a valid one that cannot stand.
     """
     plan, schema = analyst.optimized(sql)
-    reader = _Reader(analyst, schemas, parameters, time_zone)
+    reader = _Reader(analyst, schemas, parameters, settings)
     try:
         reader.read(plan)
         return reader.result(shown, plan, schema)
@@ -86,14 +88,18 @@ class _Reader:
     analyst: Analyst
     schemas: Mapping[str, types.StructType]
     parameters: Mapping[str, types.DataType]
-    time_zone: str
+    settings: SessionSettings
     inputs: list[str] = field(default_factory=list)
     columns: list[tuple[CatalystExpression, ...]] = field(default_factory=list)
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
-    items: tuple[Tree, ...] | None = None
+    calls: Terms = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Have at hand what knows how functions are called."""
+        self.calls = Terms(self.definitions, self.settings)
 
     def read(self, plan: Plan) -> None:
         """Take in a node and all below it."""
@@ -159,6 +165,8 @@ class _Reader:
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
             described,
+            self.calls.contents.functions,
+            self.settings,
             frozenset(place for output in outputs for place in self._places(output)),
         )
         return ReadQuery(template, tuple(self.columns), tuple(outputs))
@@ -176,7 +184,7 @@ class _Reader:
             self.places[tree.identity] = number, position
             index = number * MOST_COLUMNS + position
             try:
-                self.arguments[tree.identity] = Argument(index, arrow_type(kind, self.time_zone))
+                self.arguments[tree.identity] = Argument(index, arrow_type(kind, self.settings.time_zone))
             except (PySparkException, TypeError, ValueError):
                 continue  # of a type that cannot travel: no predicate can be about it
 
@@ -194,7 +202,7 @@ class _Reader:
         def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
             return self._leaf(tree.at(path))
 
-        expression = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=self.time_zone)
+        expression = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=self.settings.time_zone)
         reason = reason_not_to_evaluate(expression)
         if reason is not None:
             raise not_understood(reason)
@@ -208,19 +216,28 @@ class _Reader:
             return known
         result = self.definitions.results.get(tree.identity)
         if result is not None:
-            return self._parameter(result.function)
+            return self._result(result)
         alias = self.definitions.known_alias(tree.identity)
         if alias is None:
             raise not_understood(f"the type of {tree.node.fields['name']}")
         return self._translated(alias)
 
-    def _parameter(self, function: Tree) -> Expression:
-        name = str(function.node.fields["name"])
-        if not name.startswith(PARAMETER):
-            raise not_understood(f"the Python function {name}")
-        position = list(self.parameters).index(name.removeprefix(PARAMETER))
-        kind = self.parameters[name.removeprefix(PARAMETER)]
-        return Argument(-1 - position, arrow_type(kind.json(), self.time_zone))
+    def _result(self, result: FunctionResult) -> Expression:
+        """Return the call of a function, or the parameter that a function stands for."""
+        name = str(result.function.node.fields["name"])
+        if name.startswith(PARAMETER):
+            parameter = name.removeprefix(PARAMETER)
+            kind = arrow_type(self.parameters[parameter].json(), self.settings.time_zone)
+            return Argument(-1 - list(self.parameters).index(parameter), kind)
+        call = self.calls.call(result)
+        if not result.function.pickled.surroundings.endswith("[]"):
+            raise not_understood(f"broadcast variables in the Python function {name}")
+        if self.calls.contents.functions[call.function].driver is not None:
+            raise not_understood(f"the concurrent function {name}")
+        handles = self.calls.contents.arguments
+        return with_arguments(
+            call, lambda argument: self._translated(Tree.of(handles[argument.index]))
+        )
 
     def _place(self, tree: Tree) -> tuple[int, int] | None:
         """Return input and column of an attribute; None for what is none."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -20,6 +22,7 @@ from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import stream_settings
+from eddyline.spark.worker.standing.counts import CountsByBatch
 
 Sink: TypeAlias = "Callable[[DataFrame, int], object]"
 """Takes the results of a micro-batch, and a number: the same if the batch is run again."""
@@ -54,9 +57,11 @@ class RunningJob:
         batches: SelectingBatches | JoiningBatches,
         job: Job,
         sink: Sink,
+        counts: Accumulator[CountsByBatch],
         note: Callable[[BatchRecord], object],
     ) -> None:
-        """Take what to do; ``note`` is told of each micro-batch."""
+        """Take what to do, where tasks report, and ``note`` that is told of each micro-batch."""
+        self._counts = counts
         self._spark = spark
         self._registry = registry
         self._batches = batches
@@ -114,8 +119,22 @@ class RunningJob:
         if queries:
             results = self._batches.results(classic(rows), queries, version, batch)
             self._sink(results, batch)
+            self._stop_failed(batch, queries)
         elapsed = time.perf_counter() - clock
         self._note(BatchRecord(self.job.name, batch, version, len(queries), started, elapsed))
+
+    def _stop_failed(self, batch: int, queries: Sequence[LiveQuery]) -> None:
+        """Let queries stand still that could not be answered for some row of a batch."""
+        counts = self._counts.value.get((self.job.name, batch))
+        errors = counts.errors if counts is not None else {}
+        for query in queries:
+            error = errors.get(query.number)
+            if error is not None and self._registry.has(query.name):
+                warnings.warn(
+                    f"The standing query {query.name!r} has failed and is paused: {error}",
+                    stacklevel=2,
+                )
+                self._registry.pause([query.name], error)
 
     def queries_at(self, version: int) -> list[LiveQuery]:
         """Return the queries of this job that ran at a version."""

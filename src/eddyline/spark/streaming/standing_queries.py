@@ -200,7 +200,7 @@ class StandingQueries:
             schema = self._schemas[name]
             batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
             rows = self._streams[name]
-        running = RunningJob(self._spark, self._registry, batches, job, sink, self._batches.append)
+        running = RunningJob(self._spark, self._registry, batches, job, sink, self._counts, self._batches.append)
         running.start(rows, self._cells, self._trigger)
         return running
 

@@ -15,6 +15,7 @@ from pyspark.accumulators import AccumulatorParam
 class Counts:
     """Counts of one micro-batch, by whatever they are counted by.
 
+    ``errors`` has for each query that could not be answered what went wrong first.
     ``rows_in`` and ``late`` are by stream, ``results`` by query, ``stored`` and ``entries`` by
     cell and stream, ``sets`` and ``seconds`` by what did the work.
     """
@@ -25,11 +26,14 @@ class Counts:
     stored: Counter[tuple[int, str]] = field(default_factory=Counter)
     entries: Counter[tuple[int, str]] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
+    errors: dict[int, str] = field(default_factory=dict)
 
     def add(self, other: Counts) -> None:
         """Add what another task has counted."""
         for name in self.__slots__:
-            getattr(self, name).update(getattr(other, name))
+            if name != "errors":
+                getattr(self, name).update(getattr(other, name))
+        self.errors = other.errors | self.errors
 
     def add_results(self, queries: npt.NDArray[np.int64]) -> None:
         """Count a result for each of these queries."""
@@ -37,6 +41,15 @@ class Counts:
             numbers = np.bincount(queries)
             for query in np.flatnonzero(numbers).tolist():
                 self.results[query] += int(numbers[query])
+
+
+def error_text(error: Exception) -> str:
+    """Return what went wrong as one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_ERROR]
+
+
+LONGEST_ERROR = 500
+"""Characters of an error that are kept."""
 
 
 CountsByBatch: TypeAlias = "dict[tuple[str, int], Counts]"

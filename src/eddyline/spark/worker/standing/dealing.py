@@ -16,7 +16,8 @@ from eddyline.engine.relation import Relation
 from eddyline.exchange.blobs import BLOB_ROWS, Sorter, gathered
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.sharing.grouped_filter import GroupedFilter
-from eddyline.sharing.shared_eddy import boxes_of_selection
+from eddyline.sharing.selections import split
+from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import columns_needed
 from eddyline.spark.query_log.joined_streams import BATCH, VERSION, JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
@@ -92,10 +93,10 @@ class WantedRows:
             query.number: [n for n, stream in enumerate(query.template.inputs) if stream == name]
             for query in difference.came
         }
-        for number, query in compiled(difference.came).items():
+        for number, query in compiled(difference.came, _as_written, _as_called).items():
             mine = self._numbers[number] = []
             for each in inputs[number]:
-                boxes[self._next] = boxes_of_selection(query.selections[each])
+                boxes[self._next] = split(query.selections[each]).boxes
                 mine.append(self._next)
                 self._next += 1
         self._filter.add(boxes)
@@ -125,6 +126,14 @@ class WantedRows:
             if key.null_count:
                 wanted &= key.is_valid().to_numpy(zero_copy_only=False)
         return kept if wanted.all() else kept.filter(pa.array(wanted))
+
+
+def _as_written(template: QueryTemplate) -> range:
+    return range(len(template.inputs))
+
+
+def _as_called(template: QueryTemplate) -> range:
+    return range(len(template.functions))
 
 
 _WANTED: dict[tuple[str, str, int], WantedRows] = {}

@@ -17,10 +17,10 @@ from eddyline.spark.query_log.engine_inputs import (
     columns_put_out,
 )
 from eddyline.spark.query_log.joined_streams import JoinedStreams
-from eddyline.spark.worker.standing.counts import Counts
-from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
+from eddyline.spark.worker.standing.counts import Counts, error_text
+from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
-from eddyline.wall_clock import WallClock
+from eddyline.wall_clock import WorkClock
 
 Key = tuple[int, int]
 """The batch that an entry came with, and its number in it."""
@@ -54,6 +54,7 @@ class JoiningQueries:
         self.inputs = EngineInputs(streams.job.streams, times)
         self._some_went = False  # since rows were looked for that no query wants
         self._eddy = self._new_eddy()
+        self._functions = EngineFunctions(self._eddy)
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
         self._counts = Counts()
@@ -76,8 +77,7 @@ class JoiningQueries:
         if difference.went:
             self._eddy.remove(difference.went)
             self._some_went = True
-        numbers = {id(template): self.inputs.numbers(template) for template in templates}
-        self._eddy.add(compiled(difference.came, numbers))
+        self._eddy.add(compiled(difference.came, self.inputs.numbers, self._functions.numbers))
         return True
 
     def take(self, key: Key, stream: int, rows: pa.RecordBatch, *, known: bool = False) -> Entry:
@@ -96,6 +96,7 @@ class JoiningQueries:
         for number in self.inputs.of_stream(stream):
             if known:
                 self._eddy.restore(number, columns, rows.num_rows)
+                self._counts.errors.clear()  # they were told when the rows came first
             else:
                 self._eddy.push(number, columns, rows.num_rows)
             first = self._eddy.first_passing(number)
@@ -105,7 +106,7 @@ class JoiningQueries:
     def results(self, counts: Counts) -> list[pa.RecordBatch]:
         """Return the results since the last time: all columns put out, queries and layouts."""
         found, self._results = self._results, []
-        counts.results.update(self._counts.results)
+        counts.add(self._counts)
         self._counts = Counts()
         return found
 
@@ -173,7 +174,13 @@ class JoiningQueries:
             for time in range(self.inputs.times)
             for number, name in enumerate(self._streams.job.streams)
         ]
-        return SharedEddy(streams, self._take_results, WallClock(), np.random.default_rng(0))
+        return SharedEddy(
+            streams,
+            self._take_results,
+            WorkClock(),
+            np.random.default_rng(0),
+            on_error=lambda query, error: self._counts.errors.setdefault(query, error_text(error)),
+        )
 
     def _take_results(self, results: Results) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)

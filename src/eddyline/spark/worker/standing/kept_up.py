@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import SharedQuery
+from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.change_log import ChangeLog
 from eddyline.spark.query_log.constants import queries_of
 from eddyline.spark.query_log.engine_inputs import layout_of, layouts_in, renumbered
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import Difference, LiveQueries, LiveQuery
+from eddyline.spark.worker.calling import make_function
 
 
 FROZEN_CHANGES: Final = 100
@@ -81,12 +84,34 @@ class KeptUpQueries:
         return self._described
 
 
+class EngineFunctions:
+    """The functions of all queries of an eddy, each made once."""
+
+    def __init__(self, eddy: SharedEddy) -> None:
+        """Give them to an eddy."""
+        self._eddy = eddy
+        self._known: dict[tuple[UserFunction, SessionSettings], int] = {}
+
+    def numbers(self, template: QueryTemplate) -> list[int]:
+        """Return the numbers that the functions of a template have in the eddy."""
+        found = []
+        for function in template.functions:
+            key = function, template.settings
+            if key not in self._known:
+                made = make_function(function, template.settings)
+                (self._known[key],) = self._eddy.take_functions([made])
+            found.append(self._known[key])
+        return found
+
+
 def compiled(
-    queries: Sequence[LiveQuery], numbers: dict[int, tuple[int, ...]] | None = None
+    queries: Sequence[LiveQuery],
+    inputs: Callable[[QueryTemplate], Sequence[int]],
+    functions: Callable[[QueryTemplate], Sequence[int]],
 ) -> dict[int, SharedQuery]:
     """Return queries as an eddy takes them, by number; those of a group at once.
 
-    ``numbers`` has for each template, by its identity, the inputs of the eddy that its inputs are.
+    ``inputs`` and ``functions`` give what a template's are in the eddy.
     """
     groups: dict[int, list[LiveQuery]] = {}
     for query in queries:
@@ -94,9 +119,8 @@ def compiled(
     found: dict[int, SharedQuery] = {}
     for members in groups.values():
         group = members[0].group
-        query = group.template.query
-        if numbers is not None:
-            query = renumbered(query, numbers[id(group.template)])
-        shared = queries_of(group, query, [member.position for member in members])
+        template = group.template
+        whole = renumbered(template.query, inputs(template), functions(template))
+        shared = queries_of(group, whole, [member.position for member in members])
         found |= {member.number: one for member, one in zip(members, shared, strict=True)}
     return found

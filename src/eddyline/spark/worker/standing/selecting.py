@@ -18,9 +18,9 @@ from pyspark.accumulators import Accumulator
 from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import Stream
 from eddyline.spark.query_log.jobs import Job
-from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
-from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
-from eddyline.wall_clock import WallClock
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
+from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
+from eddyline.wall_clock import WorkClock
 
 QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
 """The name of a query that wants a row, and which of the batch's layouts its results have."""
@@ -82,7 +82,15 @@ class SelectingQueries:
         """Start without queries."""
         self._live = KeptUpQueries(work.log, work.job)
         stream = Stream("stream", tuple(pa.null() if kind is None else kind for kind in work.types))
-        self._eddy = SharedEddy((stream,), self._take, WallClock(), np.random.default_rng(0))
+        self._eddy = SharedEddy(
+            (stream,),
+            self._take,
+            WorkClock(),
+            np.random.default_rng(0),
+            on_error=lambda query, error: self._errors.setdefault(query, error_text(error)),
+        )
+        self._functions = EngineFunctions(self._eddy)
+        self._errors: dict[int, str] = {}
         self._found: list[Results] = []
 
     @property
@@ -96,7 +104,7 @@ class SelectingQueries:
             return
         difference = self._live.go_to(version)
         self._eddy.remove(difference.went)
-        self._eddy.add(compiled(difference.came))
+        self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
 
     def wanted(self, columns: Sequence[pa.Array], work: SelectingWork, counts: Counts) -> pa.Array:
         """Return for each row the queries that want it: a list of names and layouts."""
@@ -107,6 +115,8 @@ class SelectingQueries:
         self._found.clear()
         if len(self._eddy):
             self._eddy.push(0, every, rows)
+        counts.errors |= self._errors
+        self._errors.clear()
         counts.rows_in[work.job.streams[0]] += rows
         return self._matches(rows, counts)
 
