@@ -84,7 +84,7 @@ pushes = st.lists(st.tuples(st.integers(0, 1), rows), max_size=6)
 Row = tuple[int, int | None]
 
 
-def truth(predicate: Expression | None, row: Row) -> bool | None:
+def truth(predicate: Expression | None, row: Row) -> bool | None:  # noqa: PLR0911 - one a kind
     """Return whether a row passes; None where that is an error."""
     value = row[1]
     match predicate:

@@ -42,6 +42,7 @@ class StreamRows:
         self.copies = copies
         self._functions, self._clock = functions, clock
         self._uses: tuple[Expression, ...] = ()
+        self.built: Relation
         self._hold(Relation(functions, (), clock))
 
     @property

@@ -9,14 +9,14 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 
+from eddyline.spark.blocks.column_types import spark_type
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Analyst
+from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import markers_in, with_markers
 from eddyline.spark.streaming.reading import PARAMETER, ReadQuery, read_query
-from eddyline.spark.streaming.errors import NotShareableError
-from eddyline.spark.blocks.column_types import spark_type
 
 
 class Analysis:

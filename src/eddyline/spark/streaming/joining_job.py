@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.classic import classic
 from eddyline.spark.query_log.engine_inputs import columns_put_out
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.joined_streams import JoinedStreams
@@ -105,9 +106,9 @@ class JoiningBatches:
         put_out = columns_put_out(self._job.streams, templates)
         streams = len(self._job.streams)
         fields = [
-            StructField(QUERY, StringType(), False),
-            StructField(LAYOUT, IntegerType(), False),
-        ]  # noqa: FBT003 - never NULL
+            StructField(QUERY, StringType(), nullable=False),
+            StructField(LAYOUT, IntegerType(), nullable=False),
+        ]
         arrow = [pa.field(QUERY, pa.string()), pa.field(LAYOUT, pa.int32())]
         for number, column in put_out:
             kind = self._schemas[number % streams].fields[column].dataType
@@ -117,7 +118,7 @@ class JoiningBatches:
             )
         rows = packed.mapInArrow(unpacking(pa.schema(arrow)), StructType(fields))
         names = {(number, column): f"{number}_{column}" for number, column in put_out}
-        return results(rows, names, self._readings.by_layout)
+        return results(classic(rows), names, self._readings.by_layout)
 
 
 def unpacking(

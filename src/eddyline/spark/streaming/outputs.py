@@ -100,12 +100,12 @@ def results(
     columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
     meanings: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
     for number, (layout, reading) in enumerate(readings.items()):
-        for column, output in zip(layout.outputs, reading.outputs, strict=True):
-            name = column.name.casefold()
-            places = meanings.get((name, column.meaning, layout.inputs))
+        for put_out, output in zip(layout.outputs, reading.outputs, strict=True):
+            name = put_out.name.casefold()
+            places = meanings.get((name, put_out.meaning, layout.inputs))
             if places is None:
-                places = meanings[name, column.meaning, layout.inputs] = []
-                written = columns_by_name.setdefault(name, (column.name, []))
+                places = meanings[name, put_out.meaning, layout.inputs] = []
+                written = columns_by_name.setdefault(name, (put_out.name, []))
                 written[1].append((output, places))
             places.append(number)
     items = [

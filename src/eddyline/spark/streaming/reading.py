@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import types
 
@@ -184,7 +183,9 @@ class _Reader:
             self.places[tree.identity] = number, position
             index = number * MOST_COLUMNS + position
             try:
-                self.arguments[tree.identity] = Argument(index, arrow_type(kind, self.settings.time_zone))
+                self.arguments[tree.identity] = Argument(
+                    index, arrow_type(kind, self.settings.time_zone)
+                )
             except (PySparkException, TypeError, ValueError):
                 continue  # of a type that cannot travel: no predicate can be about it
 
@@ -202,7 +203,9 @@ class _Reader:
         def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
             return self._leaf(tree.at(path))
 
-        expression = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=self.settings.time_zone)
+        expression = translate(
+            tree.node, leaf, ExpressionDetails(tree), time_zone=self.settings.time_zone
+        )
         reason = reason_not_to_evaluate(expression)
         if reason is not None:
             raise not_understood(reason)

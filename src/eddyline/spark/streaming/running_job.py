@@ -89,7 +89,7 @@ class RunningJob:
             .option("checkpointLocation", str(directory / "checkpoint"))
         )
         if trigger:
-            writer = writer.trigger(**trigger)  # type: ignore[arg-type]  # Spark checks it
+            writer = writer.trigger(**trigger)  # type: ignore[call-overload]  # Spark checks it
         with stream_settings(self._spark, cells):
             self._query = writer.start()
 

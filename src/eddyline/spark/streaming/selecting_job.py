@@ -17,6 +17,7 @@ from pyspark.sql.types import (
 )
 
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.classic import classic
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
@@ -68,11 +69,11 @@ class SelectingBatches:
         work = SelectingWork(
             self._log, self._job, version, batch, self._types, columns, self._counts
         )
-        wanted = F.arrow_udf(wanted_by(work), _MATCHES)
+        wanted = F.arrow_udf(wanted_by(work), _MATCHES)  # type: ignore[attr-defined]  # PySpark's
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
         names = {(0, number): name for number, name in enumerate(self._names)}
-        return results(found, names, self._readings.by_layout)
+        return results(classic(found), names, self._readings.by_layout)
 
 
 def _narrowest(types: Sequence[pa.DataType | None]) -> int:

@@ -20,8 +20,8 @@ from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
 from eddyline.spark.streaming.joining_job import JoiningBatches
-from eddyline.spark.streaming.outputs import OutputColumns
 from eddyline.spark.streaming.markers import markers_in
+from eddyline.spark.streaming.outputs import OutputColumns
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.running_job import BatchRecord, RunningJob, Sink
 from eddyline.spark.streaming.selecting_job import SelectingBatches
@@ -200,7 +200,9 @@ class StandingQueries:
             schema = self._schemas[name]
             batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
             rows = self._streams[name]
-        running = RunningJob(self._spark, self._registry, batches, job, sink, self._counts, self._batches.append)
+        running = RunningJob(
+            self._spark, self._registry, batches, job, sink, self._counts, self._batches.append
+        )
         running.start(rows, self._cells, self._trigger)
         return running
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,7 +57,7 @@ def time_bound(tree: Tree, sides: Sides) -> TimeBound | None:
     if difference is None:
         mirrored = _difference(right, left, sides)
         if mirrored is None:
-            if not _of_two(left, right, sides):
+            if not _of_two((left, right), sides):
                 return None
             one, other = _time(left, sides), _time(right, sides)
             if one is None or other is None:
@@ -97,7 +97,7 @@ def _difference(value: Tree, constant: Tree, sides: Sides) -> tuple[int, int, in
     """Return minuend, subtrahend and microseconds of ``t - s`` against a constant interval."""
     if value.name != "SubtractTimestamps" or constant.name != "Literal":
         return None
-    if not _of_two(*value.children, sides):
+    if not _of_two(value.children, sides):
         return None
     minuend, subtrahend = (_time(child, sides) for child in value.children)
     if minuend is None or subtrahend is None:
@@ -113,11 +113,11 @@ def _difference(value: Tree, constant: Tree, sides: Sides) -> tuple[int, int, in
     return minuend.input, subtrahend.input, apart
 
 
-def _of_two(left: Tree, right: Tree, sides: Sides) -> bool:
+def _of_two(values: Sequence[Tree], sides: Sides) -> bool:
     """Tell whether two values are of one input each, and not of the same."""
     inputs = [
         {place[0] for part in _attributes(sides.named(tree), sides) if (place := sides.place(part))}
-        for tree in (left, right)
+        for tree in values
     ]
     return all(len(each) == 1 for each in inputs) and inputs[0] != inputs[1]
 

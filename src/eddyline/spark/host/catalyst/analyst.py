@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
 from pyspark.sql.udf import UserDefinedFunction
@@ -40,7 +41,7 @@ class Analyst:
             self._leaves[int(nothing.id())] = name
         for name, kind in constants.items():
             function = UserDefinedFunction(_never_called, kind, name)
-            self._copy.udf().registerPython(name, function._judf)  # noqa: SLF001 - as PySpark registers
+            self._copy.udf().registerPython(name, function._judf)
 
     def optimized(self, sql: str) -> tuple[Plan, StructType]:
         """Return the optimized plan of a query, and its columns.

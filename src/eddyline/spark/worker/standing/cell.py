@@ -10,14 +10,17 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
 
 from eddyline.exchange.blobs import decoded, encoded
-from eddyline.spark.query_log.joined_streams import BATCH, VERSION, JoinedStreams
+from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.joining import Entry, JoiningQueries, Key
+from eddyline.spark.worker.standing.micro_batch import micro_batch
 
 RESULT_ROWS: Final = 1 << 13
 """Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
@@ -53,15 +56,11 @@ class Cell(StatefulProcessor):
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
         key: Any,  # noqa: ANN401 - a tuple of what is grouped by
-        rows: Iterator[pd.DataFrame],
+        rows: Iterator[Any],
         timerValues: Any,  # noqa: ANN401, N803 - Spark's name
     ) -> Iterator[pd.DataFrame]:
         """Take the blobs of a batch; yield results."""
-        context = TaskContext.get()
-        if context is None:
-            raise RuntimeError("cells are worked in Spark's tasks")
-        batch = int(context.getLocalProperty(BATCH))
-        version = int(context.getLocalProperty(VERSION))
+        batch, version = micro_batch()
         watermark = timerValues.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
         name = self._streams.log, self._streams.job.name, int(key[0])
         counts = Counts()
@@ -153,7 +152,7 @@ class Cell(StatefulProcessor):
     def _taken(self, engine: LiveCell, places: list[Key], version: int) -> bool:
         """Take stored rows as they were taken first; False where the engine has too few inputs."""
         for place in places:
-            stream, before, blob = self._rows.getValue(place)
+            stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
             if not engine.queries.go_to(int(before)):
                 return False
             for rows in decoded(pa.py_buffer(blob)):
@@ -183,7 +182,7 @@ def _packed(results: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
 
 
 def unpacked_results(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[Any]:
-    """Yield the results that cells have put out, as batches of a schema; what is missing is NULL."""
+    """Yield what cells have put out as batches of a schema; NULL where a column is missing."""
     for batch in batches:
         for value in batch.column(0):
             for rows in decoded(value.as_buffer()):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from pyspark.accumulators import AccumulatorParam
+
+
+def _no_seconds() -> defaultdict[str, float]:
+    return defaultdict(float)
 
 
 @dataclass(slots=True)
@@ -25,14 +29,16 @@ class Counts:
     results: Counter[int] = field(default_factory=Counter)
     stored: Counter[tuple[int, str]] = field(default_factory=Counter)
     entries: Counter[tuple[int, str]] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=_no_seconds)
     errors: dict[int, str] = field(default_factory=dict)
 
     def add(self, other: Counts) -> None:
         """Add what another task has counted."""
         for name in self.__slots__:
-            if name != "errors":
+            if name not in {"errors", "seconds"}:
                 getattr(self, name).update(getattr(other, name))
+        for what, seconds in other.seconds.items():
+            self.seconds[what] += seconds
         self.errors = other.errors | self.errors
 
     def add_results(self, queries: npt.NDArray[np.int64]) -> None:

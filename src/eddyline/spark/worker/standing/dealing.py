@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.relation import Relation
@@ -19,9 +18,10 @@ from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.selections import split
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import columns_needed
-from eddyline.spark.query_log.joined_streams import BATCH, VERSION, JoinedStreams
+from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
+from eddyline.spark.worker.standing.micro_batch import micro_batch
 from eddyline.wall_clock import WallClock
 
 
@@ -37,10 +37,8 @@ class Dealing:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield blobs of rows by cell."""
-        context = TaskContext.get()
-        if context is None:
-            raise RuntimeError("rows are dealt out in Spark's tasks")
-        wanted = _wanted_in(self, int(context.getLocalProperty(VERSION)))
+        batch_now = micro_batch()
+        wanted = _wanted_in(self, batch_now.version)
         sorter = Sorter(self.stream, self.cells)
         counts = Counts()
         job = self.streams.job
@@ -50,11 +48,11 @@ class Dealing:
             rows = wanted.rows(batch)
             counts.seconds["select"] += time.perf_counter() - started
             if rows.num_rows:
-                yield from sorter.add(rows, self._cells(batch, rows))
+                yield from sorter.add(rows, self._cells(rows))
         yield from sorter.rest()
-        self.counts.add({(job.name, int(context.getLocalProperty(BATCH))): counts})
+        self.counts.add({(job.name, batch_now.number): counts})
 
-    def _cells(self, batch: pa.RecordBatch, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _cells(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
         job = self.streams.job
         if not job.columns:
             return np.zeros((rows.num_rows, 1), np.int64)

@@ -21,7 +21,6 @@ from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import Difference, LiveQueries, LiveQuery
 from eddyline.spark.worker.calling import make_function
 
-
 FROZEN_CHANGES: Final = 100
 """Changes after which garbage is looked for among what was to stay."""
 

@@ -26,8 +26,8 @@ QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
 """The name of a query that wants a row, and which of the batch's layouts its results have."""
 
 _MATCH: Final = pa.struct(
-    [pa.field(QUERY, pa.string(), False), pa.field(LAYOUT, pa.int32(), False)]
-)  # noqa: FBT003 - never NULL
+    [pa.field(QUERY, pa.string(), nullable=False), pa.field(LAYOUT, pa.int32(), nullable=False)]
+)
 _MATCHES: Final = pa.list_(pa.field("element", _MATCH, nullable=False))
 
 
