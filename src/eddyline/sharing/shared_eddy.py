@@ -53,7 +53,8 @@ class SharingStatistics:
 class Results:
     """Tuples that are results, and of which queries each is: numbers of sets.
 
-    They are of one combination of streams; :meth:`column` gives their values.
+    They are of one combination of streams; :meth:`column` gives their values. The numbers of sets
+    hold until whoever is handed the results returns: then sets may get others.
     """
 
     batch: TupleBatch

@@ -243,7 +243,7 @@ def test_functions_are_called_for_few_rows_and_fail_for_one_query(
 
 BAD = {
     "SELECT * FROM nowhere": (AnalysisException, "nowhere"),
-    "SELECT symbol FROM trades WHERE": (ParseException, "SYNTAX"),
+    "SELEC symbol FROM trades": (ParseException, "SYNTAX"),
     "SELECT missing FROM trades": (AnalysisException, "missing"),
     "DROP TABLE trades": (NotShareableError, "asks for rows"),
     "SELECT symbol FROM trades ORDER BY price": (NotShareableError, "ORDER BY"),

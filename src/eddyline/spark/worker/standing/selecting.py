@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
@@ -75,6 +76,10 @@ def wanted_by(work: SelectingWork) -> Callable[..., Iterator[pa.Array]]:
     return of_one if len(work.columns) == 1 else of_several
 
 
+Matches: TypeAlias = "tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]"
+"""Pairs of a row and a query that wants it."""
+
+
 class SelectingQueries:
     """The queries of one job, in an eddy of this worker, which lives from task to task."""
 
@@ -91,7 +96,7 @@ class SelectingQueries:
         )
         self._functions = EngineFunctions(self._eddy)
         self._errors: dict[int, str] = {}
-        self._found: list[Results] = []
+        self._found: list[Matches] = []
 
     @property
     def version(self) -> int:
@@ -121,21 +126,13 @@ class SelectingQueries:
         return self._matches(rows, counts)
 
     def _take(self, results: Results) -> None:
-        self._found.append(results)
+        positions, queries = self._eddy.sets.spread(results.lineages)
+        rows = results.arrivals(0) - self._eddy.first_passing(0)
+        self._found.append((rows[positions], queries))
 
     def _matches(self, rows: int, counts: Counts) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
-        parts = []
-        for results in self._found:  # one a row at the most: there is one way through this eddy
-            first = self._eddy.first_passing(0)
-            places, queries = self._eddy.sets.spread(results.lineages)
-            at = results.arrivals(0)[places] - first
-            parts.append((at, queries))
-        at = np.concatenate([part[0] for part in parts]) if parts else np.empty(0, np.int64)
-        queries = np.concatenate([p[1] for p in parts]) if parts else np.empty(0, np.int64)
-        if len(parts) > 1:
-            order = np.argsort(at, kind="stable")
-            at, queries = at[order], queries[order]
+        at, queries = _together(self._found)
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
         counts.add_results(queries)
         names, layouts = self._live.described()
@@ -144,6 +141,17 @@ class SelectingQueries:
             [names.take(chosen), layouts.take(chosen)], fields=list(_MATCH)
         )
         return pa.ListArray.from_arrays(pa.array(starts), values, type=_MATCHES)
+
+
+def _together(found: Sequence[Matches]) -> Matches:
+    """Return matches in the order of their rows."""
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if len(found) == 1:
+        return found[0]
+    at, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(at, kind="stable")
+    return at[order], queries[order]
 
 
 _LIVE: dict[tuple[str, str], SelectingQueries] = {}
