@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from eddyline.spark.streaming.sinks import Batch
 from eddyline.spark.streaming.standing_queries import StandingQueries
 
 Answers = dict[str, Counter[tuple[Any, ...]]]
@@ -64,11 +65,10 @@ class Gathered:
     """A sink that remembers what it was given, batch by batch; a batch again replaces itself."""
 
     def __init__(self) -> None:
-        self.batches: dict[tuple[tuple[str, ...], int], list[dict[str, Any]]] = {}
+        self.batches: dict[Batch, list[dict[str, Any]]] = {}
 
-    def __call__(self, results: DataFrame, batch: int) -> None:
-        columns = tuple(results.columns)
-        self.batches[columns, batch] = [row.asDict() for row in results.collect()]
+    def __call__(self, results: DataFrame, batch: Batch) -> None:
+        self.batches[batch] = [row.asDict() for row in results.collect()]
 
     def answers(self) -> Answers:
         """Return the rows of each query, without columns that are NULL in all of them."""

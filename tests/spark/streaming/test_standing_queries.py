@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.spark.streaming.errors import NotShareableError, StateError, UnknownQueryError
+from eddyline.spark.streaming.sinks import Batch, ParquetSink
 from eddyline.spark.streaming.standing_queries import StandingQueries
 from tests.spark.streaming.feeds import Feed, Gathered, expected, run_all
 
@@ -182,9 +184,9 @@ def test_a_batch_that_failed_runs_the_same_queries_again(
     sink = Gathered()
     streams = {"trades": trades.stream(), "quotes": quotes.stream()}
 
-    def failing(results: DataFrame, batch: int) -> None:
+    def failing(results: DataFrame, batch: Batch) -> None:
         sink(results, batch)
-        if batch == 1:
+        if batch.number == 1:
             raise RuntimeError("no more")
 
     with StandingQueries(spark, streams=streams, state=state) as queries:
@@ -201,6 +203,104 @@ def test_a_batch_that_failed_runs_the_same_queries_again(
     last = {"trades": trades.rows([2]), "quotes": quotes.rows([2])}
     more = expected(spark, last, {"more": JOINS["both"].replace("60", "0")})
     assert found["more"] == more["more"]  # batch 1 ran without it, again
+
+
+def test_files_have_each_result_once(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    path = tmp_path / "out"
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    asked = {"both": JOINS["both"], "odd/name 1%": SELECTIONS["dear"]}
+
+    def failing(results: DataFrame, batch: Batch) -> None:
+        ParquetSink(str(path))(results, batch)
+        if batch.number == 1:
+            raise RuntimeError("no more")
+
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        for name, sql in asked.items():
+            queries.add(sql, name=name)
+        queries.start(failing, availableNow=True)
+        with pytest.raises(Exception, match="no more"):
+            queries.await_termination()
+    told = []
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        queries.subscribe("both", lambda table, batch: told.append((batch, table)))
+        queries.start(path, availableNow=True)
+        queries.await_termination()
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    written = spark.read.option("mergeSchema", "true").parquet(str(path))
+    wanted = expected(spark, tables, asked)
+    found = written.where(F.col("query") == "both").select("qv", "symbol", "tv").collect()
+    assert Counter(map(tuple, found)) == wanted["both"]
+    found = written.where(F.col("query") == "odd/name 1%").select("price", "symbol").collect()
+    assert Counter(map(tuple, found)) == wanted["odd/name 1%"]
+    assert {batch.job for batch, _ in told} == {"join quotes.0 trades.0"}
+    assert all(table.column_names == ["symbol", "tv", "qv"] for _, table in told)
+
+
+def test_what_was_done_can_be_asked(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    sink = Gathered()
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
+        queries.add(JOINS["both"], name="both")
+        queries.add_many(
+            "SELECT volume FROM trades WHERE price > :least",
+            pd.DataFrame({"least": [10.0, 200.0]}),
+            name="over",
+        )
+        queries.add(SELECTIONS["dear"], name="still")
+        queries.pause("still")
+        run_all(queries, sink)
+        found = {row["name"]: row for row in queries.queries().collect()}
+        batches = queries.batches().collect()
+        stems = queries.stems().collect()
+        operators = {row["operator"] for row in queries.operators().collect()}
+    answers = sink.answers()
+    assert {name: row["results"] for name, row in found.items()} == {
+        "both": answers["both"].total(),
+        "over-0": answers["over-0"].total(),
+        "over-1": 0,
+        "still": 0,
+    }
+    assert found["over-0"]["parameters"] == '{"least": 10.0}'
+    assert (found["over-0"]["rows_in"], found["both"]["rows_in"]) == (600, 1200)
+    assert found["still"]["state"] == "paused"
+    assert [row["rows_in"] for row in batches if row["job"] == "select trades"] == [200] * 3
+    assert {row["stream"] for row in stems} == {"trades", "quotes"}
+    assert operators >= {"select", "join"}
+
+
+def test_rows_that_nobody_wants_any_more_go(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
+    state = tmp_path / "state"
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    stored = []
+    for least in (None, 60, 0):
+        with StandingQueries(spark, streams=streams, state=state) as queries:
+            if least is None:
+                queries.add(JOINS["both"], name="kept")
+                queries.add(JOINS["both"].replace("60", "0"), name="dropped")
+            elif least:
+                queries.drop("dropped")
+            else:
+                for feed, seed in ((trades, 3), (quotes, 4)):
+                    feed.give(events(seed, 50, 7200))  # two hours later
+                    feed.give(events(seed + 2, 50, 7260))
+            if least == 60:
+                for feed, seed in ((trades, 1), (quotes, 2)):
+                    feed.give(events(seed, 50, 180))
+            run_all(queries, Gathered())
+            stored.append({r["stream"]: 0 for r in queries.stems().collect()})
+            for row in queries.stems().collect():
+                stored[-1][row["stream"]] += row["rows"]
+    wanted = trades.rows(range(4)).where("symbol IS NOT NULL AND price > 60").count()
+    assert stored[0]["trades"] > wanted
+    assert stored[1]["trades"] == wanted
+    assert stored[2]["trades"] < wanted  # of the last two batches
 
 
 def test_functions_are_called_for_few_rows_and_fail_for_one_query(

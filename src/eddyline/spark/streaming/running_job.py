@@ -6,8 +6,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
@@ -18,14 +17,13 @@ from eddyline.spark.classic import classic
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.joined_streams import VERSION
 from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.introspection import BatchRecord
 from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import stream_settings
-from eddyline.spark.worker.standing.counts import CountsByBatch
-
-Sink: TypeAlias = "Callable[[DataFrame, int], object]"
-"""Takes the results of a micro-batch, and a number: the same if the batch is run again."""
+from eddyline.spark.streaming.sinks import Batch
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 
 _GLANCE: Final = 0.01
 """Seconds between two looks at whether Spark has begun to stop a job."""
@@ -33,18 +31,6 @@ _GLANCE: Final = 0.01
 
 class JobStoppedError(EddylineError):
     """Ends a batch that has begun while its job was stopped: it will be run again."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
-    """A micro-batch: the version that it ran, how many queries, and the seconds that it took."""
-
-    job: str
-    batch: int
-    version: int
-    queries: int
-    started: float  # seconds since 1970
-    seconds: float
 
 
 class RunningJob:
@@ -56,17 +42,20 @@ class RunningJob:
         registry: QueryRegistry,
         batches: SelectingBatches | JoiningBatches,
         job: Job,
-        sink: Sink,
         counts: Accumulator[CountsByBatch],
-        note: Callable[[BatchRecord], object],
+        put_out: Callable[[DataFrame, Batch, Sequence[LiveQuery]], object],
+        note: Callable[[BatchRecord, Sequence[LiveQuery]], object],
     ) -> None:
-        """Take what to do, where tasks report, and ``note`` that is told of each micro-batch."""
+        """Take what to do, and where tasks report.
+
+        ``put_out`` takes the results of each micro-batch with its queries, ``note`` what it did.
+        """
         self._counts = counts
         self._spark = spark
         self._registry = registry
         self._batches = batches
         self.job = job
-        self._sink = sink
+        self._put_out = put_out
         self._note = note
         self._log = registry.batches(job.name)
         self._at_work = threading.Lock()
@@ -116,17 +105,18 @@ class RunningJob:
         version = self._log.version(batch, self._registry.version)
         self._spark.sparkContext.setLocalProperty(VERSION, str(version))
         queries = self.queries_at(version)
+        counts = Counts()
         if queries:
             results = self._batches.results(classic(rows), queries, version, batch)
-            self._sink(results, batch)
-            self._stop_failed(batch, queries)
+            self._put_out(results, Batch(self.job.name, batch), queries)
+            counts = self._counts.value.get((self.job.name, batch), counts)
+            self._pause_failed(counts.errors, queries)
         elapsed = time.perf_counter() - clock
-        self._note(BatchRecord(self.job.name, batch, version, len(queries), started, elapsed))
+        record = BatchRecord(self.job.name, batch, version, len(queries), started, elapsed, counts)
+        self._note(record, queries)
 
-    def _stop_failed(self, batch: int, queries: Sequence[LiveQuery]) -> None:
+    def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[LiveQuery]) -> None:
         """Let queries stand still that could not be answered for some row of a batch."""
-        counts = self._counts.value.get((self.job.name, batch))
-        errors = counts.errors if counts is not None else {}
         for query in queries:
             error = errors.get(query.number)
             if error is not None and self._registry.has(query.name):

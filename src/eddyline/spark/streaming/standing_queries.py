@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -17,16 +16,19 @@ from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.classic import classic, classic_session
 from eddyline.spark.query_log.constants import ConstantError, constants_of
 from eddyline.spark.query_log.jobs import Job, job_of
+from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
+from eddyline.spark.streaming.introspection import Introspection
 from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.markers import markers_in
 from eddyline.spark.streaming.outputs import OutputColumns
 from eddyline.spark.streaming.registry import QueryRegistry
-from eddyline.spark.streaming.running_job import BatchRecord, RunningJob, Sink
+from eddyline.spark.streaming.running_job import RunningJob
 from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import cell_labels
-from eddyline.spark.worker.standing.counts import BATCHES_KEPT, CountsParam
+from eddyline.spark.streaming.sinks import Batch, Callback, Sink, as_sink, tell
+from eddyline.spark.worker.standing.counts import CountsParam
 
 
 class StandingQueries:
@@ -62,7 +64,8 @@ class StandingQueries:
             self._columns.take(query.template)
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
-        self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
+        self._introspection = Introspection()
+        self._callbacks: dict[str, list[Callback]] = {}
         self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
         self._cells = min(
             self._spark.sparkContext.defaultParallelism,
@@ -122,16 +125,43 @@ class StandingQueries:
         self._registry.resume(names)
         self._start_jobs()
 
-    def start(self, sink: Sink, **trigger: object) -> Self:
+    def subscribe(self, name: str, callback: Callback) -> None:
+        """Hand the results of one query to ``callback``, beside the sink, while this process runs.
+
+        It gets an Arrow table in the query's own columns, and the batch; no table without rows.
+        """
+        if not self._registry.has(name):
+            raise UnknownQueryError(f"there is no query {name!r}")
+        self._callbacks.setdefault(name, []).append(callback)
+
+    def queries(self) -> DataFrame:
+        """Return a table of all queries: their state and SQL, and what they have put out."""
+        table = self._introspection.queries(self._registry.running(), self._registry.paused())
+        return self._spark.createDataFrame(table)
+
+    def batches(self) -> DataFrame:
+        """Return a table of the last micro-batches: rows in, results and seconds."""
+        return self._spark.createDataFrame(self._introspection.batches())
+
+    def stems(self) -> DataFrame:
+        """Return a table of the rows that are stored to be joined, by job, cell and stream."""
+        return self._spark.createDataFrame(self._introspection.stems())
+
+    def operators(self) -> DataFrame:
+        """Return a table of what took how long in the tasks."""
+        return self._spark.createDataFrame(self._introspection.operators())
+
+    def start(self, sink: Sink | str | Path, **trigger: object) -> Self:
         """Run the queries, and hand the results of each micro-batch to ``sink``.
 
-        ``trigger`` is as in ``DataStreamWriter.trigger``: ``processingTime="1 second"``,
-        ``availableNow=True``.
+        That is a function of a DataFrame and a :class:`~eddyline.spark.streaming.sinks.Batch`, or
+        a path, under which there will be Parquet files by query. ``trigger`` is as in
+        ``DataStreamWriter.trigger``: ``processingTime="1 second"``, ``availableNow=True``.
         """
         with self._starting:
             if self._sink is not None:
                 raise RuntimeError("the standing queries run already")
-            self._sink = sink
+            self._sink = as_sink(sink)
             self._trigger = dict(trigger)
             self._start_jobs()
         return self
@@ -180,6 +210,26 @@ class StandingQueries:
         self._registry.add(group, instead)
         self._start_jobs()
 
+    def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
+        """Hand the results of a batch to the sink, and to callbacks."""
+        columns = {
+            query.name: [column.name for column in query.template.outputs]
+            for query in queries
+            if query.name in self._callbacks
+        }
+        told = {name: self._callbacks[name] for name in columns}
+        sink = self._sink
+        if told:
+            results = results.persist()
+        try:
+            if sink is not None:
+                sink(results, batch)
+            if told:
+                tell(results, batch, told, columns)
+        finally:
+            if told:
+                results.unpersist()
+
     def _start_jobs(self) -> None:
         """Start a job for queries that belong to none that runs."""
         with self._starting:
@@ -187,9 +237,9 @@ class StandingQueries:
                 return
             for job in dict.fromkeys(job_of(query.template) for query in self._registry.running()):
                 if job.name not in self._jobs:
-                    self._jobs[job.name] = self._started(job, self._sink)
+                    self._jobs[job.name] = self._started(job)
 
-    def _started(self, job: Job, sink: Sink) -> RunningJob:
+    def _started(self, job: Job) -> RunningJob:
         changes = str(self._registry.log.directory)
         batches: SelectingBatches | JoiningBatches
         if job.joins:
@@ -201,7 +251,13 @@ class StandingQueries:
             batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
             rows = self._streams[name]
         running = RunningJob(
-            self._spark, self._registry, batches, job, sink, self._counts, self._batches.append
+            self._spark,
+            self._registry,
+            batches,
+            job,
+            self._counts,
+            self._put_out,
+            self._introspection.note,
         )
         running.start(rows, self._cells, self._trigger)
         return running

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from eddyline.exchange.blobs import decoded, encoded
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
-from eddyline.spark.worker.standing.joining import Entry, JoiningQueries, Key
+from eddyline.spark.worker.standing.joining import PLACES, Entry, JoiningQueries, Key
 from eddyline.spark.worker.standing.micro_batch import micro_batch
 
 RESULT_ROWS: Final = 1 << 13
@@ -71,8 +73,9 @@ class Cell(StatefulProcessor):
             yield from _packed(engine.queries.results(counts))
         self._forget(engine, watermark)
         job = self._streams.job
+        for stream, number in engine.queries.stored().items():
+            counts.stored[int(key[0]), stream] += number
         for entry in engine.queries.entries.values():
-            counts.stored[int(key[0]), job.streams[entry.stream]] += entry.rows
             counts.entries[int(key[0]), job.streams[entry.stream]] += 1
         self._counts.add({(job.name, batch): counts})
         self._applied.update((batch, version))
@@ -110,9 +113,26 @@ class Cell(StatefulProcessor):
     def _forget(self, engine: LiveCell, watermark: int | None) -> None:
         """Let rows go, here and in the store, that no query can want any more."""
         gone = [] if watermark is None else engine.queries.passed(watermark)
-        gone += engine.queries.unwanted()
+        for place, left in engine.queries.unwanted().items():
+            if len(left):
+                self._thin(place, left)
+            else:
+                gone.append(place)
         for place in gone:
             self._rows.removeKey(place)
+
+    def _thin(self, place: Key, left: npt.NDArray[np.int64]) -> None:
+        """Keep only some of the rows of a blob."""
+        stream, version, blob = self._rows.getValue(place) or (0, 0, b"")
+        (rows,) = decoded(pa.py_buffer(blob))
+        if PLACES in rows.schema.names:
+            places = rows.column(PLACES).to_numpy()
+        else:
+            places = np.arange(rows.num_rows)
+            rows = rows.append_column(PLACES, pa.array(places))
+        # Another worker may have seen to it already, which this one has not heard of.
+        kept = [rows.filter(pa.array(np.isin(places, left)))]
+        self._rows.updateValue(place, (stream, version, encoded(kept).to_pybytes()))
 
     def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
         blob = encoded([rows]).to_pybytes()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,6 +27,10 @@ from eddyline.wall_clock import WorkClock
 Key = tuple[int, int]
 """The batch that an entry came with, and its number in it."""
 
+PLACES: Final = "places"
+"""The column of a blob of which rows have gone that says where the others were; as numbers are
+the names of the stream's columns."""
+
 PLENTY: Final = 8
 """Stored rows are forgotten when one in so many can be: their indexes are made anew then."""
 
@@ -34,7 +40,8 @@ class Entry:
     """Rows of a stream that are stored together.
 
     ``latest`` is the time of the latest, in microseconds; ``arrivals`` are for each input of the
-    engine that has them the numbers by which they came in.
+    engine that has them the numbers by which they came in. ``places`` are those that the rows had
+    in the blob as it came, if some have gone since.
     """
 
     stream: int
@@ -42,6 +49,16 @@ class Entry:
     latest: int
     rows: int
     arrivals: dict[int, range] = field(default_factory=dict)
+    places: npt.NDArray[np.int64] | None = None
+
+    def wanted(self, stored: Mapping[int, npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """Return the places of the rows that are among those stored, by input of the engine."""
+        found = []
+        for number, came in self.arrivals.items():
+            low, high = np.searchsorted(stored[number], [came.start, came.stop])
+            found.append(stored[number][low:high] - came.start)
+        offsets = np.unique(np.concatenate(found))
+        return offsets if self.places is None else self.places[offsets]
 
 
 class JoiningQueries:
@@ -83,16 +100,18 @@ class JoiningQueries:
     def take(self, key: Key, stream: int, rows: pa.RecordBatch, *, known: bool = False) -> Entry:
         """Take rows of a stream; ``known`` ones were here before, and give no results again."""
         types = self._streams.types[stream]
-        place = {int(name): position for position, name in enumerate(rows.schema.names)}
+        place = {name: position for position, name in enumerate(rows.schema.names)}
         columns = [
-            rows.column(place[number])
-            if number in place
+            rows.column(place[str(number)])
+            if str(number) in place
             else pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
             for number, kind in enumerate(types)
         ]
         time = self._streams.times[stream]
-        latest = NEVER if time is None else latest_of(rows.column(place[time]))
+        latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
         entry = self.entries[key] = Entry(stream, self.version, latest, rows.num_rows)
+        if PLACES in place:
+            entry.places = rows.column(place[PLACES]).to_numpy()
         for number in self.inputs.of_stream(stream):
             if known:
                 self._eddy.restore(number, columns, rows.num_rows)
@@ -128,30 +147,35 @@ class JoiningQueries:
         self._forget(gone)
         return gone
 
-    def unwanted(self) -> list[Key]:
-        """Forget entries of which no query wants any row since some went; return them."""
+    def unwanted(self) -> dict[Key, npt.NDArray[np.int64]]:
+        """Return what is left of entries that have lost most of their rows since queries went.
+
+        For each the places in the blob as it came of the rows that some query wants. Entries
+        without any are forgotten here.
+        """
         if not self._some_went:
-            return []
+            return {}
         self._some_went = False
-        wanted = dict.fromkeys(self.entries, 0)
-        for number in range(len(self.inputs)):
-            arrivals = self._eddy.stored_arrivals(number)
-            for key, entry in self.entries.items():
-                if (came := entry.arrivals.get(number)) is not None:
-                    low, high = np.searchsorted(arrivals, [came.start, came.stop])
-                    wanted[key] += int(high - low)
-        gone = [key for key, rows in wanted.items() if not rows]
-        self._forget(gone)
-        return gone
+        arrivals = {n: self._eddy.stored_arrivals(n) for n in range(len(self.inputs))}
+        found = {}
+        for key, entry in self.entries.items():
+            wanted = entry.wanted(arrivals)
+            if 2 * len(wanted) <= entry.rows:
+                found[key], entry.rows = wanted, len(wanted)
+        self._forget([key for key, places in found.items() if not len(places)])
+        return found
+
+    def stored(self) -> Counter[str]:
+        """Return how many rows are stored that some query wants, by stream."""
+        found: Counter[str] = Counter()
+        for stream, name in enumerate(self._streams.job.streams):
+            for number in self.inputs.of_stream(stream):
+                found[name] += len(self._eddy.stored_arrivals(number))
+        return found
 
     def keep_only(self, keys: Collection[Key]) -> None:
         """Forget the entries that are not among these."""
         self._forget([key for key in self.entries if key not in keys])
-
-    @property
-    def stored(self) -> int:
-        """How many rows are stored, each once for each input."""
-        return sum(self._eddy.statistics().stored.values())
 
     def _forget(self, gone: Sequence[Key]) -> None:
         for key in gone:

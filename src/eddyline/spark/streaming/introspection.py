@@ -1,0 +1,192 @@
+"""What standing queries do, as tables: queries, micro-batches, SteMs and operators.
+
+As in TelegraphCQ (Krishnamurthy et al., 2003), where the system's own state is streams that can
+be asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.spark.query_log.jobs import job_of
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.worker.standing.counts import Counts
+
+BATCHES_KEPT: Final = 1_000
+"""Micro-batches of which it is remembered what they did."""
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+
+QUERIES: Final = pa.schema(
+    {
+        "name": pa.string(),
+        "state": pa.string(),
+        "reason": pa.string(),
+        "job": pa.string(),
+        "sql": pa.string(),
+        "parameters": pa.string(),
+        "rows_in": pa.int64(),
+        "results": pa.int64(),
+        "seconds": pa.float64(),
+    }
+)
+
+BATCHES: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "batch": pa.int64(),
+        "version": pa.int64(),
+        "queries": pa.int64(),
+        "rows_in": pa.int64(),
+        "late": pa.int64(),
+        "results": pa.int64(),
+        "started": _TIME,
+        "seconds": pa.float64(),
+    }
+)
+
+STEMS: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "cell": pa.int64(),
+        "stream": pa.string(),
+        "rows": pa.int64(),
+        "blobs": pa.int64(),
+    }
+)
+
+OPERATORS: Final = pa.schema({"job": pa.string(), "operator": pa.string(), "seconds": pa.float64()})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A micro-batch: the version that it ran, how many queries, and the seconds that it took."""
+
+    job: str
+    batch: int
+    version: int
+    queries: int
+    started: float  # seconds since 1970
+    seconds: float
+    counts: Counts
+
+
+@dataclass(slots=True)
+class _JobTotals:
+    rows_in: int = 0
+    results: Counter[int] = field(default_factory=Counter)
+    joined: dict[int, int] = field(default_factory=dict)  # rows before a query saw any
+    seconds: dict[int, float] = field(default_factory=dict)  # of batches with results, by query
+    with_results: Counter[int] = field(default_factory=Counter)
+    operators: dict[str, float] = field(default_factory=dict)
+
+
+class Introspection:
+    """What was done since the start; any thread may note and ask."""
+
+    def __init__(self) -> None:
+        """Start with nothing done."""
+        self._noting = threading.Lock()
+        self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
+        self._totals: dict[str, _JobTotals] = {}
+
+    def note(self, record: BatchRecord, queries: Iterable[LiveQuery]) -> None:
+        """Take in what a batch did with its queries."""
+        counts = record.counts
+        with self._noting:
+            self._batches.append(record)
+            totals = self._totals.setdefault(record.job, _JobTotals())
+            for query in queries:
+                totals.joined.setdefault(query.number, totals.rows_in)
+            totals.rows_in += sum(counts.rows_in.values())
+            totals.results.update(counts.results)
+            for number in counts.results:
+                totals.seconds[number] = totals.seconds.get(number, 0.0) + record.seconds
+                totals.with_results[number] += 1
+            for operator, seconds in counts.seconds.items():
+                totals.operators[operator] = totals.operators.get(operator, 0.0) + seconds
+
+    def queries(
+        self, running: Sequence[LiveQuery], paused: Sequence[tuple[LiveQuery, str]]
+    ) -> pa.Table:
+        """Return a row for each query.
+
+        ``rows_in`` are the rows that it could see, ``seconds`` the mean time of a batch with
+        results of it, NULL where there was none.
+        """
+        with self._noting:
+            rows = [self._query(query, "running", None) for query in running]
+            rows += [self._query(query, "paused", reason or None) for query, reason in paused]
+        return pa.Table.from_pylist(rows, QUERIES)
+
+    def batches(self) -> pa.Table:
+        """Return a row for each of the last micro-batches."""
+        with self._noting:
+            rows = [
+                {
+                    "job": record.job,
+                    "batch": record.batch,
+                    "version": record.version,
+                    "queries": record.queries,
+                    "rows_in": sum(record.counts.rows_in.values()),
+                    "late": sum(record.counts.late.values()),
+                    "results": sum(record.counts.results.values()),
+                    "started": dt.datetime.fromtimestamp(record.started, dt.UTC),
+                    "seconds": record.seconds,
+                }
+                for record in self._batches
+            ]
+        return pa.Table.from_pylist(rows, BATCHES)
+
+    def stems(self) -> pa.Table:
+        """Return a row for each stream in each cell of the jobs that join, as they are now."""
+        latest: dict[tuple[str, int, str], tuple[int, int]] = {}
+        with self._noting:
+            for record in self._batches:
+                for (cell, stream), stored in record.counts.stored.items():
+                    blobs = record.counts.entries[cell, stream]
+                    latest[record.job, cell, stream] = stored, blobs
+        rows = [
+            {"job": job, "cell": cell, "stream": stream, "rows": rows, "blobs": blobs}
+            for (job, cell, stream), (rows, blobs) in sorted(latest.items())
+        ]
+        return pa.Table.from_pylist(rows, STEMS)
+
+    def operators(self) -> pa.Table:
+        """Return a row for what took time in the tasks, job by job."""
+        with self._noting:
+            rows = [
+                {"job": job, "operator": operator, "seconds": seconds}
+                for job, totals in self._totals.items()
+                for operator, seconds in sorted(totals.operators.items())
+            ]
+        return pa.Table.from_pylist(rows, OPERATORS)
+
+    def _query(self, query: LiveQuery, state: str, reason: str | None) -> Mapping[str, object]:
+        job = job_of(query.template).name
+        totals = self._totals.get(job, _JobTotals())
+        before = totals.joined.get(query.number, totals.rows_in)
+        times = totals.with_results[query.number]
+        parameters = query.group.parameters
+        values = {
+            name: parameters[name][query.position].as_py() for name in parameters.column_names
+        }
+        return {
+            "name": query.name,
+            "state": state,
+            "reason": reason,
+            "job": job,
+            "sql": query.template.sql,
+            "parameters": json.dumps(values, default=str) if values else None,
+            "rows_in": totals.rows_in - before,
+            "results": totals.results[query.number],
+            "seconds": totals.seconds[query.number] / times if times else None,
+        }
