@@ -1,0 +1,1 @@
+"""Standing queries on Spark: how fast, and what is left of them when processes are killed."""

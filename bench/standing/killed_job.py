@@ -1,0 +1,94 @@
+"""The job that :mod:`bench.standing.kills` kills: standing queries that come and go by chance.
+
+Run as ``python -m bench.standing.killed_job DIRECTORY SEED BATCHES``. It ends by itself when both
+streams have been read to their end.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+import eddyline
+from eddyline.spark.query_log.batch_log import BatchLog
+from eddyline.spark.streaming.standing_queries import StandingQueries
+
+SCHEMA = "symbol string, price double, volume bigint, time timestamp"
+
+SELECTION = "SELECT symbol, price, volume FROM trades WHERE price > {} AND volume < {}"
+
+JOIN = """SELECT t.symbol, t.volume AS bought, q.volume AS offered
+          FROM trades t JOIN quotes q ON t.symbol = q.symbol
+          AND q.time BETWEEN t.time - INTERVAL 10 SECONDS AND t.time + INTERVAL 10 SECONDS
+          WHERE t.price > {} AND q.volume < {}"""
+
+JOBS = ("select trades", "join quotes.0 trades.0")
+
+MOST_QUERIES = 40
+"""Queries that stand at once; beyond, some go before others come."""
+
+
+def query(chance: random.Random) -> str:
+    """Return a query, one of two a join."""
+    text = chance.choice([SELECTION, JOIN])
+    return text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
+
+
+def come_and_go(queries: StandingQueries, chance: random.Random) -> None:
+    """Add, drop, replace, pause or resume queries, one at a time."""
+    count = 0
+    while True:
+        time.sleep(chance.uniform(0.05, 0.5))
+        names = [row["name"] for row in queries.queries().select("name").collect()]
+        kind = chance.random()
+        some = chance.choice(names) if len(names) > len(JOBS) else None
+        if kind < 0.5 and len(names) < MOST_QUERIES:  # noqa: PLR2004 - of ten changes five
+            queries.add(query(chance), name=f"q{time.time_ns()}-{count}")
+            count += 1
+        elif some is None or some.startswith("first"):
+            continue
+        elif kind < 0.7:  # noqa: PLR2004 - two of ten
+            queries.drop(some)
+        elif kind < 0.8:  # noqa: PLR2004
+            queries.replace(some, query(chance))
+        elif kind < 0.9:  # noqa: PLR2004
+            queries.pause(some)
+        else:
+            queries.resume(some)
+
+
+def main(directory: Path, seed: int, batches: int) -> int:
+    """Run the job."""
+    spark = eddyline.session(master="local[2, 4]", config={"spark.ui.enabled": "false"})
+    streams = {
+        name: spark.readStream.schema(SCHEMA)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(directory / name))
+        .withWatermark("time", "1 hour")
+        for name in ("trades", "quotes")
+    }
+    state = directory / "state"
+    queries = StandingQueries(spark, streams=streams, state=state)
+    chance = random.Random(seed)
+    known = {row["name"] for row in queries.queries().select("name").collect()}
+    for name, sql in (("first-select", SELECTION), ("first-join", JOIN)):
+        if name not in known:
+            queries.add(sql.format(80, 800), name=name)
+    queries.start(directory / "out")
+    print("started", flush=True)
+    threading.Thread(target=come_and_go, args=(queries, chance), daemon=True).start()
+    logs = [BatchLog(state / "jobs" / job / "batches") for job in JOBS]
+    commits = [state / "jobs" / job / "checkpoint" / "commits" / f"{batches - 1}" for job in JOBS]
+    while not all(path.exists() for path in commits):
+        if queries.await_termination(0.5):
+            print("ended before its time", flush=True)
+            return 1
+    print("done", [log.newest() for log in logs], flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

@@ -1,0 +1,196 @@
+"""Kills a job of standing queries again and again, and compares what it has put out.
+
+``make bench ARGS="kills"``: the driver with its JVM, or a Python worker, at moments drawn by
+chance, while queries come and go. At the end each query's results must be those of a batch query
+over the same events, for the micro-batches in which it stood: nothing lost, nothing twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+import eddyline
+from bench.standing.killed_job import JOBS, SCHEMA
+from eddyline.spark.query_log.batch_log import BatchLog
+from eddyline.spark.query_log.change_log import ChangeLog
+from eddyline.spark.query_log.jobs import job_of
+from eddyline.spark.query_log.live_queries import LiveQueries
+
+ROWS = 400
+"""Events of a stream in a micro-batch."""
+
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def write_events(directory: Path, name: str, batches: int, seed: int) -> None:
+    """Write the files of a stream, a micro-batch each, a minute of events in each."""
+    chance = random.Random(f"{seed} {name}")
+    (directory / name).mkdir(parents=True)
+    for batch in range(batches):
+        rows = [
+            {
+                "symbol": f"S{chance.randrange(20)}",
+                "price": float(chance.randrange(1000)) / 10,
+                "volume": chance.randrange(1000),
+                "time": START + dt.timedelta(seconds=60 * batch + chance.randrange(60)),
+            }
+            for _ in range(ROWS)
+        ]
+        types = {
+            "symbol": pa.string(),
+            "price": pa.float64(),
+            "volume": pa.int64(),
+            "time": pa.timestamp("us", tz="UTC"),
+        }
+        path = directory / name / f"{batch:05}.parquet"
+        pq.write_table(pa.Table.from_pylist(rows, pa.schema(types)), path)
+        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """Return the processes of Python workers below a driver."""
+    below: dict[int, list[int]] = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        below[int(fields[1])].append(int(path.parent.name))
+    pending, found = [process.pid], []
+    while pending:
+        pid = pending.pop()
+        for child in below[pid]:
+            pending.append(child)
+            try:
+                line = Path(f"/proc/{child}/cmdline").read_text()
+            except OSError:
+                continue
+            if "pyspark.daemon" in line and not below[child]:
+                found.append(child)
+    return found
+
+
+def run_and_kill(directory: Path, batches: int, kills: int, seed: int) -> list[str]:
+    """Run the job, killing it on the way; return what was killed."""
+    chance = random.Random(seed)
+    killed: list[str] = []
+    while True:
+        command = [sys.executable, "-m", "bench.standing.killed_job"]
+        process = subprocess.Popen(
+            [*command, str(directory), str(seed + len(killed)), str(batches)],
+            stdout=subprocess.PIPE,
+            stderr=(directory / "log").open("a"),
+            text=True,
+            start_new_session=True,
+        )
+        if process.stdout is None:
+            raise AssertionError("its output is a pipe")
+        process.stdout.readline()
+        if len(killed) < kills:
+            time.sleep(chance.uniform(3, 12))
+            workers = workers_of(process)
+            if workers and len(killed) % 4 == 3:  # noqa: PLR2004 - one of four
+                os.kill(chance.choice(workers), signal.SIGKILL)
+                killed.append("worker")
+                time.sleep(chance.uniform(1, 4))
+            os.killpg(process.pid, signal.SIGKILL)
+            killed.append("driver")
+        rest = process.stdout.read()
+        process.wait()
+        print(f"{len(killed)} kills; {rest.strip()}", flush=True)
+        if rest.startswith("done"):
+            return killed
+        os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+
+
+def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tuple[str, Counter]]:
+    """Yield for each query what plain Spark finds in the batches in which it stood."""
+    state = directory / "state"
+    logs = {job: BatchLog(state / "jobs" / job / "batches") for job in JOBS}
+    ran = {job: [log.known(batch) or 0 for batch in range(batches)] for job, log in logs.items()}
+    log = ChangeLog(state / "queries")
+    live = LiveQueries()
+    stood: dict[int, list[int]] = defaultdict(list)
+    queries = {}
+    versions = sorted({version for of_job in ran.values() for version in of_job})
+    for version in versions:
+        live.go_to(version, log)
+        for number, query in live.running.items():
+            queries[number] = query
+            of_job = ran[job_of(query.template).name]
+            stood[number] += [batch for batch, run in enumerate(of_job) if run == version]
+    found: dict[str, Counter] = defaultdict(Counter)
+    for number, of_query in stood.items():
+        for name in ("trades", "quotes"):
+            files = [str(directory / name / f"{batch:05}.parquet") for batch in of_query]
+            table = spark.read.schema(SCHEMA).parquet(*files) if files else None
+            if table is not None:
+                table.createOrReplaceTempView(name)
+        if of_query:
+            rows = spark.sql(queries[number].template.sql).collect()
+            found[queries[number].name].update(map(tuple, rows))
+    yield from found.items()
+
+
+def compare(spark: SparkSession, directory: Path, batches: int) -> int:
+    """Compare all queries; print and return how many differ."""
+    out = spark.read.option("mergeSchema", "true").parquet(str(directory / "out"))
+    columns = {"price": ("symbol", "price", "volume"), "bought": ("symbol", "bought", "offered")}
+    given: dict[str, Counter] = defaultdict(Counter)
+    for row in out.collect():
+        kind = "bought" if row["bought"] is not None else "price"
+        given[row["query"]][tuple(row[name] for name in columns[kind])] += 1
+    different = total = results = 0
+    for name, wanted in expected(spark, directory, batches):
+        total += 1
+        results += wanted.total()
+        found = given.pop(name, Counter())
+        if found != wanted:
+            different += 1
+            lost, twice = (wanted - found).total(), (found - wanted).total()
+            print(f"{name}: {lost} lost, {twice} too many of {wanted.total()}")
+    for name, found in given.items():
+        different += 1
+        print(f"{name}: {found.total()} results, and it never stood")
+    print(f"{total} queries, {results:,} results: {different} differ")
+    return different
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the experiment; return whether anything differs."""
+    parser = argparse.ArgumentParser(prog="kills", description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--batches", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--directory", type=Path)
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = options.directory or Path(temporary)
+        for name in ("trades", "quotes"):
+            write_events(directory, name, options.batches, options.seed)
+        started = time.monotonic()
+        killed = Counter(run_and_kill(directory, options.batches, options.kills, options.seed))
+        took = time.monotonic() - started
+        kinds = ", ".join(f"{n} of a {what}" for what, n in killed.items())
+        print(f"{killed.total()} kills ({kinds}) in {took:.0f} s")
+        spark = eddyline.session(config={"spark.ui.enabled": "false"})
+        return 1 if compare(spark, directory, options.batches) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
