@@ -19,6 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +36,9 @@ ROWS = 400
 """Events of a stream in a micro-batch."""
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+Rows: TypeAlias = "Counter[tuple[object, ...]]"
 
 
 def write_events(directory: Path, name: str, batches: int, seed: int) -> None:
@@ -91,7 +95,7 @@ def run_and_kill(directory: Path, batches: int, kills: int, seed: int) -> list[s
     killed: list[str] = []
     while True:
         command = [sys.executable, "-m", "bench.standing.killed_job"]
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - this very project
             [*command, str(directory), str(seed + len(killed)), str(batches)],
             stdout=subprocess.PIPE,
             stderr=(directory / "log").open("a"),
@@ -115,10 +119,9 @@ def run_and_kill(directory: Path, batches: int, kills: int, seed: int) -> list[s
         print(f"{len(killed)} kills; {rest.strip()}", flush=True)
         if rest.startswith("done"):
             return killed
-        os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
 
 
-def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tuple[str, Counter]]:
+def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tuple[str, Rows]]:
     """Yield for each query what plain Spark finds in the batches in which it stood."""
     state = directory / "state"
     logs = {job: BatchLog(state / "jobs" / job / "batches") for job in JOBS}
@@ -134,7 +137,7 @@ def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tup
             queries[number] = query
             of_job = ran[job_of(query.template).name]
             stood[number] += [batch for batch, run in enumerate(of_job) if run == version]
-    found: dict[str, Counter] = defaultdict(Counter)
+    found: dict[str, Rows] = defaultdict(Counter)
     for number, of_query in stood.items():
         for name in ("trades", "quotes"):
             files = [str(directory / name / f"{batch:05}.parquet") for batch in of_query]
@@ -151,7 +154,7 @@ def compare(spark: SparkSession, directory: Path, batches: int) -> int:
     """Compare all queries; print and return how many differ."""
     out = spark.read.option("mergeSchema", "true").parquet(str(directory / "out"))
     columns = {"price": ("symbol", "price", "volume"), "bought": ("symbol", "bought", "offered")}
-    given: dict[str, Counter] = defaultdict(Counter)
+    given: dict[str, Rows] = defaultdict(Counter)
     for row in out.collect():
         kind = "bought" if row["bought"] is not None else "price"
         given[row["query"]][tuple(row[name] for name in columns[kind])] += 1

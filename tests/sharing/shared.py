@@ -151,12 +151,17 @@ class Run:
     """A shared eddy, and the results that it has delivered."""
 
     def __init__(
-        self, plan: str, *, make_policy: Callable[[], Policy] = RankPolicy, seed: int = 0
+        self,
+        plan: str,
+        *,
+        make_policy: Callable[[], Policy] = RankPolicy,
+        seed: int = 0,
+        streams: Sequence[Stream] = STREAMS,
     ) -> None:
         self.answer: Answer = Counter()
         self.audit = Audit()
         self.eddy = SharedEddy(
-            STREAMS,
+            streams,
             self._take,
             WallClock(),
             np.random.default_rng(seed),

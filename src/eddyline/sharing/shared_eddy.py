@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.timestamps import Ticks
@@ -26,7 +26,7 @@ from eddyline.query.expressions import Expression
 from eddyline.sharing.audit import Audit
 from eddyline.sharing.evaluated_selection import EvaluatedSelection
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatistics, alike
-from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared
+from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared, alive
 from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
 from eddyline.sharing.selections import Selections
@@ -128,7 +128,7 @@ class SharedEddy:
         self._ticks = Ticks()
         self._queries: dict[int, SharedQuery] = {}
         self._filters = tuple(Selections() for _ in streams)
-        self._windows = Windows()
+        self._windows = Windows([n for n, stream in enumerate(streams) if stream.static])
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
@@ -178,6 +178,51 @@ class SharedEddy:
         for number, query in queries.items():
             self._shapes.setdefault(query.shape, set()).add(number)
         self._of_shapes.clear()
+        for number, held in enumerate(self._streams):
+            if held.stream.static and len(held.built.store):
+                self._see(number, queries.keys(), None)
+
+    def hold(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
+        """Take all rows of a static stream, which stay; only before there are queries.
+
+        ValueError where the stream is none, where there are queries, and in a plan with joins of
+        each query's own.
+        """
+        held = self._streams[stream]
+        if not held.stream.static or self._queries or self._plan.joins_apart:
+            raise ValueError(f"{held.stream.name} cannot hold rows for all queries to come")
+        held.hold(columns, rows, self._ticks.next())
+
+    def look_back(
+        self, queries: Collection[int], since: int | None = None, *, tell: bool = True
+    ) -> None:
+        """Let queries see stored rows, too: those that some query wants, of a time from ``since``.
+
+        In microseconds since 1970; None for all. What the rows join to among themselves is handed
+        over, unless ``tell`` is false. ValueError for a query that is not here, and in a plan with
+        joins of each query's own.
+        """
+        if unknown := set(queries) - self._queries.keys():
+            raise ValueError(f"there are no queries {sorted(unknown)}")
+        if self._plan.joins_apart:
+            raise ValueError(f"in {self._plan.name} rows are stored for single queries")
+        eddy = self._routed()
+        seen = {}
+        for stream, held in enumerate(self._streams):
+            asking = [n for n in queries if stream in self._queries[n].selections]
+            if asking and not held.stream.static and len(held.built.store):
+                seen[stream] = self._see(stream, asking, since)
+        if not tell:
+            return
+        for stream, (rows, lineages) in seen.items():
+            # Each result has one component of the first stream of its query: it is found once.
+            first = self.sets.number([n for n in queries if self._first_stream(n) == stream])
+            components: list[Rows | None] = [None] * len(self._streams)
+            components[stream] = rows
+            signature = Signature(1 << stream, 1 << stream)
+            batch = TupleBatch(signature, tuple(components), self._ticks.next(), None, None)
+            for probing in alive(batch, self.sets.within(lineages, first), signature):
+                eddy.run(probing)
 
     def remove(self, queries: Collection[int]) -> None:
         """Let queries go, and all that is kept for them alone.
@@ -208,6 +253,8 @@ class SharedEddy:
             TupleBatch(Signature(1 << stream), tuple(components), None, None, alike(every, rows))
         )
         held.settle()
+        if self._passes_by(stream):
+            held.built.store.evict_before(held.built.store.stop)
         if len(self.sets) > self._enough_sets:
             self._renumber(())
 
@@ -289,6 +336,48 @@ class SharedEddy:
             self._operators, self._make_policy(), self._clock, self._generator, routes=graph
         )
         return self._eddy
+
+    def _first_stream(self, query: int) -> int:
+        """Return the first stream that a query reads which is no table."""
+        streams = self._queries[query].selections
+        return min((s for s in streams if not self._streams[s].stream.static), default=-1)
+
+    def _passes_by(self, stream: int) -> bool:
+        """Tell whether nothing that comes later meets the rows of a stream."""
+        return all(
+            self._streams[other].stream.static
+            for shape in self._shapes
+            if shape.streams >> stream & 1
+            for other in range(shape.streams.bit_length())
+            if shape.streams >> other & 1 and other != stream
+        )
+
+    def _see(
+        self, stream: int, queries: Collection[int], since: int | None
+    ) -> tuple[npt.NDArray[np.int64], Lineages]:
+        """Let queries see stored rows; return these rows, and the queries that want them."""
+        shared, held = self._shared_now(), self._streams[stream]
+        seen = (
+            np.ones(len(held.built.store), np.bool_)
+            if held.stream.static
+            else (held.lineages != DEAD)
+        )
+        if since is not None and held.stream.time is not None:
+            order = held.built.store.order(held.stream.time)
+            seen &= order.valid & (order.words >= since)
+        places = np.flatnonzero(seen)
+        rows = places + held.built.store.first
+        components: list[Rows | None] = [None] * len(self._streams)
+        components[stream] = rows
+        batch = TupleBatch(Signature(1 << stream, 1 << stream), tuple(components), None, None, None)
+        asking = alike(self.sets.number(queries), len(rows))
+        lineages = shared.select(batch, stream, self._filters[stream], asking)
+        number = shared.graph.output
+        for expression in self._filters[stream].evaluated:
+            evaluated = self._evaluated(shared, stream, number, expression)
+            lineages = evaluated.among(batch, lineages)
+        held.lineages[places] = self.sets.either(held.lineages[places], lineages)
+        return rows, lineages
 
     def _shared_now(self) -> Shared:
         self._routed()

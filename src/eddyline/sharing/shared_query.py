@@ -21,12 +21,14 @@ class Stream:
     """A stream: its name and the types of its columns.
 
     ``time`` is the column that says when an event happened, None where there is none. A stream
-    that a query joins with itself is there once for each time that it is named.
+    that a query joins with itself is there once for each time that it is named. A ``static`` one
+    is a table: all its rows are there before any query's results.
     """
 
     name: str
     types: tuple[pa.DataType, ...]
     time: int | None = None
+    static: bool = False
 
 
 Edge: TypeAlias = frozenset[Place]

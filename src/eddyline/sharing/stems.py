@@ -81,6 +81,11 @@ class StreamRows:
         self.marks.built(tick, numbers.stop)
         return numbers
 
+    def hold(self, columns: Sequence[pa.Array], rows: int, tick: int) -> None:
+        """Store rows that no query wants yet."""
+        numbers = self.built.append(columns, rows)
+        self.marks.built(tick, numbers.stop)
+
     def settle(self) -> None:
         """Take all stored rows as older than whatever comes; only while nothing is on its way."""
         tick, self.marks = self.marks.last, HighWaterMarks()
@@ -91,6 +96,8 @@ class StreamRows:
 
         They go as soon as they are half of all. The others get new numbers.
         """
+        if self.stream.static:
+            return  # queries that come may want any of them
         kept = np.flatnonzero(self.lineages != DEAD)
         if 2 * len(kept) > len(self.lineages) or not len(self.lineages):
             return

@@ -27,8 +27,9 @@ class Windows:
     the same windows cost no more than one.
     """
 
-    def __init__(self) -> None:
-        """Start without queries."""
+    def __init__(self, static: Collection[int] = ()) -> None:
+        """Start without queries; rows of ``static`` streams come before all others."""
+        self._static = frozenset(static)
         self._queries: dict[int, tuple[tuple[TimeBound, ...], frozenset[int]]] = {}
         self._widest: dict[int, int] | None = None
         self._filters: dict[tuple[int, int], GroupedFilter] = {}
@@ -58,7 +59,7 @@ class Windows:
         if self._widest is None:
             self._widest = {}
             for bounds, streams in self._distinct():
-                for one, most in _farthest(bounds, streams).items():
+                for one, most in _farthest(bounds, streams - self._static).items():
                     self._widest[one] = max(self._widest.get(one, 0), most)
         return self._widest.get(stream, 0)
 
@@ -115,6 +116,8 @@ def _farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int,
     """
     most = {(a, b): 0 if a == b else NEVER for a in streams for b in streams}
     for bound in bounds:
+        if not streams >= {bound.early, bound.late}:
+            continue
         pair, back = (bound.early, bound.late), (bound.late, bound.early)
         most[pair] = min(most[pair], bound.greatest)
         most[back] = min(most[back], -bound.least)
