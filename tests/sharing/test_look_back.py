@@ -66,7 +66,7 @@ def test_looking_back(
                     push.stream in q.selections and selects(q, push.stream, row)
                     for q in joining.values()
                 )
-                and (since is None or (row[TIME] is not None and row[TIME] >= since))
+                and (since is None or ((time := row[TIME]) is not None and time >= since))
             ],
         )
         for push in before

@@ -253,7 +253,7 @@ class SharedEddy:
             TupleBatch(Signature(1 << stream), tuple(components), None, None, alike(every, rows))
         )
         held.settle()
-        if self._passes_by(stream):
+        if self.passes_by(stream):
             held.built.store.evict_before(held.built.store.stop)
         if len(self.sets) > self._enough_sets:
             self._renumber(())
@@ -279,6 +279,32 @@ class SharedEddy:
         held = self._streams[stream]
         store = held.built.store
         store.evict_before(store.first + int(np.searchsorted(held.arrivals, arrival)))
+
+    def forget_arrived(self, stream: int, came: range) -> None:
+        """Let no query want the rows of a stream that came in by these numbers."""
+        held = self._streams[stream]
+        low, high = np.searchsorted(held.arrivals, [came.start, came.stop])
+        held.lineages[low:high] = DEAD
+
+    def latest(self) -> int | None:
+        """Return the latest time of a stored row that some query wants, in microseconds."""
+        found = []
+        for held in self._streams:
+            if held.stream.time is not None and not held.stream.static and len(held.built.store):
+                order = held.built.store.order(held.stream.time)
+                words = order.words[order.valid & (held.lineages != DEAD)]
+                found += [int(words.max())] if len(words) else []
+        return max(found, default=None)
+
+    def passes_by(self, stream: int) -> bool:
+        """Tell whether nothing that comes later meets the rows of a stream: they are not kept."""
+        return all(
+            self._streams[other].stream.static
+            for shape in self._shapes
+            if shape.streams >> stream & 1
+            for other in range(shape.streams.bit_length())
+            if shape.streams >> other & 1 and other != stream
+        )
 
     def stored_arrivals(self, stream: int) -> npt.NDArray[np.int64]:
         """Return the numbers by which the stored rows came in that some query wants, ascending."""
@@ -341,16 +367,6 @@ class SharedEddy:
         """Return the first stream that a query reads which is no table."""
         streams = self._queries[query].selections
         return min((s for s in streams if not self._streams[s].stream.static), default=-1)
-
-    def _passes_by(self, stream: int) -> bool:
-        """Tell whether nothing that comes later meets the rows of a stream."""
-        return all(
-            self._streams[other].stream.static
-            for shape in self._shapes
-            if shape.streams >> stream & 1
-            for other in range(shape.streams.bit_length())
-            if shape.streams >> other & 1 and other != stream
-        )
 
     def _see(
         self, stream: int, queries: Collection[int], since: int | None

@@ -303,6 +303,64 @@ def test_rows_that_nobody_wants_any_more_go(
     assert stored[2]["trades"] < wanted  # of the last two batches
 
 
+SECTORS = [("A", "food", 10), ("B", "cars", 60), ("C", "food", 30), (None, "food", 0)]
+
+WITH_TABLES = {
+    "food": """SELECT t.volume, s.sector FROM trades t JOIN sectors s ON t.symbol = s.name
+               WHERE s.sector = 'food' AND t.price > 40""",
+    "twice": """SELECT t.volume tv, q.volume qv, s.least FROM trades t JOIN quotes q
+                ON t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 9 SECONDS
+                JOIN sectors s ON s.name = q.symbol WHERE s.least < 50 AND t.price > 50""",
+    "elsewhere": """SELECT t.volume, s.name FROM trades t JOIN sectors s ON t.volume = s.least""",
+}
+
+
+def test_tables(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
+    sectors = spark.createDataFrame(SECTORS, "name string, sector string, least bigint")
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    sink = Gathered()
+    with StandingQueries(
+        spark, streams=streams, tables={"sectors": sectors}, state=tmp_path / "state"
+    ) as queries:
+        for name, sql in WITH_TABLES.items():
+            queries.add(sql, name=name)
+        with pytest.raises(NotShareableError, match="reads no stream"):
+            queries.add("SELECT name FROM sectors", name="still")
+        run_all(queries, sink)
+        stored = {row["stream"]: row["rows"] for row in queries.stems().collect()}
+    tables = {"trades": trades.rows(), "quotes": quotes.rows(), "sectors": sectors}
+    assert sink.answers() == expected(spark, tables, WITH_TABLES)
+    assert stored.keys() == {"trades", "quotes"}
+
+
+def test_backfill(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:
+    state = tmp_path / "state"
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    sink = Gathered()
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add(JOINS["both"].replace("60", "0"), name="all")
+        run_all(queries, sink)
+    for feed, seed in ((trades, 11), (quotes, 12)):
+        feed.give(events(seed, 200, 180))
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        queries.add(JOINS["both"], name="both", backfill="1 hour")
+        queries.add(JOINS["both"], name="blind")
+        with pytest.raises(NotShareableError, match="nothing is stored"):
+            queries.add(SELECTIONS["dear"], name="dear", backfill="1 hour")
+        with pytest.raises(ValueError, match="no interval"):
+            queries.add(JOINS["both"], name="bad", backfill="soon")
+        run_all(queries, sink)
+    for feed, seed in ((trades, 13), (quotes, 14)):
+        feed.give(events(seed, 200, 240))
+    with StandingQueries(spark, streams=streams, state=state) as queries:
+        run_all(queries, sink)  # in a worker that has not seen the query look back
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    found = sink.answers()
+    assert found["both"] == expected(spark, tables, {"both": JOINS["both"]})["both"]
+    last = {"trades": trades.rows(range(3, 5)), "quotes": quotes.rows(range(3, 5))}
+    assert found["blind"] == expected(spark, last, {"blind": JOINS["both"]})["blind"]
+
+
 def test_functions_are_called_for_few_rows_and_fail_for_one_query(
     spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
 ) -> None:

@@ -28,10 +28,11 @@ class QueryTemplate:
     """What queries have in common that differ in constants only; a single query is of one, too.
 
     ``inputs`` are the names of the streams that it reads, one for each time that it does; the
-    inputs of ``query`` are these, by position. In its predicates an argument with a number from 0
-    on is a column of the stream; number -1 stands for the first of ``constants``, -2 for the
-    second: expressions over the template's ``parameters``, which have names and Spark's types as
-    JSON. Calls are of ``functions``, which see values under ``settings``.
+    inputs of ``query`` are these, by position; ``tables`` are those among them that are tables.
+    In its predicates an argument with a number from 0 on is a column of the stream; number -1
+    stands for the first of ``constants``, -2 for the second: expressions over the template's
+    ``parameters``, which have names and Spark's types as JSON. Calls are of ``functions``, which
+    see values under ``settings``.
     """
 
     sql: str
@@ -40,6 +41,7 @@ class QueryTemplate:
     constants: tuple[Expression, ...]
     parameters: tuple[tuple[str, str], ...]
     outputs: tuple[OutputColumn, ...]
+    tables: frozenset[str]
     functions: tuple[UserFunction, ...]
     settings: SessionSettings
     used: frozenset[tuple[int, int]]
@@ -68,3 +70,4 @@ class QueryGroup:
     names: tuple[str, ...]
     template: QueryTemplate
     parameters: pa.Table
+    look_back: int | None = None

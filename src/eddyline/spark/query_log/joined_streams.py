@@ -19,11 +19,15 @@ BATCH = "streaming.sql.batchId"
 class JoinedStreams:
     """A job over streams, and where the log of its queries is.
 
-    For each stream: ``types`` of its columns, None for one that cannot travel, and ``times``, the
-    column that says when an event happened, None where there is none.
+    For each stream, then each table: ``types`` of its columns, None for one that cannot travel,
+    and ``times``, the column that says when an event happened, None where there is none.
+    ``tables`` are the files with the tables' rows, as Arrow writes them; ``cells`` the labels of
+    the cells.
     """
 
     log: str
     job: Job
     types: tuple[tuple[pa.DataType | None, ...], ...]
     times: tuple[int | None, ...]
+    tables: tuple[str, ...]
+    cells: tuple[int, ...]

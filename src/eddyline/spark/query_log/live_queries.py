@@ -17,6 +17,8 @@ class LiveQuery:
     number: int
     group: QueryGroup
     position: int
+    look_back: int | None = None
+    """How far it looks back as it comes, in microseconds before the latest of what is stored."""
 
     @property
     def name(self) -> str:
@@ -81,11 +83,12 @@ class LiveQueries:
             case Resumed(numbers, first):
                 for new, number in enumerate(numbers, first):
                     query, _ = self.paused.pop(number)
-                    self.running[new] = replace(query, number=new)
+                    self.running[new] = replace(query, number=new, look_back=None)
                 self.next_number = max(self.next_number, first + len(numbers))
 
 
 def _queries(group: QueryGroup) -> Iterator[LiveQuery]:
     return (
-        LiveQuery(group.first + position, group, position) for position in range(len(group.names))
+        LiveQuery(group.first + position, group, position, group.look_back)
+        for position in range(len(group.names))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
@@ -22,9 +22,15 @@ from eddyline.spark.streaming.reading import PARAMETER, ReadQuery, read_query
 class Analysis:
     """Understands queries over streams, in a copy of the session; any thread may ask it."""
 
-    def __init__(self, spark: SparkSession, schemas: Mapping[str, StructType]) -> None:
-        """Take the session whose functions and settings count, and the columns of each stream."""
+    def __init__(
+        self, spark: SparkSession, schemas: Mapping[str, StructType], tables: Collection[str] = ()
+    ) -> None:
+        """Take the session whose functions and settings count, and the columns of each stream.
+
+        Those of ``tables`` are among them.
+        """
         self._spark = spark
+        self._tables = frozenset(tables)
         self._schemas = dict(schemas)
         self.settings = session_settings(spark)
         self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
@@ -73,4 +79,6 @@ class Analysis:
     def _read(
         self, analyst: Analyst, sql: str, called: str, types: Mapping[str, DataType]
     ) -> ReadQuery:
-        return read_query(analyst, called, self._schemas, types, self.settings, shown=sql)
+        return read_query(
+            analyst, called, self._schemas, self._tables, types, self.settings, shown=sql
+        )

@@ -43,11 +43,17 @@ class JoiningBatches:
         schemas: Mapping[str, StructType],
         log: str,
         counts: Accumulator[CountsByBatch],
+        tables: Sequence[str],
+        cells: Sequence[int],
     ) -> None:
-        """Take the columns of all streams, where the queries are, and where tasks report."""
+        """Take the columns of streams and tables, where the queries are, and where tasks report.
+
+        ``tables`` are the files with the rows of the job's tables; ``cells`` are numbers by which
+        Spark sends groups to different tasks.
+        """
         self._counts = counts
         self._job = job
-        self._schemas = [schemas[name] for name in job.streams]
+        self._schemas = [schemas[name] for name in job.inputs]
         self._streams = JoinedStreams(
             log,
             job,
@@ -56,14 +62,14 @@ class JoiningBatches:
                 for schema in self._schemas
             ),
             tuple(event_time(schema) for schema in self._schemas),
+            tuple(tables),
+            tuple(cells),
         )
         self._readings = Readings(analysis)
 
-    def streaming(self, streams: Mapping[str, DataFrame], cells: Sequence[int]) -> DataFrame:
-        """Return the stream of what the cells put out.
-
-        ``cells`` are numbers by which Spark sends groups to different tasks.
-        """
+    def streaming(self, streams: Mapping[str, DataFrame]) -> DataFrame:
+        """Return the stream of what the cells put out."""
+        cells = self._streams.cells
         schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
         parts = []
         for number, name in enumerate(self._job.streams):
@@ -102,9 +108,9 @@ class JoiningBatches:
     ) -> ClassicDataFrame:
         """Return the results of the queries of a version, which a batch has put out."""
         templates = {id(query.template): query.template for query in queries}.values()
-        self._readings.keep(self._job.streams, queries)
-        put_out = columns_put_out(self._job.streams, templates)
-        streams = len(self._job.streams)
+        self._readings.keep(self._job.inputs, queries)
+        put_out = columns_put_out(self._job.inputs, templates)
+        streams = len(self._job.inputs)
         fields = [
             StructField(QUERY, StringType(), nullable=False),
             StructField(LAYOUT, IntegerType(), nullable=False),

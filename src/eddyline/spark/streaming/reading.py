@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -60,12 +60,13 @@ def read_query(
     analyst: Analyst,
     sql: str,
     schemas: Mapping[str, types.StructType],
+    tables: Collection[str],
     parameters: Mapping[str, types.DataType],
     settings: SessionSettings,
     *,
     shown: str,
 ) -> ReadQuery:
-    """Analyze a query over streams, and read what it selects, joins and puts out.
+    """Analyze a query over streams and tables, and read what it selects, joins and puts out.
 
     In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
     user wrote it. Raises PySpark's own
@@ -75,7 +76,10 @@ def read_query(
     reader = _Reader(analyst, schemas, parameters, settings)
     try:
         reader.read(plan)
-        return reader.result(shown, plan, schema)
+        used = frozenset(reader.inputs) & frozenset(tables)
+        if len(used) == len(set(reader.inputs)):
+            raise not_understood("a query that reads no stream")
+        return reader.result(shown, plan, schema, used)
     except DeclinedError as declined:
         raise NotShareableError(f"{declined.left_to_spark().why}: {shown}") from declined
 
@@ -119,7 +123,9 @@ class _Reader:
             else:
                 self.definitions.define(link, guarded=False)
 
-    def result(self, sql: str, plan: Plan, schema: types.StructType) -> ReadQuery:
+    def result(
+        self, sql: str, plan: Plan, schema: types.StructType, tables: frozenset[str]
+    ) -> ReadQuery:
         """Return what was read."""
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
@@ -164,6 +170,7 @@ class _Reader:
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
             described,
+            tables,
             self.calls.contents.functions,
             self.settings,
             frozenset(place for output in outputs for place in self._places(output)),

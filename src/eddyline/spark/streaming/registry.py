@@ -7,6 +7,7 @@ import json
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -100,9 +101,7 @@ class QueryRegistry:
             if taken:
                 raise ValueError(f"there is a query {_listed(taken)} already; replace or drop it")
             dropped = self._numbers_of(instead)
-            numbered = QueryGroup(
-                self._live.next_number, group.names, group.template, group.parameters
-            )
+            numbered = replace(group, first=self._live.next_number)
             changes: tuple[Change, ...] = (Added(numbered),)
             self._write((Dropped(dropped), *changes) if dropped else changes)
             for name in instead:

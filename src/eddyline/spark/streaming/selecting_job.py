@@ -63,7 +63,7 @@ class SelectingBatches:
     ) -> ClassicDataFrame:
         """Return the results of the queries of a version for the rows of a batch."""
         templates = {id(query.template): query.template for query in queries}.values()
-        self._readings.keep(self._job.streams, queries)
+        self._readings.keep(self._job.inputs, queries)
         used = sorted({column for template in templates for column in template.selected[0]})
         columns = tuple(used or [_narrowest(self._types)])
         work = SelectingWork(

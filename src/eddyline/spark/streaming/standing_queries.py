@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -44,19 +47,26 @@ class StandingQueries:
         spark: SparkSession,
         *,
         streams: Mapping[str, DataFrame],
+        tables: Mapping[str, DataFrame] | None = None,
         state: str | Path,
     ) -> None:
         """Open the queries of a state directory, which is made where it is not there.
 
-        ``streams`` are streaming DataFrames by name. TypeError and ValueError for what cannot
-        be, StateError where the directory is open elsewhere, damaged, or made for other streams.
+        ``streams`` are streaming DataFrames by name, ``tables`` others, of which the rows are
+        read once, when a query first joins them: small ones, which every worker holds. TypeError
+        and ValueError for what cannot be, StateError where the directory is open elsewhere,
+        damaged, or made for other streams.
         """
         self._spark = classic_session(spark)
         self._streams = {name: _checked_stream(name, df) for name, df in streams.items()}
         if not self._streams:
             raise ValueError("standing queries need a stream")
-        self._schemas = {name: df.schema for name, df in self._streams.items()}
-        self._analysis = Analysis(self._spark, self._schemas)
+        self._tables = {name: _checked_table(name, df) for name, df in (tables or {}).items()}
+        if both := self._streams.keys() & self._tables.keys():
+            raise ValueError(f"{min(both)} is a stream and a table")
+        frames = self._streams | self._tables
+        self._schemas = {name: df.schema for name, df in frames.items()}
+        self._analysis = Analysis(self._spark, self._schemas, self._tables)
         schemas = {name: schema.json() for name, schema in self._schemas.items()}
         self._registry = QueryRegistry(Path(state).absolute(), schemas)
         self._columns = OutputColumns()
@@ -74,13 +84,17 @@ class StandingQueries:
         self._starting = threading.RLock()
         self._trigger: dict[str, Any] = {}
 
-    def add(self, sql: str, *, name: str) -> None:
+    def add(self, sql: str, *, name: str, backfill: str | dt.timedelta | None = None) -> None:
         """Add a query: it sees the rows of the next micro-batch and all after it.
+
+        With ``backfill``, an interval as ``"10 minutes"``, a query that joins streams also sees
+        what is stored, for other queries, of the events of that time before the latest.
 
         Raises PySpark's ``ParseException`` and ``AnalysisException`` for what is no query,
         NotShareableError for one that cannot stand, ValueError for a name that is taken.
         """
-        self._add(sql, pa.table({}), (_checked_name(name),), {})
+        look_back = None if backfill is None else microseconds_of(backfill)
+        self._add(sql, pa.table({}), (_checked_name(name),), {}, look_back=look_back)
 
     def add_many(
         self, template: str, parameters: object, *, name: str | None = None
@@ -197,9 +211,14 @@ class StandingQueries:
         names: tuple[str, ...],
         kinds: Mapping[str, Any],
         instead: Sequence[str] = (),
+        look_back: int | None = None,
     ) -> None:
         template = self._analysis.read(sql, kinds).template
-        group = QueryGroup(0, names, template, table)
+        if look_back is not None and not job_of(template).joins:
+            raise NotShareableError(
+                f"of a query that joins no streams nothing is stored to look back at: {sql}"
+            )
+        group = QueryGroup(0, names, template, table, look_back)
         try:
             constants_of(group)
         except ConstantError as error:
@@ -209,6 +228,18 @@ class StandingQueries:
         self._columns.take(template)
         self._registry.add(group, instead)
         self._start_jobs()
+
+    def _table_file(self, name: str) -> str:
+        """Return the file with the rows of a table, which is written when it is first needed."""
+        path = self._registry.state / "tables" / f"{quote(name, safe='')}.arrow"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            rows = self._tables[name].toArrow()
+            hidden = path.with_suffix(".new")
+            with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, rows.schema) as to:
+                to.write_table(rows)
+            hidden.rename(path)
+        return str(path)
 
     def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
@@ -243,8 +274,12 @@ class StandingQueries:
         changes = str(self._registry.log.directory)
         batches: SelectingBatches | JoiningBatches
         if job.joins:
-            batches = JoiningBatches(self._analysis, job, self._schemas, changes, self._counts)
-            rows = batches.streaming(self._streams, cell_labels(self._spark, self._cells))
+            tables = [self._table_file(name) for name in job.tables]
+            cells = cell_labels(self._spark, self._cells)
+            batches = JoiningBatches(
+                self._analysis, job, self._schemas, changes, self._counts, tables, cells
+            )
+            rows = batches.streaming(self._streams)
         else:
             (name,) = job.streams
             schema = self._schemas[name]
@@ -273,10 +308,34 @@ def _checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:
     return frame
 
 
+def _checked_table(name: str, df: DataFrame) -> ClassicDataFrame:
+    frame = classic(df)
+    if frame.isStreaming:
+        raise ValueError(f"{name} is a streaming DataFrame: it belongs to streams")
+    return frame
+
+
 def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a query's name is a text, not {name!r}")
     return name
+
+
+def microseconds_of(interval: str | dt.timedelta) -> int:
+    """Return an interval in microseconds; ValueError for what is none, or below 0.
+
+    >>> microseconds_of("1 hour 30 seconds")
+    3630000000
+    """
+    if isinstance(interval, str):
+        try:
+            interval = pd.Timedelta(interval).to_pytimedelta()
+        except ValueError as error:
+            raise ValueError(f"{interval!r} is no interval such as '10 minutes'") from error
+    found = interval // dt.timedelta(microseconds=1)
+    if found < 0:
+        raise ValueError(f"an interval is from 0 on, not {interval}")
+    return found
 
 
 def _as_table(parameters: object) -> pa.Table:

@@ -53,6 +53,7 @@ class Cell(StatefulProcessor):
             "batch bigint, number bigint",
             "stream int, version bigint, rows binary",
         )
+        self._bounds = handle.getMapState("bounds", "number bigint", "since bigint")
         self._applied = handle.getValueState("applied", "batch bigint, version bigint")
 
     def handleInputRows(  # noqa: N802 - Spark's name
@@ -67,8 +68,10 @@ class Cell(StatefulProcessor):
         name = self._streams.log, self._streams.job.name, int(key[0])
         counts = Counts()
         started = time.perf_counter()
-        engine = self._caught_up(_LIVE.pop(name, None), version)  # none is left half-way
+        cell = self._streams.cells.index(int(key[0]))
+        engine = self._caught_up(_LIVE.pop(name, None), version, cell)  # none is left half-way
         counts.seconds["keep up"] += time.perf_counter() - started
+        yield from _packed(engine.queries.results(counts))  # of queries that looked back
         for _ in self._work(engine, batch, rows, watermark, counts):
             yield from _packed(engine.queries.results(counts))
         self._forget(engine, watermark)
@@ -106,7 +109,10 @@ class Cell(StatefulProcessor):
                         started = time.perf_counter()
                         entry = engine.queries.take(place, int(stream), kept)
                         counts.seconds["join"] += time.perf_counter() - started
-                        self._keep(place, entry, kept)
+                        if engine.queries.keeps(int(stream)):
+                            self._keep(place, entry, kept)
+                        else:
+                            engine.queries.keep_only(engine.queries.entries.keys() - {place})
                         number += 1
                         yield entry
 
@@ -147,37 +153,49 @@ class Cell(StatefulProcessor):
         in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
         return rows if pc.all(in_time).as_py() else rows.filter(in_time)
 
-    def _caught_up(self, engine: LiveCell | None, version: int) -> LiveCell:
+    def _caught_up(self, engine: LiveCell | None, version: int, cell: int) -> LiveCell:
         """Return the engine with all rows that are in the store, at a version."""
-        applied = self._applied.get() if self._applied.exists() else None
-        batch = -1 if applied is None else int(applied[0])
-        if engine is not None and engine.batch == batch and engine.queries.go_to(version):
+        batch, before = -1, 0
+        if self._applied.exists():
+            batch, before = map(int, self._applied.get() or ())
+        known = engine is not None and engine.batch == batch
+        if engine is not None and known and self._go_to(engine, version):
             return engine
         stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
         times = 1 if engine is None else engine.queries.inputs.times
-        if (
-            engine is None
-            or engine.batch >= batch
-            or not self._taken(
-                engine, [place for place in stored if place[0] > engine.batch], version
-            )
-        ):
-            engine = LiveCell(JoiningQueries(self._streams, times))
-            while not self._taken(engine, stored, version):
+        missing = [] if engine is None else [place for place in stored if place[0] > engine.batch]
+        usable = engine is not None and engine.batch < batch
+        if engine is None or not usable or not self._taken(engine, missing, before, version):
+            engine = LiveCell(JoiningQueries(self._streams, cell, times))
+            while not self._taken(engine, stored, before, version):
                 times += 1
-                engine = LiveCell(JoiningQueries(self._streams, times))
+                engine = LiveCell(JoiningQueries(self._streams, cell, times))
         engine.queries.keep_only(set(stored))
         return engine
 
-    def _taken(self, engine: LiveCell, places: list[Key], version: int) -> bool:
-        """Take stored rows as they were taken first; False where the engine has too few inputs."""
+    def _taken(self, engine: LiveCell, places: list[Key], applied: int, version: int) -> bool:
+        """Take stored rows as they were taken first; False where the engine has too few inputs.
+
+        Up to the version ``applied`` queries have looked back before.
+        """
+        bounds = {int(key[0]): int(since[0]) for key, since in self._bounds.iterator()}
+        engine.queries.bounds |= bounds
         for place in places:
             stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
             if not engine.queries.go_to(int(before)):
                 return False
             for rows in decoded(pa.py_buffer(blob)):
                 engine.queries.take(place, int(stream), rows, known=True)
-        return engine.queries.go_to(version)
+        return engine.queries.go_to(applied) and self._go_to(engine, version)
+
+    def _go_to(self, engine: LiveCell, version: int) -> bool:
+        """Take on the changes that this cell has not seen; False where it has too few inputs."""
+        known = engine.queries.bounds.keys() | set()
+        if not engine.queries.go_to(version, tell=True):
+            return False
+        for number in engine.queries.bounds.keys() - known:
+            self._bounds.updateValue((number,), (engine.queries.bounds[number],))
+        return True
 
 
 @dataclass(slots=True)

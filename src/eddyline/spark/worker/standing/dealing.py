@@ -98,7 +98,7 @@ class WantedRows:
                 mine.append(self._next)
                 self._next += 1
         self._filter.add(boxes)
-        self._needed = columns_needed(streams.job.streams, streams.times, self._live.templates)[own]
+        self._needed = columns_needed(streams.job.inputs, streams.times, self._live.templates)[own]
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return those of a batch that some query wants, with the columns that any needs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eddyline.evaluation.labels import relabelled
+from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import NEVER, Stream
 from eddyline.spark.query_log.engine_inputs import (
@@ -19,6 +22,7 @@ from eddyline.spark.query_log.engine_inputs import (
     columns_put_out,
 )
 from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.worker.standing.counts import Counts, error_text
 from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
@@ -64,11 +68,14 @@ class Entry:
 class JoiningQueries:
     """The queries of a job and the rows of one cell, in an eddy."""
 
-    def __init__(self, streams: JoinedStreams, times: int = 1) -> None:
-        """Start at version 0, without rows; a query can read a stream so many ``times``."""
+    def __init__(self, streams: JoinedStreams, cell: int, times: int = 1) -> None:
+        """Start at version 0, with tables only; a query can read a stream so many ``times``."""
         self._streams = streams
+        self._cell = cell
+        self.bounds: dict[int, int] = {}
+        """By the first number of queries that looked back together: the time from which on."""
         self._live = KeptUpQueries(streams.log, streams.job)
-        self.inputs = EngineInputs(streams.job.streams, times)
+        self.inputs = EngineInputs(streams.job.inputs, times)
         self._some_went = False  # since rows were looked for that no query wants
         self._eddy = self._new_eddy()
         self._functions = EngineFunctions(self._eddy)
@@ -81,21 +88,42 @@ class JoiningQueries:
         """The version of the queries that are here."""
         return self._live.version
 
-    def go_to(self, version: int) -> bool:
+    def go_to(self, version: int, *, tell: bool = False) -> bool:
         """Take on the changes up to a version.
 
+        Queries that look back see what is stored; what they find in it are results if ``tell``.
         False where a query reads a stream more often than this engine can: then it is of no use
         any more, and one is to be made that can.
         """
         difference = self._live.go_to(version)
         templates = self._live.templates
-        if EngineInputs.of(self._streams.job.streams, templates).times > self.inputs.times:
+        if EngineInputs.of(self._streams.job.inputs, templates).times > self.inputs.times:
             return False
         if difference.went:
             self._eddy.remove(difference.went)
             self._some_went = True
         self._eddy.add(compiled(difference.came, self.inputs.numbers, self._functions.numbers))
+        looking: dict[int, list[LiveQuery]] = {}
+        for query in difference.came:
+            if query.look_back is not None:
+                looking.setdefault(id(query.group), []).append(query)
+        for queries in looking.values():
+            self._look_back(queries, tell=tell)
         return True
+
+    def _look_back(self, queries: Sequence[LiveQuery], *, tell: bool) -> None:
+        numbers = [query.number for query in queries]
+        first = min(numbers)
+        if first not in self.bounds:
+            latest = self._eddy.latest()
+            if latest is None:
+                return
+            self.bounds[first] = latest - (queries[0].look_back or 0)
+        self._eddy.look_back(numbers, self.bounds[first], tell=tell)
+
+    def keeps(self, stream: int) -> bool:
+        """Tell whether rows of a stream are stored: not where they meet tables only."""
+        return not all(map(self._eddy.passes_by, self.inputs.of_stream(stream)))
 
     def take(self, key: Key, stream: int, rows: pa.RecordBatch, *, known: bool = False) -> Entry:
         """Take rows of a stream; ``known`` ones were here before, and give no results again."""
@@ -179,8 +207,10 @@ class JoiningQueries:
 
     def _forget(self, gone: Sequence[Key]) -> None:
         for key in gone:
-            del self.entries[key]
-        for number in range(len(self.inputs)):
+            for number, came in self.entries.pop(key).arrivals.items():
+                self._eddy.forget_arrived(number, came)
+        streams = range(len(self._streams.job.streams))
+        for number in (n for stream in streams for n in self.inputs.of_stream(stream)):
             kept = [e.arrivals[number].start for e in self.entries.values() if number in e.arrivals]
             arrivals = self._eddy.stored_arrivals(number)
             bound = min(kept, default=int(arrivals[-1]) + 1 if len(arrivals) else 0)
@@ -189,27 +219,52 @@ class JoiningQueries:
                 self._eddy.evict_arrived_before(number, bound)
 
     def _new_eddy(self) -> SharedEddy:
+        job = self._streams.job
         streams = [
             Stream(
                 f"{name} {time}" if time else name,
                 tuple(pa.null() if kind is None else kind for kind in self._streams.types[number]),
                 self._streams.times[number],
+                static=name in job.tables,
             )
             for time in range(self.inputs.times)
-            for number, name in enumerate(self._streams.job.streams)
+            for number, name in enumerate(job.inputs)
         ]
-        return SharedEddy(
+        eddy = SharedEddy(
             streams,
             self._take_results,
             WorkClock(),
             np.random.default_rng(0),
             on_error=lambda query, error: self._counts.errors.setdefault(query, error_text(error)),
         )
+        for number in range(len(job.streams), len(job.inputs)):
+            columns, rows = self._table(number)
+            for held in self.inputs.of_stream(number):
+                eddy.hold(held, columns, rows)
+        return eddy
+
+    def _table(self, number: int) -> tuple[list[pa.Array], int]:
+        """Return the columns of a table with the rows that belong to this cell."""
+        job, types = self._streams.job, self._streams.types[number]
+        place = number - len(job.streams)
+        rows = _read_table(self._streams.tables[place])
+        column = job.table_columns[place]
+        if column is not None:
+            keys = rows.column(column).combine_chunks()
+            own = coordinates(key_words(keys), len(self._streams.cells)) == self._cell
+            rows = rows.filter(pa.array(own & keys.is_valid().to_numpy(zero_copy_only=False)))
+        columns = [
+            pa.nulls(len(rows))
+            if kind is None
+            else relabelled(rows.column(n).combine_chunks(), kind)
+            for n, kind in enumerate(types)
+        ]
+        return columns, len(rows)
 
     def _take_results(self, results: Results) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)
         rows = pa.array(positions)
-        put_out = columns_put_out(self._streams.job.streams, self._live.templates)
+        put_out = columns_put_out(self._streams.job.inputs, self._live.templates)
         columns = {}
         for number, column in put_out:
             if number in results.streams:
@@ -219,6 +274,12 @@ class JoiningQueries:
         self._counts.add_results(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
         self._results.append(pa.record_batch(columns))
+
+
+@cache
+def _read_table(path: str) -> pa.Table:
+    with pa.memory_map(path) as file:
+        return pa.ipc.open_file(file).read_all()
 
 
 def latest_of(times: pa.Array) -> int:

@@ -73,7 +73,7 @@ class KeptUpQueries:
     def described(self) -> tuple[pa.Array, pa.Array]:
         """Return the names of queries, and the numbers of their layouts, by the query's number."""
         if self._described is None:
-            streams = self._job.streams
+            streams = self._job.inputs
             layouts = layouts_in(streams, self.queries.values())
             of_template = {id(t): layouts[layout_of(streams, t)] for t in self.templates}
             numbers = np.full(len(self._names), -1, np.int32)
