@@ -13,6 +13,8 @@ import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.predicates.benchmark
 import bench.sharing.grouped_filters
+import bench.standing.kills
+import bench.standing.rules
 import bench.tpch.benchmark
 import bench.waiting_predicates
 import bench.watching
@@ -30,6 +32,8 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "lookups": bench.lookups.benchmark.main,
     "functions": bench.lookups.functions.main,
     "sharing": bench.sharing.grouped_filters.main,
+    "rules": bench.standing.rules.main,
+    "kills": bench.standing.kills.main,
 }
 
 
