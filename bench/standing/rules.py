@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from rich.table import Table
 
@@ -94,7 +94,7 @@ def written(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
-def matches(rule: pd.Series) -> F.Column:  # type: ignore[type-arg,name-defined]
+def matches(rule: pd.Series) -> Column:
     """Return a rule as a condition."""
     price = F.col("price").between(rule.low, rule.high)
     return price & F.col("volume").between(int(rule.few), int(rule.many))
@@ -146,12 +146,14 @@ def seconds_of(setup: Setup, each: Callable[[DataFrame], object]) -> float:
 
 def eddyline_seconds(setup: Setup, sink: Callable[[DataFrame], object] = written) -> float:
     """Return the same of standing queries."""
-    with tempfile.TemporaryDirectory() as state:
-        with StandingQueries(setup.spark, streams={"events": setup.stream()}, state=state) as them:
-            them.add_many(RULE, setup.rules)
-            them.start(lambda results, _: sink(results), availableNow=True)
-            them.await_termination()
-            took = [row["seconds"] for row in them.batches().collect()]
+    with (
+        tempfile.TemporaryDirectory() as state,
+        StandingQueries(setup.spark, streams={"events": setup.stream()}, state=state) as them,
+    ):
+        them.add_many(RULE, setup.rules)
+        them.start(lambda results, _: sink(results), availableNow=True)
+        them.await_termination()
+        took = [row["seconds"] for row in them.batches().collect()]
     return float(np.mean(took[1:BATCHES]))
 
 
@@ -163,11 +165,8 @@ def check(setup: Setup) -> int:
     events = setup.spark.read.schema(SCHEMA).parquet(str(setup.files))
     wanted = broadcast(setup, rules)(events).toPandas()
     columns = ["query", "symbol", "price", "volume"]
-    both = [
-        frame[columns].sort_values(columns, ignore_index=True)
-        for frame in (pd.concat(found), wanted)
-    ]
-    pd.testing.assert_frame_equal(*both)
+    ours = pd.concat(found)[columns].sort_values(columns, ignore_index=True)
+    pd.testing.assert_frame_equal(ours, wanted[columns].sort_values(columns, ignore_index=True))
     return len(wanted)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from eddyline.spark.host.session import session
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
+    from eddyline.spark.streaming.standing_queries import StandingQueries
     from eddyline.spark.watching.watch import watch
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LookupMethod",
     "PythonLookup",
     "SqlLookup",
+    "StandingQueries",
     "adapt",
     "concurrent",
     "explain",
@@ -43,6 +45,7 @@ _ON_FIRST_USE = {
     "LookupMethod": "eddyline.sources.lookup_method",
     "PythonLookup": "eddyline.sources.python_lookup",
     "SqlLookup": "eddyline.sources.sql_lookup",
+    "StandingQueries": "eddyline.spark.streaming.standing_queries",
     "adapt": "eddyline.spark.adapt",
     "concurrent": "eddyline.spark.concurrent",
     "explain": "eddyline.spark.adapt",

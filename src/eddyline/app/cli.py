@@ -17,8 +17,11 @@ from eddyline.app.file_errors import printing
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
+    DemoRulesInvocation,
     ExplainInvocation,
     Invocation,
+    RulesAskInvocation,
+    RulesRunInvocation,
     SqlInvocation,
 )
 from eddyline.app.parser import parse
@@ -27,7 +30,10 @@ from eddyline.errors import EddylineError
 _COMMANDS: Final[dict[type[Invocation], str]] = {
     DemoInvocation: "eddyline.app.commands.demo",
     DemoLookupsInvocation: "eddyline.app.commands.demo_lookups",
+    DemoRulesInvocation: "eddyline.app.commands.demo_rules",
     ExplainInvocation: "eddyline.app.commands.explain",
+    RulesAskInvocation: "eddyline.app.commands.rules_ask",
+    RulesRunInvocation: "eddyline.app.commands.rules_run",
     SqlInvocation: "eddyline.app.commands.sql",
 }
 

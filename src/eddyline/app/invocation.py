@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,4 +89,38 @@ class DemoLookupsInvocation:
     sample: int
 
 
-Invocation = SqlInvocation | ExplainInvocation | DemoInvocation | DemoLookupsInvocation
+@dataclass(frozen=True, slots=True)
+class DemoRulesInvocation:
+    """``eddyline demo rules``: standing queries over ``sample`` flights, None for all."""
+
+    sample: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RulesRunInvocation:
+    """``eddyline rules run``: run the standing queries that a file describes."""
+
+    config: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAskInvocation:
+    """``eddyline rules add``, ``drop``, ``pause``, ``resume`` and ``list``: ask a running job.
+
+    ``where`` is its state directory, or the file that it was started from; ``request`` is as in
+    :mod:`eddyline.spark.streaming.requests`.
+    """
+
+    where: Path
+    request: Mapping[str, object]
+
+
+Invocation = (
+    SqlInvocation
+    | ExplainInvocation
+    | DemoInvocation
+    | DemoLookupsInvocation
+    | DemoRulesInvocation
+    | RulesRunInvocation
+    | RulesAskInvocation
+)

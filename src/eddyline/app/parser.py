@@ -14,10 +14,13 @@ from typing import NoReturn
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
+    DemoRulesInvocation,
     ExplainInvocation,
     FunctionSource,
     Invocation,
     Query,
+    RulesAskInvocation,
+    RulesRunInvocation,
     Script,
     SqlInvocation,
     TableSource,
@@ -59,6 +62,7 @@ examples:
   eddyline demo --runs 1 --out flights.html
   eddyline demo --sample 50000
   eddyline demo lookups
+  eddyline demo rules
 """
 
 _SQL_EXAMPLES = """\
@@ -83,6 +87,33 @@ examples:
   eddyline explain job.py --name suspicious
   eddyline explain --sql "SELECT * FROM t WHERE is_odd(id) AND is_late(day)" \\
       --table t=orders.parquet --udf rules:is_odd:boolean --udf rules:is_late:boolean
+"""
+
+
+_RULES_EXAMPLES = """\
+examples:
+  run the queries of a file, until Ctrl-C:
+      eddyline rules run alerts.toml
+  meanwhile, in another terminal:
+      eddyline rules list alerts.toml
+      eddyline rules add alerts.toml big "SELECT * FROM trades WHERE price > 1000"
+      eddyline rules drop alerts.toml big
+
+alerts.toml:
+  state = "alerts-state"            # where the queries are kept
+  sink = "alerts"                   # a folder of Parquet files by query, or "console"
+  [streams.trades]
+  format = "parquet"                # any that Spark can read as a stream
+  schema = "symbol string, price double, time timestamp"
+  path = "incoming"
+  watermark = ["time", "1 minute"]  # where queries join streams
+  options = { maxFilesPerTrigger = 1 }
+  [queries]
+  cheap = "SELECT symbol, price FROM trades WHERE price < 1"
+  [[templates]]
+  name = "limits"
+  sql = "SELECT symbol, price FROM trades WHERE symbol = :symbol AND price > :most"
+  parameters = "limits.csv"         # a column for each marker, and maybe `name`
 """
 
 
@@ -118,21 +149,30 @@ def parse(arguments: Sequence[str] | None = None) -> Invocation:
     parser = _parser()
     namespace = parser.parse_args(arguments)
     if namespace.command is None:
-        parser.error("a command is needed: demo, sql or explain")
+        parser.error("a command is needed: demo, sql, explain or rules")
     if namespace.command == "demo":
         return _demo_invocation(namespace)
     if namespace.command == "sql":
         return _sql_invocation(namespace)
+    if namespace.command == "rules":
+        return _rules_invocation(namespace)
     return _explain_invocation(namespace)
 
 
-def _demo_invocation(namespace: Namespace) -> DemoInvocation | DemoLookupsInvocation:
+def _demo_invocation(
+    namespace: Namespace,
+) -> DemoInvocation | DemoLookupsInvocation | DemoRulesInvocation:
     if namespace.what is None:
         return DemoInvocation(
             namespace.runs or _DEMO_RUNS, namespace.sample, namespace.out or _DEMO_PAGE
         )
     if namespace.out is not None:
-        namespace.parser.error("--out belongs to the race; the demo of lookups writes no report")
+        what = namespace.what
+        namespace.parser.error(f"--out belongs to the race; the demo of {what} writes no report")
+    if namespace.what == "rules":
+        if namespace.runs is not None:
+            namespace.parser.error("--runs belongs to races; the demo of rules runs once")
+        return DemoRulesInvocation(namespace.sample)
     return DemoLookupsInvocation(namespace.runs or _LOOKUP_RUNS, namespace.sample or _LOOKUP_SAMPLE)
 
 
@@ -151,6 +191,21 @@ def _sql_invocation(namespace: Namespace) -> SqlInvocation:
     return SqlInvocation(
         query, limit or None, namespace.plain, namespace.output, namespace.report, policy
     )
+
+
+def _rules_invocation(namespace: Namespace) -> RulesRunInvocation | RulesAskInvocation:
+    if namespace.action is None:
+        namespace.parser.error("an action is needed: run, add, drop, pause, resume or list")
+    if namespace.action == "run":
+        return RulesRunInvocation(namespace.config)
+    request: dict[str, object] = {"do": namespace.action}
+    if namespace.action == "add":
+        request |= {"name": namespace.name, "sql": namespace.sql, "backfill": namespace.backfill}
+        if namespace.replace:
+            request["do"] = "replace"
+    elif namespace.action != "list":
+        request["names"] = namespace.names
+    return RulesAskInvocation(namespace.where, request)
 
 
 def _explain_invocation(namespace: Namespace) -> ExplainInvocation:
@@ -192,9 +247,10 @@ def _parser() -> _Parser:
     demo.add_argument(
         "what",
         nargs="?",
-        choices=["lookups"],
-        metavar="lookups",
-        help="join the flights with HTTP services instead, and count the requests",
+        choices=["lookups", "rules"],
+        metavar="lookups|rules",
+        help="join the flights with HTTP services instead, and count the requests; or let a "
+        "thousand rules watch them as a stream",
     )
     demo.add_argument(
         "--runs",
@@ -257,7 +313,36 @@ def _parser() -> _Parser:
     explain.add_argument("--name", help="the name of the DataFrame in the script (default: df)")
     explain.add_argument("--sql", metavar="QUERY", help="a query instead of a script")
     _add_sources(explain)
+    _add_rules(commands)
     return parser
+
+
+def _add_rules(commands: argparse._SubParsersAction[_Parser]) -> None:
+    rules = _command(
+        commands, "rules", "run standing queries over streams, and change them", _RULES_EXAMPLES
+    )
+    actions = rules.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser)
+    run = actions.add_parser("run", help="run the queries of a file, until Ctrl-C")
+    run.add_argument("config", type=Path, metavar="CONFIG.toml", help="streams, queries and sink")
+    where = "the file that the job was started from, or its state directory"
+    add = actions.add_parser("add", help="add a query to a running job")
+    add.add_argument("where", type=Path, metavar="JOB", help=where)
+    add.add_argument("name", metavar="NAME", help="the name of the query")
+    add.add_argument("sql", metavar="QUERY", help="a SELECT over the job's streams")
+    add.add_argument("--replace", action="store_true", help="put it in the place of one")
+    add.add_argument(
+        "--backfill", metavar="INTERVAL", help='see what is stored of "10 minutes" before, too'
+    )
+    for action, what in (
+        ("drop", "drop queries of a running job"),
+        ("pause", "let queries of a running job stand still"),
+        ("resume", "let them go on"),
+    ):
+        parser = actions.add_parser(action, help=what)
+        parser.add_argument("where", type=Path, metavar="JOB", help=where)
+        parser.add_argument("names", nargs="+", metavar="NAME", help="the name of a query")
+    listing = actions.add_parser("list", help="list the queries of a running job")
+    listing.add_argument("where", type=Path, metavar="JOB", help=where)
 
 
 def _command(

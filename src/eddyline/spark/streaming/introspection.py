@@ -89,6 +89,17 @@ class _JobTotals:
     operators: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What all jobs have done since the start; ``seconds`` are those of the last micro-batch."""
+
+    batches: int = 0
+    rows_in: int = 0
+    late: int = 0
+    results: int = 0
+    seconds: float = 0.0
+
+
 class Introspection:
     """What was done since the start; any thread may note and ask."""
 
@@ -97,12 +108,21 @@ class Introspection:
         self._noting = threading.Lock()
         self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
         self._totals: dict[str, _JobTotals] = {}
+        self.progress = Progress()
+        """What was done altogether."""
 
     def note(self, record: BatchRecord, queries: Iterable[LiveQuery]) -> None:
         """Take in what a batch did with its queries."""
         counts = record.counts
         with self._noting:
             self._batches.append(record)
+            self.progress = Progress(
+                self.progress.batches + 1,
+                self.progress.rows_in + sum(counts.rows_in.values()),
+                self.progress.late + sum(counts.late.values()),
+                self.progress.results + sum(counts.results.values()),
+                record.seconds,
+            )
             totals = self._totals.setdefault(record.job, _JobTotals())
             for query in queries:
                 totals.joined.setdefault(query.number, totals.rows_in)

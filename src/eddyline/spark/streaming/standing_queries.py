@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -22,16 +24,20 @@ from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
-from eddyline.spark.streaming.introspection import Introspection
+from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.markers import markers_in
 from eddyline.spark.streaming.outputs import OutputColumns
 from eddyline.spark.streaming.registry import QueryRegistry
+from eddyline.spark.streaming.requests import Desk
 from eddyline.spark.streaming.running_job import RunningJob
 from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import cell_labels
 from eddyline.spark.streaming.sinks import Batch, Callback, Sink, as_sink, tell
 from eddyline.spark.worker.standing.counts import CountsParam
+
+_GLANCE = 0.1
+"""Seconds between two looks at whether there is a job by now."""
 
 
 class StandingQueries:
@@ -82,6 +88,7 @@ class StandingQueries:
             int(str(self._spark.conf.get("spark.sql.shuffle.partitions"))),
         )
         self._starting = threading.RLock()
+        self._desk: Desk | None = None
         self._trigger: dict[str, Any] = {}
 
     def add(self, sql: str, *, name: str, backfill: str | dt.timedelta | None = None) -> None:
@@ -177,19 +184,40 @@ class StandingQueries:
                 raise RuntimeError("the standing queries run already")
             self._sink = as_sink(sink)
             self._trigger = dict(trigger)
+            self._desk = Desk(self._registry.state, self._answer)
             self._start_jobs()
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them."""
+        """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them.
+
+        Returns whether they have. Where no query has run yet there is nothing to end, unless the
+        jobs take only what is there.
+        """
+        while not self._jobs and not self._ends_by_itself:
+            if timeout is not None:
+                time.sleep(timeout)
+                return False
+            time.sleep(_GLANCE)
         done = True
         for job in list(self._jobs.values()):
             ended = job.query.awaitTermination(timeout)  # type: ignore[arg-type]  # None is for ever
             done = done and ended is not False
         return done
 
+    @property
+    def _ends_by_itself(self) -> bool:
+        return bool(self._trigger.get("availableNow") or self._trigger.get("once"))
+
+    def progress(self) -> Progress:
+        """Return what all jobs have done since the start."""
+        return self._introspection.progress
+
     def stop(self) -> None:
         """Stop the jobs, and let others have the state directory."""
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
         for job in self._jobs.values():
             job.stop()
         self._jobs.clear()
@@ -218,6 +246,8 @@ class StandingQueries:
             raise NotShareableError(
                 f"of a query that joins no streams nothing is stored to look back at: {sql}"
             )
+        if job_of(template).joins:
+            _require_protobuf()
         group = QueryGroup(0, names, template, table, look_back)
         try:
             constants_of(group)
@@ -228,6 +258,22 @@ class StandingQueries:
         self._columns.take(template)
         self._registry.add(group, instead)
         self._start_jobs()
+
+    def _answer(self, request: Mapping[str, Any]) -> object:
+        """Do what another process asks for: see :mod:`eddyline.spark.streaming.requests`."""
+        match request:
+            case {"do": "add", "name": str(name), "sql": str(sql)}:
+                self.add(sql, name=name, backfill=request.get("backfill"))
+            case {"do": "replace", "name": str(name), "sql": str(sql)}:
+                self.replace(name, sql)
+            case {"do": "drop" | "pause" | "resume" as what, "names": list(names)}:
+                {"drop": self.drop, "pause": self.pause, "resume": self.resume}[what](*names)
+            case {"do": "list"}:
+                running, paused = self._registry.running(), self._registry.paused()
+                return self._introspection.queries(running, paused).to_pylist()
+            case _:
+                raise ValueError(f"this job cannot do {request}")
+        return None
 
     def _table_file(self, name: str) -> str:
         """Return the file with the rows of a table, which is written when it is first needed."""
@@ -296,6 +342,15 @@ class StandingQueries:
         )
         running.start(rows, self._cells, self._trigger)
         return running
+
+
+def _require_protobuf() -> None:
+    """Raise ModuleNotFoundError where what Spark's state store needs is missing."""
+    try:
+        importlib.import_module("google.protobuf")
+    except ModuleNotFoundError as error:
+        message = 'to join streams Spark needs protobuf: pip install "eddyline[streaming]"'
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def _checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:

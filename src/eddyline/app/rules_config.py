@@ -1,0 +1,148 @@
+"""The file that describes a job of standing queries."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from eddyline.app.failures import UsageError
+
+CONSOLE: Final = "console"
+"""The sink that prints results."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamConfig:
+    """A stream as ``spark.readStream`` takes it; ``watermark`` is a column and a delay."""
+
+    format: str
+    schema: str | None = None
+    path: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+    select: tuple[str, ...] = ()
+    watermark: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateConfig:
+    """Queries of one template: ``parameters`` is a CSV or Parquet file with a row for each."""
+
+    name: str
+    sql: str
+    parameters: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RulesConfig:
+    """A job: paths are relative to the folder of its file."""
+
+    state: Path
+    sink: str
+    streams: Mapping[str, StreamConfig]
+    tables: Mapping[str, Path]
+    queries: Mapping[str, str]
+    templates: tuple[TemplateConfig, ...]
+    trigger: str | None
+
+
+def read_rules(path: Path) -> RulesConfig:
+    """Return what a file says; UsageError where it cannot be read or says something else."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is no TOML: {error}") from error
+    return _Reader(path).config(found)
+
+
+def state_of(where: Path) -> Path:
+    """Return the state directory of a job that is named by it or by its file."""
+    return where if where.is_dir() else read_rules(where).state
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def config(self, found: Mapping[str, Any]) -> RulesConfig:
+        known = {"state", "sink", "streams", "tables", "queries", "templates", "trigger"}
+        self._only(found, known, "the file")
+        streams = self._mapping(found.get("streams", {}), "streams")
+        if not streams:
+            raise self._wrong("there is no [streams.NAME]")
+        sink = self._text(found.get("sink", CONSOLE), "sink")
+        return RulesConfig(
+            state=self._place(self._text(found.get("state"), "state")),
+            sink=sink if sink == CONSOLE or "://" in sink else str(self._place(sink)),
+            streams={name: self._stream(name, each) for name, each in streams.items()},
+            tables={
+                name: self._place(self._text(each, f"tables.{name}"))
+                for name, each in self._mapping(found.get("tables", {}), "tables").items()
+            },
+            queries={
+                name: self._text(each, f"queries.{name}")
+                for name, each in self._mapping(found.get("queries", {}), "queries").items()
+            },
+            templates=tuple(map(self._template, found.get("templates", []))),
+            trigger=self._text(found["trigger"], "trigger") if "trigger" in found else None,
+        )
+
+    def _stream(self, name: str, found: object) -> StreamConfig:
+        where = f"streams.{name}"
+        fields = self._mapping(found, where)
+        self._only(fields, set(StreamConfig.__slots__), where)
+        watermark = fields.get("watermark")
+        if watermark is not None and not (
+            isinstance(watermark, list)
+            and len(watermark) == 2  # noqa: PLR2004 - a column and a delay
+            and all(isinstance(part, str) for part in watermark)
+        ):
+            raise self._wrong(f'{where}.watermark is ["column", "delay"], not {watermark!r}')
+        path = fields.get("path")
+        return StreamConfig(
+            format=self._text(fields.get("format"), f"{where}.format"),
+            schema=self._text(fields["schema"], f"{where}.schema") if "schema" in fields else None,
+            path=None if path is None else self._address(self._text(path, f"{where}.path")),
+            options=self._mapping(fields.get("options", {}), f"{where}.options"),
+            select=tuple(fields.get("select", ())),
+            watermark=None if watermark is None else (watermark[0], watermark[1]),
+        )
+
+    def _template(self, found: object) -> TemplateConfig:
+        fields = self._mapping(found, "templates")
+        self._only(fields, set(TemplateConfig.__slots__), "templates")
+        texts = {
+            name: self._text(fields.get(name), f"templates.{name}")
+            for name in TemplateConfig.__slots__
+        }
+        return TemplateConfig(texts["name"], texts["sql"], self._place(texts["parameters"]))
+
+    def _place(self, text: str) -> Path:
+        return self._path.parent / text
+
+    def _address(self, text: str) -> str:
+        return text if "://" in text else str(self._place(text).absolute())
+
+    def _text(self, found: object, where: str) -> str:
+        if found is None:
+            raise self._wrong(f"there is no {where}")
+        if not isinstance(found, str) or not found.strip():
+            raise self._wrong(f"{where} is a text, not {found!r}")
+        return found
+
+    def _mapping(self, found: object, where: str) -> Mapping[str, Any]:
+        if not isinstance(found, dict):
+            raise self._wrong(f"{where} is a table, not {found!r}")
+        return found
+
+    def _only(self, found: Mapping[str, Any], known: set[str], where: str) -> None:
+        for name in found:
+            if name not in known:
+                raise self._wrong(f"{where} has no {name!r}; it has {', '.join(sorted(known))}")
+
+    def _wrong(self, message: str) -> UsageError:
+        return UsageError(f"{self._path}: {message}")
