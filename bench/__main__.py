@@ -15,6 +15,7 @@ import bench.predicates.benchmark
 import bench.sharing.grouped_filters
 import bench.standing.kills
 import bench.standing.rules
+import bench.standing.windows
 import bench.tpch.benchmark
 import bench.waiting_predicates
 import bench.watching
@@ -33,6 +34,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "functions": bench.lookups.functions.main,
     "sharing": bench.sharing.grouped_filters.main,
     "rules": bench.standing.rules.main,
+    "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
 }
 

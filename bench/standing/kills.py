@@ -125,7 +125,10 @@ def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tup
     """Yield for each query what plain Spark finds in the batches in which it stood."""
     state = directory / "state"
     logs = {job: BatchLog(state / "jobs" / job / "batches") for job in JOBS}
-    ran = {job: [log.known(batch) or 0 for batch in range(batches)] for job, log in logs.items()}
+    ran = {
+        job: [run.version if (run := log.known(batch)) else 0 for batch in range(batches)]
+        for job, log in logs.items()
+    }
     log = ChangeLog(state / "queries")
     live = LiveQueries()
     stood: dict[int, list[int]] = defaultdict(list)

@@ -361,6 +361,47 @@ def test_backfill(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Fee
     assert found["blind"] == expected(spark, last, {"blind": JOINS["both"]})["blind"]
 
 
+def test_overload_is_sampled_and_counted(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+    state = tmp_path / "state"
+    runs = []
+    for again in (False, True):
+        sink = Gathered()
+
+        def failing(
+            results: DataFrame, batch: Batch, *, sink: Gathered = sink, fails: bool = not again
+        ) -> None:
+            sink(results, batch)
+            if batch.number == 1 and fails:
+                raise RuntimeError("no more")
+
+        with StandingQueries(
+            spark,
+            streams={"trades": trades.stream()},
+            state=state,
+            on_overload="sample",
+            target=0.001,
+        ) as queries:
+            if not again:
+                queries.add("SELECT volume, symbol, time FROM trades", name="all")
+            queries.start(failing, availableNow=True)
+            if again:
+                queries.await_termination()
+            else:
+                with pytest.raises(Exception, match="no more"):
+                    queries.await_termination()
+            runs.append(sink)
+            batches = {row["batch"]: row for row in queries.batches().collect()}
+    first, second = (Counter(map(str, run.batches[Batch("select trades", 1)])) for run in runs)
+    assert first == second  # the same sample
+    assert len(runs[0].batches[Batch("select trades", 0)]) == 200  # nothing is known before
+    assert batches[1]["dropped"] == 200 - first.total() > 150
+    assert (batches[1]["rows_in"], batches[1]["results"]) == (200, first.total())
+    with pytest.raises(ValueError, match="on_overload is one of block, sample"):
+        StandingQueries(
+            spark, streams={"trades": trades.stream()}, state=state, on_overload="panic"
+        )
+
+
 def test_functions_are_called_for_few_rows_and_fail_for_one_query(
     spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
 ) -> None:

@@ -11,6 +11,9 @@ from eddyline.spark.query_log.jobs import Job
 VERSION = "eddyline.version"
 """The local property of a micro-batch's tasks that says which version of the queries they run."""
 
+SAMPLE = "eddyline.sample"
+"""The local property that says which part of the rows is taken."""
+
 BATCH = "streaming.sql.batchId"
 """The local property by which Spark tells the number of a micro-batch."""
 

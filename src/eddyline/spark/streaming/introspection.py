@@ -47,6 +47,7 @@ BATCHES: Final = pa.schema(
         "queries": pa.int64(),
         "rows_in": pa.int64(),
         "late": pa.int64(),
+        "dropped": pa.int64(),
         "results": pa.int64(),
         "started": _TIME,
         "seconds": pa.float64(),
@@ -96,6 +97,7 @@ class Progress:
     batches: int = 0
     rows_in: int = 0
     late: int = 0
+    dropped: int = 0
     results: int = 0
     seconds: float = 0.0
 
@@ -120,6 +122,7 @@ class Introspection:
                 self.progress.batches + 1,
                 self.progress.rows_in + sum(counts.rows_in.values()),
                 self.progress.late + sum(counts.late.values()),
+                self.progress.dropped + sum(counts.dropped.values()),
                 self.progress.results + sum(counts.results.values()),
                 record.seconds,
             )
@@ -158,6 +161,7 @@ class Introspection:
                     "queries": record.queries,
                     "rows_in": sum(record.counts.rows_in.values()),
                     "late": sum(record.counts.late.values()),
+                    "dropped": sum(record.counts.dropped.values()),
                     "results": sum(record.counts.results.values()),
                     "started": dt.datetime.fromtimestamp(record.started, dt.UTC),
                     "seconds": record.seconds,

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.classic import classic
+from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.engine_inputs import columns_put_out
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.joined_streams import JoinedStreams
@@ -103,10 +104,10 @@ class JoiningBatches:
         self,
         packed: ClassicDataFrame,
         queries: Sequence[LiveQuery],
-        version: int,  # noqa: ARG002 - the tasks know it from their job's properties
+        run: BatchRun,  # noqa: ARG002 - the tasks know it from their job's properties
         batch: int,  # noqa: ARG002 - likewise
     ) -> ClassicDataFrame:
-        """Return the results of the queries of a version, which a batch has put out."""
+        """Return the results of queries, which a batch has put out."""
         templates = {id(query.template): query.template for query in queries}.values()
         self._readings.keep(self._job.inputs, queries)
         put_out = columns_put_out(self._job.inputs, templates)

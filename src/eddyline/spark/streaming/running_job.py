@@ -14,11 +14,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from eddyline.errors import EddylineError
 from eddyline.spark.classic import classic
+from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.jobs import Job, job_of
-from eddyline.spark.query_log.joined_streams import VERSION
+from eddyline.spark.query_log.joined_streams import SAMPLE, VERSION
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.introspection import BatchRecord
 from eddyline.spark.streaming.joining_job import JoiningBatches
+from eddyline.spark.streaming.overload import Overload
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.selecting_job import SelectingBatches
 from eddyline.spark.streaming.settings import stream_settings
@@ -43,14 +45,17 @@ class RunningJob:
         batches: SelectingBatches | JoiningBatches,
         job: Job,
         counts: Accumulator[CountsByBatch],
+        overload: Overload,
         put_out: Callable[[DataFrame, Batch, Sequence[LiveQuery]], object],
         note: Callable[[BatchRecord, Sequence[LiveQuery]], object],
     ) -> None:
         """Take what to do, and where tasks report.
 
-        ``put_out`` takes the results of each micro-batch with its queries, ``note`` what it did.
+        ``overload`` says how much of the rows is taken. ``put_out`` takes the results of each
+        micro-batch with its queries, ``note`` what it did.
         """
         self._counts = counts
+        self._overload = overload
         self._spark = spark
         self._registry = registry
         self._batches = batches
@@ -102,17 +107,21 @@ class RunningJob:
 
     def _work(self, rows: DataFrame, batch: int) -> None:
         started, clock = time.time(), time.perf_counter()
-        version = self._log.version(batch, self._registry.version)
-        self._spark.sparkContext.setLocalProperty(VERSION, str(version))
-        queries = self.queries_at(version)
+        run = self._log.run(batch, BatchRun(self._registry.version, self._overload.kept))
+        for key, value in ((VERSION, run.version), (SAMPLE, run.kept)):
+            self._spark.sparkContext.setLocalProperty(key, str(value))
+        queries = self.queries_at(run.version)
         counts = Counts()
         if queries:
-            results = self._batches.results(classic(rows), queries, version, batch)
+            results = self._batches.results(classic(rows), queries, run, batch)
             self._put_out(results, Batch(self.job.name, batch), queries)
             counts = self._counts.value.get((self.job.name, batch), counts)
             self._pause_failed(counts.errors, queries)
         elapsed = time.perf_counter() - clock
-        record = BatchRecord(self.job.name, batch, version, len(queries), started, elapsed, counts)
+        self._overload.took(elapsed)
+        record = BatchRecord(
+            self.job.name, batch, run.version, len(queries), started, elapsed, counts
+        )
         self._note(record, queries)
 
     def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[LiveQuery]) -> None:

@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.classic import classic
+from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
@@ -59,15 +60,15 @@ class SelectingBatches:
         self._readings = Readings(analysis)
 
     def results(
-        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], version: int, batch: int
+        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], run: BatchRun, batch: int
     ) -> ClassicDataFrame:
-        """Return the results of the queries of a version for the rows of a batch."""
+        """Return the results of the queries that a batch runs for its rows."""
         templates = {id(query.template): query.template for query in queries}.values()
         self._readings.keep(self._job.inputs, queries)
         used = sorted({column for template in templates for column in template.selected[0]})
         columns = tuple(used or [_narrowest(self._types)])
         work = SelectingWork(
-            self._log, self._job, version, batch, self._types, columns, self._counts
+            self._log, self._job, run.version, batch, run.kept, self._types, columns, self._counts
         )
         wanted = F.arrow_udf(wanted_by(work), _MATCHES)  # type: ignore[attr-defined]  # PySpark's
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from eddyline.sources.checked_numbers import positive_number
 from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.classic import classic, classic_session
 from eddyline.spark.query_log.constants import ConstantError, constants_of
@@ -28,6 +29,7 @@ from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.markers import markers_in
 from eddyline.spark.streaming.outputs import OutputColumns
+from eddyline.spark.streaming.overload import POLICIES, Overload
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.requests import Desk
 from eddyline.spark.streaming.running_job import RunningJob
@@ -55,6 +57,8 @@ class StandingQueries:
         streams: Mapping[str, DataFrame],
         tables: Mapping[str, DataFrame] | None = None,
         state: str | Path,
+        on_overload: str = "block",
+        target: float = 2.0,
     ) -> None:
         """Open the queries of a state directory, which is made where it is not there.
 
@@ -62,8 +66,15 @@ class StandingQueries:
         read once, when a query first joins them: small ones, which every worker holds. TypeError
         and ValueError for what cannot be, StateError where the directory is open elsewhere,
         damaged, or made for other streams.
+
+        A micro-batch that takes longer than ``target`` seconds is too large. Then with
+        ``on_overload="block"`` events wait where they come from; with ``"sample"`` only some of
+        them are taken, as many as can be worked in time, and the others are counted as dropped.
         """
         self._spark = classic_session(spark)
+        if on_overload not in POLICIES:
+            raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
+        self._on_overload, self._target = on_overload, positive_number(target, "target")
         self._streams = {name: _checked_stream(name, df) for name, df in streams.items()}
         if not self._streams:
             raise ValueError("standing queries need a stream")
@@ -337,6 +348,7 @@ class StandingQueries:
             batches,
             job,
             self._counts,
+            Overload(self._on_overload, self._target),
             self._put_out,
             self._introspection.note,
         )

@@ -105,7 +105,7 @@ def _stream(
         began = time.monotonic()
         with (
             printing(),
-            Live(console=out, auto_refresh=False, transient=not out.is_terminal) as live,
+            Live(console=out, auto_refresh=False) as live,
         ):
             done = False
             while not done:

@@ -63,7 +63,7 @@ class Cell(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, N803 - Spark's name
     ) -> Iterator[pd.DataFrame]:
         """Take the blobs of a batch; yield results."""
-        batch, version = micro_batch()
+        batch, version, _ = micro_batch()
         watermark = timerValues.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
         name = self._streams.log, self._streams.job.name, int(key[0])
         counts = Counts()

@@ -20,12 +20,13 @@ class Counts:
     """Counts of one micro-batch, by whatever they are counted by.
 
     ``errors`` has for each query that could not be answered what went wrong first.
-    ``rows_in`` and ``late`` are by stream, ``results`` by query, ``stored`` and ``entries`` by
-    cell and stream, ``sets`` and ``seconds`` by what did the work.
+    ``rows_in``, ``late`` and ``dropped`` are by stream, ``results`` by query, ``stored``
+    and ``entries`` by cell and stream, ``seconds`` by what did the work.
     """
 
     rows_in: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
     results: Counter[int] = field(default_factory=Counter)
     stored: Counter[tuple[int, str]] = field(default_factory=Counter)
     entries: Counter[tuple[int, str]] = field(default_factory=Counter)

@@ -22,6 +22,7 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.spark.worker.standing.micro_batch import micro_batch
+from eddyline.spark.worker.standing.sampled_rows import SampledRows
 from eddyline.wall_clock import WallClock
 
 
@@ -40,10 +41,15 @@ class Dealing:
         batch_now = micro_batch()
         wanted = _wanted_in(self, batch_now.version)
         sorter = Sorter(self.stream, self.cells)
+        sample = SampledRows(batch_now.kept, batch_now.number)
         counts = Counts()
         job = self.streams.job
         for batch in gathered(batches, BLOB_ROWS):
             counts.rows_in[job.streams[self.stream]] += batch.num_rows
+            taken = sample.taken(batch.num_rows)
+            if taken is not None:
+                counts.dropped[job.streams[self.stream]] += int((~taken).sum())
+                batch = batch.filter(pa.array(taken))  # noqa: PLW2901 - what is left of it
             started = time.perf_counter()
             rows = wanted.rows(batch)
             counts.seconds["select"] += time.perf_counter() - started

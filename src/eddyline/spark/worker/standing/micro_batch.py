@@ -6,20 +6,25 @@ from typing import NamedTuple
 
 from pyspark import TaskContext
 
-from eddyline.spark.query_log.joined_streams import BATCH, VERSION
+from eddyline.spark.query_log.joined_streams import BATCH, SAMPLE, VERSION
 
 
 class MicroBatch(NamedTuple):
-    """The number of a micro-batch, and the version of the queries that it runs."""
+    """The number of a micro-batch, and the version of the queries that it runs.
+
+    ``kept`` is the part of its rows that is taken.
+    """
 
     number: int
     version: int
+    kept: float
 
 
 def micro_batch() -> MicroBatch:
     """Return the micro-batch of this task; RuntimeError outside of one."""
     context = TaskContext.get()
-    found = [context.getLocalProperty(key) if context else None for key in (BATCH, VERSION)]
+    found = [context.getLocalProperty(key) if context else None for key in (BATCH, VERSION, SAMPLE)]
     if None in found:
         raise RuntimeError("standing queries are worked in the tasks of a micro-batch")
-    return MicroBatch(*(int(str(value)) for value in found))
+    number, version, kept = map(str, found)
+    return MicroBatch(int(number), int(version), float(kept))

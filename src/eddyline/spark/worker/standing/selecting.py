@@ -21,6 +21,7 @@ from eddyline.sharing.shared_query import Stream
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
 from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
+from eddyline.spark.worker.standing.sampled_rows import SampledRows
 from eddyline.wall_clock import WorkClock
 
 QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
@@ -36,7 +37,8 @@ _MATCHES: Final = pa.list_(pa.field("element", _MATCH, nullable=False))
 class SelectingWork:
     """What the tasks of a micro-batch do: the queries of a version, on rows of a stream.
 
-    ``batch`` is its number, and ``counts`` where they say what they did.
+    ``batch`` is its number, ``kept`` the part of its rows that is taken, and ``counts`` where they
+    say what they did.
 
     ``types`` are those of all columns of the stream, None for one that cannot travel; of these
     ``columns`` travel.
@@ -46,6 +48,7 @@ class SelectingWork:
     job: Job
     version: int
     batch: int
+    kept: float
     types: tuple[pa.DataType | None, ...]
     columns: tuple[int, ...]
     counts: Accumulator[CountsByBatch]
@@ -56,9 +59,10 @@ class SelectingWork:
         started = time.perf_counter()
         live = _live_in(self)
         counts.seconds["keep up"] += time.perf_counter() - started
+        sample = SampledRows(self.kept, self.batch)
         for columns in batches:
             started = time.perf_counter()
-            found = live.wanted(columns, self, counts)
+            found = live.wanted(columns, self, counts, sample.taken(len(columns[0])))
             counts.seconds["select"] += time.perf_counter() - started
             yield found
         self.counts.add({(self.job.name, self.batch): counts})
@@ -111,28 +115,43 @@ class SelectingQueries:
         self._eddy.remove(difference.went)
         self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
 
-    def wanted(self, columns: Sequence[pa.Array], work: SelectingWork, counts: Counts) -> pa.Array:
-        """Return for each row the queries that want it: a list of names and layouts."""
+    def wanted(
+        self,
+        columns: Sequence[pa.Array],
+        work: SelectingWork,
+        counts: Counts,
+        taken: npt.NDArray[np.bool_] | None = None,
+    ) -> pa.Array:
+        """Return for each row the queries that want it: a list of names and layouts.
+
+        Rows that are not ``taken`` are wanted by none.
+        """
         rows = len(columns[0])
-        every = [pa.nulls(rows) for _ in work.types]
+        counts.rows_in[work.job.streams[0]] += rows
+        places = None
+        if taken is not None:
+            counts.dropped[work.job.streams[0]] += int((~taken).sum())
+            places = np.flatnonzero(taken)
+            columns = [column.take(pa.array(places)) for column in columns]
+        every = [pa.nulls(len(columns[0])) for _ in work.types]
         for number, column in zip(work.columns, columns, strict=False):
             every[number] = column
         self._found.clear()
         if len(self._eddy):
-            self._eddy.push(0, every, rows)
+            self._eddy.push(0, every, len(columns[0]))
         counts.errors |= self._errors
         self._errors.clear()
-        counts.rows_in[work.job.streams[0]] += rows
-        return self._matches(rows, counts)
+        return self._matches(rows, places, counts)
 
     def _take(self, results: Results) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)
         rows = results.arrivals(0) - self._eddy.first_passing(0)
         self._found.append((rows[positions], queries))
 
-    def _matches(self, rows: int, counts: Counts) -> pa.Array:
+    def _matches(self, rows: int, places: npt.NDArray[np.int64] | None, counts: Counts) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
         at, queries = _together(self._found)
+        at = at if places is None else places[at]
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
         counts.add_results(queries)
         names, layouts = self._live.described()
