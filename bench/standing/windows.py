@@ -61,7 +61,7 @@ def latencies(query: StreamingQuery, skipped: int) -> list[float]:
     """Return for each micro-batch the seconds from its first event to its end."""
     found = []
     for progress in query.recentProgress[skipped:]:
-        if progress["numInputRows"]:
+        if progress["numInputRows"] and "min" in progress["eventTime"]:
             first = pd.Timestamp(progress["eventTime"]["min"])
             began = pd.Timestamp(progress["timestamp"])
             took = progress["durationMs"]["triggerExecution"] / 1000
@@ -96,11 +96,12 @@ def apart(spark: SparkSession, rate: int, count: int, seconds: float) -> dict[st
             writer = writer.option("checkpointLocation", f"{folder}/{number}")
             with stream_settings(spark, CORES):
                 running.append(writer.start())
-        time.sleep(seconds)
-        found = summary(running, f"{count} streaming queries", rate, seconds)
-        for one in running:
-            one.stop()
-    return found
+        try:
+            time.sleep(seconds)
+            return summary(running, f"{count} streaming queries", rate, seconds)
+        finally:
+            for one in running:
+                one.stop()
 
 
 def summary(

@@ -23,7 +23,7 @@ class OutputColumn:
     meaning: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class QueryTemplate:
     """What queries have in common that differ in constants only; a single query is of one, too.
 

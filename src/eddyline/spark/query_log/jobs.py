@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from eddyline.spark.blocks.standing import QueryTemplate
 
@@ -41,6 +42,7 @@ class Job:
         )
 
 
+@lru_cache(maxsize=1 << 14)
 def job_of(template: QueryTemplate) -> Job:
     """Return the job that runs the queries of a template."""
     if len(template.inputs) == 1:

@@ -66,6 +66,7 @@ class RunningJob:
         self._at_work = threading.Lock()
         self._stopping = threading.Event()
         self._query: StreamingQuery | None = None
+        self._queries: tuple[int, list[LiveQuery]] = (-1, [])
 
     @property
     def query(self) -> StreamingQuery:
@@ -136,5 +137,8 @@ class RunningJob:
                 self._registry.pause([query.name], error)
 
     def queries_at(self, version: int) -> list[LiveQuery]:
-        """Return the queries of this job that ran at a version."""
-        return [q for q in self._registry.at(version) if job_of(q.template) == self.job]
+        """Return the queries of this job that ran at a version; the same list for the same one."""
+        if self._queries[0] != version:
+            queries = [q for q in self._registry.at(version) if job_of(q.template) == self.job]
+            self._queries = version, queries
+        return self._queries[1]
