@@ -113,6 +113,7 @@ def selects(query: SharedQuery, stream: int, row: Row) -> bool:
     predicate = query.selections[stream]
     if predicate is None:
         return True
+    assert isinstance(predicate, And)
     low, high = (term.right.value for term in predicate.terms)  # type: ignore[attr-defined]
     return row[VALUE] is not None and low <= row[VALUE] <= high
 

@@ -24,6 +24,7 @@ from eddyline.query.expressions import (
     Or,
 )
 from eddyline.sharing.plans import PLANS
+from eddyline.sharing.selections import Selection
 from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import SharedQuery, Stream, edge
 from eddyline.wall_clock import WallClock
@@ -84,7 +85,7 @@ pushes = st.lists(st.tuples(st.integers(0, 1), rows), max_size=6)
 Row = tuple[int, int | None]
 
 
-def truth(predicate: Expression | None, row: Row) -> bool | None:  # noqa: PLR0911 - one a kind
+def truth(predicate: Selection, row: Row) -> bool | None:  # noqa: PLR0911 - one a kind
     """Return whether a row passes; None where that is an error."""
     value = row[1]
     match predicate:

@@ -45,7 +45,7 @@ Key: TypeAlias = Any
 Position: TypeAlias = "tuple[Key, int]"
 """A place among the values of an attribute: just below (-1), at (0) or just above (1) a key."""
 
-_MIRRORED: Final = {
+MIRRORED: Final = {
     ComparisonOperator.EQUAL: ComparisonOperator.EQUAL,
     ComparisonOperator.NULL_SAFE_EQUAL: ComparisonOperator.NULL_SAFE_EQUAL,
     ComparisonOperator.LESS: ComparisonOperator.GREATER,
@@ -121,6 +121,14 @@ def _either(some: tuple[Box, ...] | None, others: tuple[Box, ...] | None) -> tup
     return (*some, *others)
 
 
+def all_of(parts: Iterable[tuple[Box, ...]]) -> tuple[Box, ...] | None:
+    """Return the boxes of what is in some box of each of these; None for too many."""
+    found: tuple[Box, ...] | None = ({},)
+    for part in parts:
+        found = _both(found, part)
+    return found
+
+
 def _both(some: tuple[Box, ...] | None, others: tuple[Box, ...] | None) -> tuple[Box, ...] | None:
     if some is None or others is None or len(some) * len(others) > MOST_BOXES:
         return None
@@ -141,7 +149,7 @@ def _met(one: Box, other: Box) -> Box | None:
 def _boxes_of_leaf(leaf: Expression) -> tuple[Box, ...] | None:
     negated = isinstance(leaf, Not)
     positive = leaf.operand if isinstance(leaf, Not) else leaf
-    if not _cannot_fail(positive):
+    if not cannot_fail(positive):
         return None
     if isinstance(positive, Literal):
         return ({},) if positive.value is (not negated) else ()
@@ -161,7 +169,7 @@ def _ranges_of(leaf: Expression) -> tuple[Expression, list[Range], list[Range]]:
         case Comparison(operator, Literal() as constant, operand) if not isinstance(
             operand, Literal
         ):
-            found = operand, *_compared(_MIRRORED[operator], constant)
+            found = operand, *_compared(MIRRORED[operator], constant)
         case Comparison(operator, operand, Literal() as constant):
             found = operand, *_compared(operator, constant)
         case In(operand, options) if all(isinstance(option, Literal) for option in options):
@@ -269,7 +277,7 @@ def ordered_key(value: Any, a_type: pa.DataType) -> Key:  # noqa: ANN401 - of an
     return value.encode() if isinstance(value, str) else value
 
 
-def _cannot_fail(expression: Expression) -> bool:
+def cannot_fail(expression: Expression) -> bool:
     """Tell whether an expression has a value, or NULL, for every row."""
     return not any(_may_fail(node) for node in expression.walk())
 

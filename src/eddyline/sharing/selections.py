@@ -8,8 +8,8 @@ that ask for the same share its answer.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from eddyline.query.expressions import Expression, Literal
 from eddyline.query.terms import Conjunction, Term, expression_of, terms_of
 from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.lineage import Lineages, LineageSets, alike
-from eddyline.sharing.ranges import MOST_BOXES, Box, boxes_of
+from eddyline.sharing.ranges import MOST_BOXES, Box, all_of, boxes_of
 
 TRUE = Literal(value=True, type=pa.bool_())
 
@@ -32,30 +32,36 @@ class SplitSelection(NamedTuple):
     rest: tuple[Expression, ...]
 
 
-@cache
-def split(predicate: Expression | None) -> SplitSelection:
-    """Split a selection, None for all tuples, into what an index can know and what it cannot."""
+Selection: TypeAlias = "Expression | SplitSelection | None"
+"""A predicate over the columns of a stream, None for all tuples; or one that was split before."""
+
+
+def split(selection: Selection) -> SplitSelection:
+    """Split a selection into what an index can know and what it cannot."""
+    return selection if isinstance(selection, SplitSelection) else _split(selection)
+
+
+@lru_cache(maxsize=1 << 14)
+def _split(predicate: Expression | None) -> SplitSelection:
     term = terms_of(TRUE if predicate is None else predicate)
     conjuncts: Sequence[Term] = term.terms if isinstance(term, Conjunction) else (term,)
-    rest = []
-    # Those with the fewest alternatives first: AND multiplies them.
-    parts = []
+    rest, parts = [], []
     for conjunct in conjuncts:
         boxes = boxes_of(conjunct)
         if boxes is None:
             rest.append(expression_of(conjunct))
         else:
-            parts.append((len(boxes), conjunct))
-    indexed: list[Term] = []
+            parts.append((conjunct, boxes))
+    indexed: list[tuple[Box, ...]] = []
     alternatives = 1
-    for count, conjunct in sorted(parts, key=lambda part: part[0]):
-        alternatives *= count
+    # Those with the fewest alternatives first: AND multiplies them.
+    for conjunct, boxes in sorted(parts, key=lambda part: len(part[1])):
+        alternatives *= len(boxes)
         if alternatives > MOST_BOXES:
             rest.append(expression_of(conjunct))
         else:
-            indexed.append(conjunct)
-    whole = Conjunction(tuple(indexed)) if indexed else terms_of(TRUE)
-    found = boxes_of(whole)
+            indexed.append(boxes)
+    found = all_of(indexed)
     if found is None:
         raise AssertionError(f"{predicate} has more alternatives together than its parts")
     return SplitSelection(found, tuple(rest))
@@ -69,7 +75,7 @@ class Selections:
         self._filter = GroupedFilter()
         self._unasked: set[int] = set()
         self._unasked_number: tuple[int, int] | None = None
-        self._queries: dict[int, Expression | None] = {}
+        self._queries: dict[int, Selection] = {}
         self.evaluated: dict[Expression, set[int]] = {}
         """What is evaluated by itself, and the queries that ask for it."""
 
@@ -82,7 +88,7 @@ class Selections:
         """Return the number of queries."""
         return len(self._queries)
 
-    def add(self, selections: Mapping[int, Expression | None]) -> None:
+    def add(self, selections: Mapping[int, Selection]) -> None:
         """Take further queries; ValueError for one that is here already."""
         parts = {query: split(predicate) for query, predicate in selections.items()}
         indexed = {q: part.boxes for q, part in parts.items() if part.boxes != _EVERYTHING}
@@ -109,6 +115,8 @@ class Selections:
     def predicate(self, query: int) -> Term:
         """Return the whole selection of a query."""
         predicate = self._queries[query]
+        if isinstance(predicate, SplitSelection):
+            raise TypeError("what was split before is not evaluated as a whole")
         return terms_of(TRUE if predicate is None else predicate)
 
     def lineages(self, scope: Scope, sets: LineageSets) -> Lineages:

@@ -29,6 +29,7 @@ from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatist
 from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared, alive
 from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
+from eddyline.sharing.selections import Selection as Selected
 from eddyline.sharing.selections import Selections
 from eddyline.sharing.shared_query import JoinShape, SharedQuery, Stream
 from eddyline.sharing.stems import StreamRows
@@ -167,7 +168,7 @@ class SharedEddy:
         """Take further queries; ValueError for a number that is given already."""
         if both := queries.keys() & self._queries.keys():
             raise ValueError(f"queries {sorted(both)} are here already")
-        selections: list[dict[int, Expression | None]] = [{} for _ in self._streams]
+        selections: list[dict[int, Selected]] = [{} for _ in self._streams]
         for number, query in queries.items():
             for stream, predicate in query.selections.items():
                 selections[stream][number] = predicate

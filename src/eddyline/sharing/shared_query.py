@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import Key, Place
+from eddyline.sharing.selections import Selection
 
 NEVER: Final = 1 << 62
 """A time difference that no two events have, in microseconds."""
@@ -118,11 +118,12 @@ class JoinShape:
 class SharedQuery:
     """A standing query: a selection for each stream that it reads, edges and windows.
 
-    A selection is a predicate over the columns of its stream, None for all tuples. The streams
+    A selection is a predicate over the columns of its stream, None for all tuples, or one that was
+    split into boxes before. The streams
     that have an entry are those that the query reads.
     """
 
-    selections: Mapping[int, Expression | None]
+    selections: Mapping[int, Selection]
     edges: frozenset[Edge] = frozenset()
     bounds: Sequence[TimeBound] = field(default=())
 

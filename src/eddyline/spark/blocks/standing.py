@@ -53,7 +53,7 @@ class QueryTemplate:
         found = []
         for number in range(len(self.inputs)):
             selection = self.query.selections[number]
-            nodes = () if selection is None else selection.walk()
+            nodes = selection.walk() if isinstance(selection, Expression) else ()
             columns = {each.index for each in nodes if isinstance(each, Argument)}
             found.append(frozenset(column for column in columns if column >= 0))
         return tuple(found)

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from eddyline.evaluation import evaluate
 from eddyline.query.expressions import Argument, Call, Expression, Literal
+from eddyline.sharing.selection_templates import selections_of
+from eddyline.sharing.selections import Selection, SplitSelection
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.standing import QueryGroup
 
@@ -71,18 +73,38 @@ def queries_of(
     if not group.template.constants:
         yield from (query for _ in positions)
         return
-    constants = constants_of(group)
-    rows = [constant.take(pa.array(positions)).to_pylist() for constant in constants]
+    constants = [constant.take(pa.array(positions)) for constant in constants_of(group)]
+    split = {number: _split(selection, constants) for number, selection in query.selections.items()}
+    if all(found is not None for found in split.values()):
+        chosen: Iterator[tuple[Selection, ...]] = zip(*split.values(), strict=True)
+        for selections in chosen:
+            yield _like(query, dict(zip(split, selections, strict=True)))
+        return
+    rows = [constant.to_pylist() for constant in constants]
     kinds = [constant.type for constant in constants]
     fillers = {
-        number: None if selection is None else _filler(selection, kinds)
+        number: _filler(selection, kinds) if isinstance(selection, Expression) else None
         for number, selection in query.selections.items()
     }
     for row in zip(*rows, strict=True):
-        selections: Mapping[int, Expression | None] = {
-            number: None if filler is None else filler(row) for number, filler in fillers.items()
-        }
-        yield replace(query, selections=selections)
+        filled = {n: None if filler is None else filler(row) for n, filler in fillers.items()}
+        yield _like(query, filled)
+
+
+def _split(selection: Selection, constants: Constants) -> Sequence[Selection] | None:
+    """Return a selection for each row of constants; None where each is to be made by itself."""
+    if selection is None or isinstance(selection, SplitSelection):
+        return [selection] * len(constants[0])
+    if not any(isinstance(node, Argument) and node.index < 0 for node in selection.walk()):
+        return [selection] * len(constants[0])
+    return selections_of(selection, constants)
+
+
+def _like(query: SharedQuery, selections: Mapping[int, Selection]) -> SharedQuery:
+    """Return a query with other selections, and the shape that is known already."""
+    made = replace(query, selections=selections)
+    made.__dict__["shape"] = query.shape  # a cached property
+    return made
 
 
 _Filler: TypeAlias = "Callable[[tuple[object, ...]], Expression]"

@@ -82,7 +82,9 @@ def renumbered(
     """Return a query over other inputs, and with other numbers of functions."""
     return SharedQuery(
         {
-            numbers[number]: None if selection is None else _calling(selection, functions)
+            numbers[number]: _calling(selection, functions)
+            if isinstance(selection, Expression)
+            else selection
             for number, selection in query.selections.items()
         },
         frozenset(
