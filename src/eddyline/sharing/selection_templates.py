@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from eddyline.evaluation import is_floating, is_text
 from eddyline.query.expressions import (
     Argument,
     Comparison,
@@ -106,6 +107,8 @@ def _compared(
     if make is None or _mentions(attribute) or not cannot_fail(attribute) or not has_order(kind):
         return None
     values = constants[-1 - number].to_pylist()
+    if not is_floating(kind) and not is_text(kind):
+        return attribute, [None if v is None else make(v) for v in values]  # as ordered_key has it
     return attribute, [None if v is None else make(ordered_key(v, kind)) for v in values]
 
 

@@ -20,7 +20,12 @@ from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import Stream
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
-from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
+from eddyline.spark.worker.standing.kept_up import (
+    EngineFunctions,
+    KeptUpQueries,
+    compiled,
+    uncollected,
+)
 from eddyline.spark.worker.standing.sampled_rows import SampledRows
 from eddyline.wall_clock import WorkClock
 
@@ -113,7 +118,8 @@ class SelectingQueries:
             return
         difference = self._live.go_to(version)
         self._eddy.remove(difference.went)
-        self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
+        with uncollected():
+            self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
 
     def wanted(
         self,
