@@ -84,7 +84,7 @@ def test_the_demo_of_lookups_has_defaults_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "a command is needed: demo, sql or explain"),
+        ([], "a command is needed: demo, sql, explain or rules"),
         (["bench"], "invalid choice: 'bench'"),
         (["sql"], "the following arguments are required: QUERY"),
         (["sql", " "], "the query is empty"),
