@@ -182,15 +182,17 @@ class _Reader:
         self.inputs.append(table)
         attributes = catalyst.outputs(plan)
         self.columns.append(attributes)
-        for position, (attribute, column) in enumerate(
-            zip(attributes, self.schemas[table].fields, strict=True)
+        # All have the JVM of the first in their identity, and the numbers come in one call.
+        jvm = Tree.of(attributes[0]).identity[1]
+        identities = [(each, jvm) for each in catalyst.output_numbers(plan)]
+        for position, (identity, column) in enumerate(
+            zip(identities, self.schemas[table].fields, strict=True)
         ):
             kind = column.dataType.json()
-            tree = Tree.of(attribute)
-            self.places[tree.identity] = number, position
+            self.places[identity] = number, position
             index = number * MOST_COLUMNS + position
             try:
-                self.arguments[tree.identity] = Argument(
+                self.arguments[identity] = Argument(
                     index, arrow_type(kind, self.settings.time_zone)
                 )
             except (PySparkException, TypeError, ValueError):

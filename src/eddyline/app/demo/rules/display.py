@@ -78,7 +78,6 @@ def picture(seen: Seen) -> RenderableType:
 def outcome(rules: int, matches: int, seconds: float) -> RenderableType:
     """Return what was proved."""
     return Text.assemble(
-        "\n",
         (f"{count(matches)} matches of {count(rules)} rules, each once", "bold green"),
         f", in {duration(seconds)} with the start of Spark's workers. A batch query over the same "
         "flights, each rule for the micro-batches in which it stood, finds exactly these.",

@@ -75,6 +75,7 @@ def perform(sample: int | None) -> None:
     if run.rows != wanted:
         raise RunError("the results differ. This is a defect of Eddyline; please report it")
     with printing():
+        out.print()
         show(out, outcome(RULES + CHANGED, wanted.total(), seconds))
 
 
