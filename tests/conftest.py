@@ -24,6 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 
 LONGEST: Final = (
     "tests/spark/test_shapes.py",
+    "tests/spark/streaming/test_standing_queries.py",
     "tests/oracle/test_tpch.py",
     "tests/spark/test_concurrent_functions.py",
     "tests/spark/test_bind_patterns.py",
