@@ -79,6 +79,20 @@ def test_queries_come_and_go_and_are_there_again(tmp_path: Path) -> None:
     again.close()
 
 
+def test_who_is_named_twice_is_meant_once(tmp_path: Path) -> None:
+    registry = QueryRegistry(tmp_path, SCHEMAS)
+    registry.add(group("a", "b"))
+    registry.pause(["a", "a"])
+    registry.resume(["a", "a"])
+    assert names_of(registry) == {"b": 1, "a": 2}
+    registry.drop(["a", "a"])
+    registry.drop([])
+    registry.close()
+    again = QueryRegistry(tmp_path, SCHEMAS)
+    assert (names_of(again), again.version) == ({"b": 1}, 4)
+    again.close()
+
+
 def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     registry = QueryRegistry(tmp_path, SCHEMAS)
     registry.add(group("a", "b"))

@@ -111,8 +111,10 @@ class QueryRegistry:
     def drop(self, names: Sequence[str]) -> None:
         """Drop queries; UnknownQueryError for a name that is not there."""
         with self._changing:
+            if not names:
+                return
             self._write((Dropped(self._numbers_of(names)),))
-            for name in names:
+            for name in dict.fromkeys(names):
                 del self._numbers[name]
 
     def pause(self, names: Sequence[str], reason: str = "") -> None:
@@ -134,10 +136,11 @@ class QueryRegistry:
                 self._numbers[self._live.running[new].name] = new
 
     def _numbers_of(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the numbers of queries, each once however often it is named."""
         unknown = [name for name in names if name not in self._numbers]
         if unknown:
             raise UnknownQueryError(f"there is no query {_listed(unknown)}")
-        return tuple(self._numbers[name] for name in names)
+        return tuple(self._numbers[name] for name in dict.fromkeys(names))
 
     def _write(self, changes: tuple[Change, ...]) -> None:
         self.log.append(self._live.version + 1, changes)
