@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -75,6 +75,7 @@ def read_query(
     plan, schema = analyst.optimized(sql)
     reader = _Reader(analyst, schemas, parameters, settings)
     try:
+        reader.take_inputs(plan)
         reader.read(plan)
         used = frozenset(reader.inputs) & frozenset(tables)
         if len(used) == len(set(reader.inputs)):
@@ -107,9 +108,9 @@ class _Reader:
     def read(self, plan: Plan) -> None:
         """Take in a node and all below it."""
         name = catalyst.class_name(plan).rpartition(".")[2]
-        if (table := self.analyst.table_of(plan)) is not None:
-            self._input(table, plan)
-        elif name == "Join":
+        if self.analyst.table_of(plan) is not None:
+            return
+        if name == "Join":
             self._join(plan)
         else:
             link, deterministic = read_link(plan)
@@ -176,6 +177,25 @@ class _Reader:
             frozenset(place for output in outputs for place in self._places(output)),
         )
         return ReadQuery(template, tuple(self.columns), tuple(outputs))
+
+    def take_inputs(self, plan: Plan) -> None:
+        """Number the inputs, those of one table in the order of their identities.
+
+        Where a query reads a table several times, one of them has the identities that the table
+        has in every query, and the lowest; the optimizer may put it anywhere. It is the first here,
+        so that what has these identities is the same input for all queries.
+        """
+        leaves = sorted(self._leaves(plan), key=lambda leaf: catalyst.output_numbers(leaf[1])[0])
+        for table, leaf in leaves:
+            self._input(table, leaf)
+
+    def _leaves(self, plan: Plan) -> Iterator[tuple[str, Plan]]:
+        table = self.analyst.table_of(plan)
+        if table is not None:
+            yield table, plan
+            return
+        for child in catalyst.children(plan):
+            yield from self._leaves(child)
 
     def _input(self, table: str, plan: Plan) -> None:
         number = len(self.inputs)

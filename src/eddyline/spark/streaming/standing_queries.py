@@ -120,8 +120,9 @@ class StandingQueries:
         """Add a query for each row of ``parameters``, whose values stand for ``:markers``.
 
         ``parameters`` is a pandas or Spark DataFrame or an Arrow table, with a column for each
-        marker; without rows nothing is done. Its column ``name`` names the queries; where it has none, they are called after
-        ``name`` and the row's number. All come at once or not at all. Returns their names.
+        marker; without rows nothing is done. Its column ``name`` names the queries; where it has
+        none, they are called after ``name`` and the row's number. All come at once or not at all.
+        Returns their names.
         """
         table = _as_table(parameters)
         if not len(table):
