@@ -124,7 +124,7 @@ def compiled(
 def uncollected() -> Iterator[None]:
     """Make many things that stay without looking for garbage among them again and again.
 
-    100,000 queries take 7 s so, and 11 otherwise.
+    100,000 queries of a template take 5.7 s so, and 8.6 otherwise.
     """
     if not gc.isenabled():
         yield
