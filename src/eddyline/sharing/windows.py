@@ -59,7 +59,7 @@ class Windows:
         if self._widest is None:
             self._widest = {}
             for bounds, streams in self._distinct():
-                for one, most in _farthest(bounds, streams - self._static).items():
+                for one, most in farthest(bounds, streams - self._static).items():
                     self._widest[one] = max(self._widest.get(one, 0), most)
         return self._widest.get(stream, 0)
 
@@ -108,7 +108,7 @@ class Windows:
         }
 
 
-def _farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
+def farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
     """Return for each stream of a query how much later than its row any other's may be.
 
     The bounds are differences that are at most so much; the least upper bounds of all of them

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
 from eddyline.query.expressions import Argument, Expression
+from eddyline.query.join_graph import Place
+from eddyline.sharing.aggregation.grouping import Aggregation
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
+
+MOST_COLUMNS: Final = 1 << 20
+"""Columns of one input: arguments over several are numbered input by input, this far apart."""
+
+
+def argument_number(place: Place) -> int:
+    """Return the number of the argument that a column of an input is."""
+    return place.relation * MOST_COLUMNS + place.column
+
+
+def place_of(argument: int) -> Place:
+    """Return the column of an input that an argument stands for."""
+    return Place(*divmod(argument, MOST_COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +37,22 @@ class OutputColumn:
     name: str
     type: str
     meaning: str
+
+
+@dataclass(frozen=True)
+class AggregatedRows:
+    """What a query aggregates, and what it makes of it.
+
+    The expressions of ``aggregation`` are over all inputs of the query. Of each window and group
+    there are the window, the keys and the aggregates, of Spark's ``types`` as JSON in this order:
+    the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
+    is the window's start and 1 its end, then come keys and aggregates, and -1 is the template's
+    first constant.
+    """
+
+    aggregation: Aggregation
+    having: Expression | None
+    types: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +77,9 @@ class QueryTemplate:
     functions: tuple[UserFunction, ...]
     settings: SessionSettings
     used: frozenset[tuple[int, int]]
-    """Columns that the outputs are made of: input and number."""
+    """Columns that the outputs are made of, or what they aggregate: input and number."""
+    aggregated: AggregatedRows | None = None
+    """The aggregates that the outputs are made of; None where they are made of joined rows."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import NoReturn, TypeAlias
+from dataclasses import fields, replace
+from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.evaluation import evaluate
-from eddyline.query.expressions import Argument, Call, Expression, Literal
+from eddyline.evaluation.columns import Columns
+from eddyline.query.expressions import Argument, Expression, Literal
 from eddyline.sharing.selection_templates import selections_of
 from eddyline.sharing.selections import Selection, SplitSelection
 from eddyline.sharing.shared_query import SharedQuery
@@ -31,32 +30,10 @@ class ConstantError(ValueError):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Columns as the scope of expressions over them."""
-
-    columns: Sequence[pa.Array]
-    rows: int
-
-    def argument(self, index: int) -> pa.Array:
-        return self.columns[index]
-
-    def call(self, call: Call) -> NoReturn:
-        raise ValueError(f"{call} is no constant")
-
-    def narrow(self, positions: npt.NDArray[np.int64]) -> _Columns:
-        return _Columns(
-            [column.take(pa.array(positions)) for column in self.columns], len(positions)
-        )
-
-    def __len__(self) -> int:
-        return self.rows
-
-
 def constants_of(group: QueryGroup) -> Constants:
     """Return the constants of all queries of a group; ConstantError where one has none."""
-    columns = [column.combine_chunks() for column in group.parameters.columns]
-    scope = _Columns(columns, len(group.names))
+    columns = {n: column.combine_chunks() for n, column in enumerate(group.parameters.columns)}
+    scope = Columns(columns, len(group.names))
     found = []
     for expression in group.template.constants:
         vector = evaluate(expression, scope)

@@ -8,12 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
-from eddyline.query.expressions import Call, Expression, with_children
+from eddyline.query.expressions import Argument, Call, Expression, with_arguments, with_children
 from eddyline.query.join_graph import Place
+from eddyline.sharing.aggregation.grouping import Aggregation
 from eddyline.sharing.shared_query import SharedQuery
-from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.blocks.standing import (
+    OutputColumn,
+    QueryTemplate,
+    argument_number,
+    place_of,
+)
 from eddyline.spark.query_log.live_queries import LiveQuery
 
 
@@ -53,19 +60,74 @@ def numbers_of(streams: Sequence[str], template: QueryTemplate) -> tuple[int, ..
     return tuple(found)
 
 
-class Layout(NamedTuple):
-    """What queries put out: which of an engine's inputs they read, and columns over these."""
+Source: TypeAlias = "int | Aggregation"
+"""Whose columns results are made of: an input of the engine, or aggregates."""
 
-    inputs: tuple[int, ...]
+
+class Layout(NamedTuple):
+    """What queries put out: whose columns they are made of, and columns over these."""
+
+    sources: tuple[Source, ...]
     outputs: tuple[OutputColumn, ...]
 
 
-def layout_of(streams: Sequence[str], template: QueryTemplate) -> Layout:
+def layout_of(streams: tuple[str, ...], template: QueryTemplate) -> Layout:
     """Return the layout of a template's results."""
+    aggregation = aggregation_of(streams, template)
+    if aggregation is not None:
+        return Layout((aggregation,), template.outputs)
     return Layout(numbers_of(streams, template), template.outputs)
 
 
-def layouts_in(streams: Sequence[str], queries: Iterable[LiveQuery]) -> dict[Layout, int]:
+@lru_cache(maxsize=1 << 14)
+def aggregation_of(streams: tuple[str, ...], template: QueryTemplate) -> Aggregation | None:
+    """Return what a template aggregates, over the inputs of an engine; None where it does not."""
+    if template.aggregated is None:
+        return None
+    numbers = numbers_of(streams, template)
+
+    def here(expression: Expression) -> Expression:
+        return with_arguments(expression, lambda argument: _in_engine(argument, numbers))
+
+    aggregation = template.aggregated.aggregation
+    grouping = aggregation.grouping
+    time = grouping.time._replace(relation=numbers[grouping.time.relation])
+    keys = tuple(map(here, grouping.keys))
+    aggregates = [
+        each if each.argument is None else replace(each, argument=here(each.argument))
+        for each in aggregation.aggregates
+    ]
+    return Aggregation(replace(grouping, time=time, keys=keys), tuple(aggregates))
+
+
+def _in_engine(argument: Argument, numbers: Sequence[int]) -> Argument:
+    place = place_of(argument.index)
+    return replace(
+        argument, index=argument_number(place._replace(relation=numbers[place.relation]))
+    )
+
+
+def aggregations_in(
+    streams: tuple[str, ...], queries: Iterable[LiveQuery]
+) -> dict[Aggregation, int]:
+    """Return what queries aggregate, numbered so that driver and workers agree."""
+    found: dict[Aggregation, int] = {}
+    known: set[int] = set()
+    for query in sorted(queries, key=lambda each: each.number):
+        if id(query.template) not in known:
+            known.add(id(query.template))
+            aggregation = aggregation_of(streams, query.template)
+            if aggregation is not None:
+                found.setdefault(aggregation, len(found))
+    return found
+
+
+def aggregated_column(number: int, position: int) -> str:
+    """Return the name of a column of aggregates on its way to the driver."""
+    return f"aggregate_{number}_{position}"
+
+
+def layouts_in(streams: tuple[str, ...], queries: Iterable[LiveQuery]) -> dict[Layout, int]:
     """Return the layouts of queries, numbered so that driver and workers agree."""
     found: dict[Layout, int] = {}
     known: set[int] = set()
@@ -125,9 +187,11 @@ def columns_needed(
 def columns_put_out(
     streams: Sequence[str], templates: Iterable[QueryTemplate]
 ) -> tuple[tuple[int, int], ...]:
-    """Return the columns that results are made of: the engine's input, and the column."""
+    """Return the columns that joined results are made of: the engine's input, and the column."""
     found = set()
     for template in templates:
+        if template.aggregated is not None:
+            continue
         numbers = numbers_of(streams, template)
         found |= {(numbers[number], column) for number, column in template.used}
     return tuple(sorted(found))

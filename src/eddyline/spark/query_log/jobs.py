@@ -10,12 +10,12 @@ from eddyline.spark.blocks.standing import QueryTemplate
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job: the streams that it reads, and whether its queries join them.
+    """A job: the streams that it reads, and whether its queries join them, or aggregate one.
 
-    If so, ``columns`` has for each stream the column that its rows are dealt out by; none where
-    no column of every stream must be equal, so that all rows meet in one place. ``tables`` are
-    joined as well; of each the rows are dealt out by one of ``table_columns``, or all rows are
-    everywhere where that is None.
+    If they join them, ``columns`` has for each stream the column that its rows are dealt out
+    by; none where no column of every stream must be equal, so that all rows meet in one place.
+    ``tables`` are joined as well; of each the rows are dealt out by one of ``table_columns``,
+    or all rows are everywhere where that is None.
     """
 
     streams: tuple[str, ...]
@@ -23,6 +23,7 @@ class Job:
     columns: tuple[int, ...] = ()
     tables: tuple[str, ...] = ()
     table_columns: tuple[int | None, ...] = ()
+    aggregates: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -30,8 +31,15 @@ class Job:
         return (*self.streams, *self.tables)
 
     @property
+    def keeps_state(self) -> bool:
+        """Whether it has cells, which keep rows or aggregates from batch to batch."""
+        return self.joins or self.aggregates
+
+    @property
     def name(self) -> str:
         """A name, which is one of a directory as well."""
+        if self.aggregates:
+            return f"aggregate {self.streams[0]}"
         if not self.joins:
             return f"select {self.streams[0]}"
         if not self.columns:
@@ -46,7 +54,7 @@ class Job:
 def job_of(template: QueryTemplate) -> Job:
     """Return the job that runs the queries of a template."""
     if len(template.inputs) == 1:
-        return Job(template.inputs)
+        return Job(template.inputs, aggregates=template.aggregated is not None)
     tables = tuple(sorted(template.tables))
     streams = tuple(sorted(set(template.inputs) - template.tables))
     of_streams = {n for n, name in enumerate(template.inputs) if name in streams}

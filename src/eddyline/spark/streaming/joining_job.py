@@ -1,8 +1,8 @@
-"""The streaming query of a job that joins streams, and its micro-batches."""
+"""The streaming query of a job that joins or aggregates streams, and its micro-batches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -18,19 +18,26 @@ from pyspark.sql.types import (
 )
 
 from eddyline.exchange.blobs import SCHEMA
-from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.blocks.column_types import arrow_type, can_travel, spark_type
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.batch_log import BatchRun
-from eddyline.spark.query_log.engine_inputs import columns_put_out
+from eddyline.spark.query_log.engine_inputs import (
+    Source,
+    aggregated_column,
+    aggregation_of,
+    aggregations_in,
+    columns_put_out,
+)
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.outputs import Readings, quoted, results
 from eddyline.spark.streaming.reading import event_time
-from eddyline.spark.worker.standing.cell import RESULTS, Cell, unpacked_results
+from eddyline.spark.worker.standing.cell import RESULTS, Cell
 from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.dealing import Dealing
+from eddyline.spark.worker.standing.putting_out import PuttingOut
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 
 
@@ -67,6 +74,7 @@ class JoiningBatches:
             tuple(cells),
         )
         self._readings = Readings(analysis)
+        self._time_zone = analysis.time_zone
 
     def streaming(self, streams: Mapping[str, DataFrame]) -> DataFrame:
         """Return the stream of what the cells put out."""
@@ -123,20 +131,26 @@ class JoiningBatches:
             arrow.append(
                 pa.field(f"{number}_{column}", self._streams.types[number % streams][column])
             )
-        rows = packed.mapInArrow(unpacking(pa.schema(arrow)), StructType(fields))
-        names = {(number, column): f"{number}_{column}" for number, column in put_out}
+        names: dict[tuple[Source, int], str] = {
+            (number, column): f"{number}_{column}" for number, column in put_out
+        }
+        aggregations = aggregations_in(self._job.inputs, queries)
+        types = {
+            aggregation: template.aggregated.types
+            for template in templates
+            if template.aggregated is not None
+            and (aggregation := aggregation_of(self._job.inputs, template)) is not None
+        }
+        for aggregation, number in aggregations.items():
+            for position, described in enumerate(types[aggregation]):
+                name = names[aggregation, position] = aggregated_column(number, position)
+                fields.append(StructField(name, spark_type(described)))
+                arrow.append(pa.field(name, arrow_type(described, self._time_zone)))
+        if aggregations:  # what cells have of a group comes together
+            packed = classic(packed.repartitionById(len(self._streams.cells), F.col("part")))
+        put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
+        rows = packed.mapInArrow(put, StructType(fields))
         return results(classic(rows), names, self._readings.by_layout)
-
-
-def unpacking(
-    schema: pa.Schema,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that takes results apart."""
-
-    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpacked_results(batches, schema)
-
-    return unpack
 
 
 def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:

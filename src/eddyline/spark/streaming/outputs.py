@@ -10,7 +10,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression
-from eddyline.spark.query_log.engine_inputs import Layout, layout_of, layouts_in
+from eddyline.spark.query_log.engine_inputs import Layout, Source, layout_of, layouts_in
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.errors import NotShareableError
@@ -60,7 +60,7 @@ class Readings:
         self.by_layout: dict[Layout, ReadQuery] = {}
         self._kept: Sequence[LiveQuery] | None = None
 
-    def keep(self, streams: Sequence[str], queries: Sequence[LiveQuery]) -> None:
+    def keep(self, streams: tuple[str, ...], queries: Sequence[LiveQuery]) -> None:
         """Take the layouts of these queries, in the order of their numbers, and no others.
 
         Nothing is done for the list that was given last: of 100,000 queries it takes 0.1 s.
@@ -80,12 +80,12 @@ class Readings:
 
 def results(
     rows: ClassicDataFrame,
-    names: Mapping[tuple[int, int], str],
+    names: Mapping[tuple[Source, int], str],
     readings: Mapping[Layout, ReadQuery],
 ) -> ClassicDataFrame:
-    """Return the results of queries over rows that have a column for each column of an input.
+    """Return the results of queries over rows that have a column for each column of their sources.
 
-    ``names`` are those of these columns, by input and number; besides there are
+    ``names`` are those of these columns, by source and number; besides there are
     ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
     is put out.
     """
@@ -93,9 +93,9 @@ def results(
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
     aliases: dict[tuple[int, str], CatalystExpression] = {}
     for layout, reading in readings.items():
-        for number, columns in zip(layout.inputs, reading.columns, strict=True):
+        for source, columns in zip(layout.sources, reading.columns, strict=True):
             for position, column in enumerate(columns):
-                name = names.get((number, position))
+                name = names.get((source, position))
                 identity = catalyst.identity_number(column)
                 if name is not None:
                     aliases.setdefault(
@@ -105,13 +105,13 @@ def results(
     selector = attributes["eddyline_layout"]
     below = catalyst.projected([*aliases.values(), query, selector], plan)
     columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
-    meanings: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
+    meanings: dict[tuple[str, str, tuple[Source, ...]], list[int]] = {}
     for number, (layout, reading) in enumerate(readings.items()):
         for put_out, output in zip(layout.outputs, reading.outputs, strict=True):
             name = put_out.name.casefold()
-            places = meanings.get((name, put_out.meaning, layout.inputs))
+            places = meanings.get((name, put_out.meaning, layout.sources))
             if places is None:
-                places = meanings[name, put_out.meaning, layout.inputs] = []
+                places = meanings[name, put_out.meaning, layout.sources] = []
                 written = columns_by_name.setdefault(name, (put_out.name, []))
                 written[1].append((output, places))
             places.append(number)

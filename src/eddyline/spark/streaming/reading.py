@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -22,7 +22,13 @@ from eddyline.query.expressions import (
 from eddyline.sharing.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings
-from eddyline.spark.blocks.standing import OutputColumn, QueryTemplate
+from eddyline.spark.blocks.standing import (
+    MOST_COLUMNS,
+    OutputColumn,
+    QueryTemplate,
+    argument_number,
+    place_of,
+)
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, not_understood
 from eddyline.spark.host import catalyst
@@ -31,14 +37,18 @@ from eddyline.spark.plan.chains import ExpressionId, FilterLink, Tree, read_link
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.expression_details import ExpressionDetails
 from eddyline.spark.plan.translation import CatalystNode, translate
+from eddyline.spark.streaming.aggregate_nodes import (
+    AggregateNodes,
+    aggregate_in,
+    is_in_window,
+    sliding_windows,
+)
+from eddyline.spark.streaming.aggregate_reading import AggregateReader
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.time_bounds import Sides, time_bound
 
 PARAMETER: Final = "eddyline_parameter_"
 """How the functions are called that stand for parameters, before their names."""
-
-MOST_COLUMNS: Final = 1 << 20
-"""Columns of one input: arguments are numbered input by input, this far apart."""
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
@@ -76,10 +86,13 @@ def read_query(
     reader = _Reader(analyst, schemas, parameters, settings)
     try:
         reader.take_inputs(plan)
-        reader.read(plan)
+        nodes = aggregate_in(plan)
+        reader.read(plan if nodes is None else nodes.below)
         used = frozenset(reader.inputs) & frozenset(tables)
         if len(used) == len(set(reader.inputs)):
             raise not_understood("a query that reads no stream")
+        if nodes is not None:
+            return reader.aggregated(shown, plan, nodes, schema, used)
         return reader.result(shown, plan, schema, used)
     except DeclinedError as declined:
         raise NotShareableError(f"{declined.left_to_spark().why}: {shown}") from declined
@@ -112,6 +125,9 @@ class _Reader:
             return
         if name == "Join":
             self._join(plan)
+        elif name == "Expand":
+            self.read(catalyst.children(plan)[0])
+            self.definitions.define(sliding_windows(plan), guarded=False)
         else:
             link, deterministic = read_link(plan)
             if link is None:
@@ -120,25 +136,89 @@ class _Reader:
                 raise not_understood("an expression that is not deterministic")
             self.read(catalyst.children(plan)[0])
             if isinstance(link, FilterLink):
-                self.conjuncts += link.conjuncts
+                named = self.definitions.named
+                self.conjuncts += [c for c in link.conjuncts if not is_in_window(c, named)]
             else:
                 self.definitions.define(link, guarded=False)
 
     def result(
         self, sql: str, plan: Plan, schema: types.StructType, tables: frozenset[str]
     ) -> ReadQuery:
-        """Return what was read."""
+        """Return what was read of a query that puts out joined rows."""
+        constants: dict[Expression, int] = {}
+        query = self._query(sql, constants)
+        outputs = self._outputs(plan)
+        places = {identity[0]: place for identity, place in self.places.items()}
+        template = QueryTemplate(
+            sql,
+            tuple(self.inputs),
+            query,
+            tuple(constants),
+            tuple((name, kind.json()) for name, kind in self.parameters.items()),
+            _described(schema, outputs, places),
+            tables,
+            self.calls.contents.functions,
+            self.settings,
+            frozenset(place for output in outputs for place in self._places(output)),
+        )
+        return ReadQuery(template, tuple(self.columns), tuple(outputs))
+
+    def aggregated(
+        self,
+        sql: str,
+        plan: Plan,
+        nodes: AggregateNodes,
+        schema: types.StructType,
+        tables: frozenset[str],
+    ) -> ReadQuery:
+        """Return what was read of a query that aggregates joined rows."""
+        constants: dict[Expression, int] = {}
+        query = self._query(sql, constants)
+        reader = AggregateReader(self, nodes)
+        aggregated, columns = reader.read(
+            query, [n for n in query.selections if self.inputs[n] in tables]
+        )
+        having = reader.having()
+        if having is not None:
+            aggregated = replace(aggregated, having=with_constants(having, constants))
+        outputs = reader.outputs(plan)
+        aggregation = aggregated.aggregation
+        values = [*aggregation.grouping.keys, *(each.argument for each in aggregation.aggregates)]
+        used = {argument_number(aggregation.grouping.time)} | {
+            node.index
+            for value in values
+            if value is not None
+            for node in value.walk()
+            if isinstance(node, Argument)
+        }
+        numbers = {catalyst.identity_number(each): (0, n) for n, each in enumerate(columns)}
+        template = QueryTemplate(
+            sql,
+            tuple(self.inputs),
+            query,
+            tuple(constants),
+            tuple((name, kind.json()) for name, kind in self.parameters.items()),
+            _described(schema, outputs, numbers),
+            tables,
+            self.calls.contents.functions,
+            self.settings,
+            frozenset((place.relation, place.column) for place in map(place_of, used)),
+            aggregated,
+        )
+        return ReadQuery(template, (columns,), tuple(outputs))
+
+    def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
+        """Return how the inputs are selected and joined."""
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
         bounds: list[TimeBound] = []
-        constants: dict[Expression, int] = {}
-        sides = Sides(self._place, self.definitions.named, self._is_event_time)
+        sides = Sides(self.place, self.definitions.named, self.is_event_time)
         for tree in self.conjuncts:
             bound = time_bound(tree, sides)
             if bound is not None:
                 bounds.append(bound)
                 continue
-            predicate = self._translated(tree)
+            predicate = self.translated(tree)
             if (join := self._edge(predicate)) is not None:
                 edges.add(join)
                 continue
@@ -159,24 +239,7 @@ class _Reader:
             raise NotShareableError(
                 f"the streams of a query are joined by equal columns, all of them: {sql}"
             ) from error
-        outputs = self._outputs(plan)
-        described = tuple(
-            OutputColumn(column.name, column.dataType.json(), self._meaning(output))
-            for column, output in zip(schema.fields, outputs, strict=True)
-        )
-        template = QueryTemplate(
-            sql,
-            tuple(self.inputs),
-            query,
-            tuple(constants),
-            tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            described,
-            tables,
-            self.calls.contents.functions,
-            self.settings,
-            frozenset(place for output in outputs for place in self._places(output)),
-        )
-        return ReadQuery(template, tuple(self.columns), tuple(outputs))
+        return query
 
     def take_inputs(self, plan: Plan) -> None:
         """Number the inputs, those of one table in the order of their identities.
@@ -228,7 +291,9 @@ class _Reader:
         if condition is not None:
             self.conjuncts += Tree.of(condition).terms("And")
 
-    def _translated(self, tree: Tree) -> Expression:
+    def translated(self, tree: Tree) -> Expression:
+        """Return an expression over the inputs' columns; DeclinedError where it cannot be."""
+
         def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
             return self._leaf(tree.at(path))
 
@@ -248,13 +313,13 @@ class _Reader:
             return known
         result = self.definitions.results.get(tree.identity)
         if result is not None:
-            return self._result(result)
+            return self.result_of(result)
         alias = self.definitions.known_alias(tree.identity)
         if alias is None:
             raise not_understood(f"the type of {tree.node.fields['name']}")
-        return self._translated(alias)
+        return self.translated(alias)
 
-    def _result(self, result: FunctionResult) -> Expression:
+    def result_of(self, result: FunctionResult) -> Expression:
         """Return the call of a function, or the parameter that a function stands for."""
         name = str(result.function.node.fields["name"])
         if name.startswith(PARAMETER):
@@ -268,15 +333,15 @@ class _Reader:
             raise not_understood(f"the concurrent function {name}")
         handles = self.calls.contents.arguments
         return with_arguments(
-            call, lambda argument: self._translated(Tree.of(handles[argument.index]))
+            call, lambda argument: self.translated(Tree.of(handles[argument.index]))
         )
 
-    def _place(self, tree: Tree) -> tuple[int, int] | None:
+    def place(self, tree: Tree) -> tuple[int, int] | None:
         """Return input and column of an attribute; None for what is none."""
         known = self.arguments.get(tree.identity) if tree.name == "AttributeReference" else None
         return None if known is None else divmod(known.index, MOST_COLUMNS)
 
-    def _is_event_time(self, number: int, column: int) -> bool:
+    def is_event_time(self, number: int, column: int) -> bool:
         return event_time(self.schemas[self.inputs[number]]) == column
 
     def _edge(self, predicate: Expression) -> Edge | None:
@@ -324,13 +389,25 @@ class _Reader:
         """Return the columns that an output is made of."""
         return [self.places[identity] for identity in Tree.of(output).attributes()]
 
-    def _meaning(self, output: CatalystExpression) -> str:
-        """Return a text for an output that does not depend on the session's identities."""
-        places = {identity[0]: place for identity, place in self.places.items()}
-        value = Tree.of(output).children[0]
-        plain = value.name == "AttributeReference"
-        # JSON leaves out some of what an expression does, as when it fails.
-        return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+
+def _described(
+    schema: types.StructType,
+    outputs: Sequence[CatalystExpression],
+    places: Mapping[int, tuple[int, int]],
+) -> tuple[OutputColumn, ...]:
+    """Describe outputs over columns whose identities' numbers are in ``places``."""
+    return tuple(
+        OutputColumn(column.name, column.dataType.json(), _meaning(output, places))
+        for column, output in zip(schema.fields, outputs, strict=True)
+    )
+
+
+def _meaning(output: CatalystExpression, places: Mapping[int, tuple[int, int]]) -> str:
+    """Return a text for an output that does not depend on the session's identities."""
+    value = Tree.of(output).children[0]
+    plain = value.name == "AttributeReference"
+    # JSON leaves out some of what an expression does, as when it fails.
+    return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
 
 
 def event_time(schema: types.StructType) -> int | None:

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.batch_log import BatchRun
+from eddyline.spark.query_log.engine_inputs import Source
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
@@ -73,7 +74,9 @@ class SelectingBatches:
         wanted = F.arrow_udf(wanted_by(work), _MATCHES)  # type: ignore[attr-defined]  # PySpark's
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
-        names = {(0, number): name for number, name in enumerate(self._names)}
+        names: dict[tuple[Source, int], str] = {
+            (0, number): name for number, name in enumerate(self._names)
+        }
         return results(classic(found), names, self._readings.by_layout)
 
 

@@ -260,7 +260,7 @@ class StandingQueries:
             raise NotShareableError(
                 f"of a query that joins no streams nothing is stored to look back at: {sql}"
             )
-        if job_of(template).joins:
+        if job_of(template).keeps_state:
             _require_protobuf()
         group = QueryGroup(0, names, template, table, look_back)
         try:
@@ -333,7 +333,7 @@ class StandingQueries:
     def _started(self, job: Job) -> RunningJob:
         changes = str(self._registry.log.directory)
         batches: SelectingBatches | JoiningBatches
-        if job.joins:
+        if job.keeps_state:
             tables = [self._table_file(name) for name in job.tables]
             cells = cell_labels(self._spark, self._cells)
             batches = JoiningBatches(
@@ -364,7 +364,9 @@ def _require_protobuf() -> None:
     try:
         importlib.import_module("google.protobuf")
     except ModuleNotFoundError as error:
-        message = 'to join streams Spark needs protobuf: pip install "eddyline[streaming]"'
+        message = (
+            'to join or aggregate streams Spark needs protobuf: pip install "eddyline[streaming]"'
+        )
         raise ModuleNotFoundError(message, name=error.name) from error
 
 

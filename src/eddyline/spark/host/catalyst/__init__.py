@@ -16,6 +16,7 @@ from eddyline.spark.host.catalyst.dataframes import (
     reads_the_clock,
 )
 from eddyline.spark.host.catalyst.expressions import (
+    aggregate_mode,
     always_casts,
     conjunction,
     data_type,
@@ -83,6 +84,7 @@ from eddyline.spark.host.catalyst.plans import (
     evaluated_function,
     evaluated_functions,
     existence,
+    expanded,
     grouping,
     has_join,
     has_python_function,
@@ -118,6 +120,7 @@ __all__ = [
     "NodeText",
     "PickledFunction",
     "Plan",
+    "aggregate_mode",
     "aggregated",
     "aliased",
     "always_casts",
@@ -144,6 +147,7 @@ __all__ = [
     "evaluation_mode",
     "evaluation_of",
     "existence",
+    "expanded",
     "expression_at",
     "expression_json",
     "filtered",

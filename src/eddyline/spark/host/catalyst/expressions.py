@@ -8,7 +8,9 @@ from typing import Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
+    has_method,
     in_python,
+    instance_of,
     is_java,
     java_class,
     json_of,
@@ -80,6 +82,19 @@ def evaluation_mode(expression: CatalystExpression) -> str:
     That is ``LEGACY``, ``ANSI`` or ``TRY``.
     """
     return str(expression.java.evalMode().toString())
+
+
+def aggregate_mode(function: CatalystExpression) -> str:
+    """Return what a sum or a mean does that its type cannot hold: as :func:`evaluation_mode`.
+
+    It stands in the function's context since PySpark 4.2.
+    """
+    sum_of = "org.apache.spark.sql.catalyst.expressions.aggregate."
+    java = function.java
+    if not any(instance_of(java, sum_of + name) for name in ("Sum", "Average")):
+        raise TypeError(f"{pretty(function)} is no sum and no mean")
+    in_context = has_method(java, "evalContext")
+    return str((java.evalContext() if in_context else java).evalMode().toString())
 
 
 def always_casts(cast: CatalystExpression) -> bool:

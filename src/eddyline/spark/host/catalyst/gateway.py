@@ -212,3 +212,14 @@ def instance_of(java: object, name: str) -> bool:
     """Whether something from the JVM is an instance of a class."""
     is_instance = static("py4j.reflection.TypeUtil", "isInstanceOf")
     return is_java(java) and bool(is_instance(name, java))
+
+
+def has_method(java: Any, name: str) -> bool:  # noqa: ANN401  # Py4J has no types
+    """Whether something from the JVM has a method of that name and no arguments."""
+    return _has_method_in(id(jvm()), str(java.getClass().getName()), name)
+
+
+@functools.cache
+def _has_method_in(_gateway: int, kind: str, name: str) -> bool:
+    methods = static("java.lang.Class", "forName")(kind).getMethods()
+    return any(method.getName() == name for method in methods)

@@ -109,6 +109,16 @@ def aggregated(plan: Plan) -> list[CatalystExpression]:
     return [CatalystExpression(java) for java in in_python(plan.java.aggregateExpressions())]
 
 
+def expanded(plan: Plan) -> list[tuple[CatalystExpression, CatalystExpression]]:
+    """Return the outputs of an ``Expand``, each with its value in the first of its projections."""
+    values = in_python(plan.java.projections().apply(0))
+    outputs = in_python(plan.java.output())
+    return [
+        (CatalystExpression(output), CatalystExpression(value))
+        for output, value in zip(outputs, values, strict=True)
+    ]
+
+
 def project_list(plan: Plan) -> list[CatalystExpression]:
     """Return the entries of a ``Project``'s list."""
     return [CatalystExpression(java) for java in in_python(plan.java.projectList())]

@@ -19,20 +19,29 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from eddyline.exchange.blobs import decoded, encoded
+from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.joining import PLACES, Entry, JoiningQueries, Key
 from eddyline.spark.worker.standing.micro_batch import micro_batch
+from eddyline.spark.worker.standing.putting_out import ROWS, WINDOWS
 
 RESULT_ROWS: Final = 1 << 13
 """Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
 
-RESULTS: Final = "results binary"
-"""What a cell puts out: results as Arrow streams."""
+RESULTS: Final = "part int, kind int, results binary"
+"""What a cell puts out: results as Arrow streams, for one of so many parts as there are cells."""
+
+
+AGGREGATES: Final = "aggregates"
+"""What is kept beside the rows of streams, as it is called among these."""
+
+_NEVER: Final = -1
+"""The timer of a cell in which no window is open."""
 
 
 class Cell(StatefulProcessor):
-    """Joins the rows of one cell for all queries.
+    """Joins the rows of one cell for all queries, and aggregates what they find.
 
     The rows are kept in memory from task to task, and in the state store blob by blob, as they
     came. A worker that has them not, or not all, gets the rest from the store.
@@ -55,6 +64,11 @@ class Cell(StatefulProcessor):
         )
         self._bounds = handle.getMapState("bounds", "number bigint", "since bigint")
         self._applied = handle.getValueState("applied", "batch bigint, version bigint")
+        self._handle = handle
+        self._aggregates = handle.getMapState(
+            "aggregates", "grouping string, number bigint", "rows binary"
+        )
+        self._closed = handle.getValueState("closed", "watermark bigint, timer bigint")
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -63,23 +77,53 @@ class Cell(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, N803 - Spark's name
     ) -> Iterator[pd.DataFrame]:
         """Take the blobs of a batch; yield results."""
+        yield from self._run(int(key[0]), rows, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802 - Spark's name
+        self,
+        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
+        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
+        expiredTimerInfo: Any,  # noqa: ANN401, ARG002, N803 - Spark's name
+    ) -> Iterator[pd.DataFrame]:
+        """Close windows in a batch that may have no rows for this cell."""
+        yield from self._run(int(key[0]), iter(()), timerValues)
+
+    def _run(
+        self,
+        label: int,
+        rows: Iterator[Any],
+        timer_values: Any,  # noqa: ANN401 - Spark's
+    ) -> Iterator[pd.DataFrame]:
         batch, version, _ = micro_batch()
-        watermark = timerValues.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
-        name = self._streams.log, self._streams.job.name, int(key[0])
+        watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
+        job = self._streams.job
+        name = self._streams.log, job.name, label
         counts = Counts()
         started = time.perf_counter()
-        cell = self._streams.cells.index(int(key[0]))
+        cell = self._streams.cells.index(label)
         engine = self._caught_up(_LIVE.pop(name, None), version, cell)  # none is left half-way
+        again = engine.batch == batch  # a timer, after this batch's rows
         counts.seconds["keep up"] += time.perf_counter() - started
-        yield from _packed(engine.queries.results(counts))  # of queries that looked back
+        if watermark is not None:
+            # Before this batch's rows, so that no row counts in a window that other cells close.
+            started = time.perf_counter()
+            for table in engine.queries.aggregated.close(watermark):
+                yield from self._windows(table)
+            counts.seconds["close"] += time.perf_counter() - started
+        yield from _packed(engine.queries.results(counts), cell)  # of queries that looked back
         for _ in self._work(engine, batch, rows, watermark, counts):
-            yield from _packed(engine.queries.results(counts))
+            yield from _packed(engine.queries.results(counts), cell)
         self._forget(engine, watermark)
-        job = self._streams.job
-        for stream, number in engine.queries.stored().items():
-            counts.stored[int(key[0]), stream] += number
-        for entry in engine.queries.entries.values():
-            counts.entries[int(key[0]), job.streams[entry.stream]] += 1
+        self._save(engine, watermark)
+        if not again:
+            for stream, number in engine.queries.stored().items():
+                counts.stored[label, stream] += number
+            for entry in engine.queries.entries.values():
+                counts.entries[label, job.streams[entry.stream]] += 1
+            if len(engine.queries.aggregated):
+                kept = counts.stored, counts.entries
+                for counted, number in zip(kept, engine.queries.aggregated.stored(), strict=True):
+                    counted[label, AGGREGATES] += number
         self._counts.add({(job.name, batch): counts})
         self._applied.update((batch, version))
         engine.batch = batch
@@ -140,6 +184,47 @@ class Cell(StatefulProcessor):
         kept = [rows.filter(pa.array(np.isin(places, left)))]
         self._rows.updateValue(place, (stream, version, encoded(kept).to_pybytes()))
 
+    def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
+        """Yield closed windows, dealt out by their first keys."""
+        cells = len(self._streams.cells)
+        parts = np.zeros(len(table), np.int64)
+        if cells > 1 and "k0" in table.column_names:
+            key = table.column("k0").combine_chunks()
+            parts = coordinates(key_words(key), cells)
+            parts[key.is_null().to_numpy(zero_copy_only=False)] = 0
+        for part in np.unique(parts).tolist():
+            rows = table.filter(pa.array(parts == part)).combine_chunks()
+            yield _blob(part, WINDOWS, rows.to_batches()[0])
+
+    def _save(self, engine: LiveCell, watermark: int | None) -> None:
+        """Save what has been aggregated, and ask to be called when the next window closes."""
+        if watermark is None:
+            return
+        came, went = engine.queries.aggregated.changes()
+        for key in went:
+            self._aggregates.removeKey(key)
+        for key, table in came.items():
+            blob = encoded(table.combine_chunks().to_batches()).to_pybytes()
+            self._aggregates.updateValue(key, (blob,))
+        known = self._closed.get() if self._closed.exists() else None
+        if known is None and not len(engine.queries.aggregated):
+            return
+        due = engine.queries.aggregated.due()
+        timer = _NEVER if due is None else -(-due // 1000)
+        if timer != _NEVER and (known is None or known[1] != timer):
+            self._handle.registerTimer(timer)
+        if known is None or tuple(known) != (watermark, timer):
+            self._closed.update((watermark, timer))
+
+    def _load(self, engine: LiveCell) -> None:
+        """Take what has been aggregated, as it was saved."""
+        closed = int(self._closed.get()[0]) if self._closed.exists() else None  # type: ignore[index]
+        parts = {}
+        for key, value in self._aggregates.iterator():
+            (rows,) = decoded(pa.py_buffer(value[0]))
+            parts[str(key[0]), int(key[1])] = pa.Table.from_batches([rows])
+        engine.queries.aggregated.load(parts, closed)
+
     def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
         blob = encoded([rows]).to_pybytes()
         self._rows.updateValue(place, (entry.stream, entry.version, blob))
@@ -147,8 +232,8 @@ class Cell(StatefulProcessor):
     def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
         """Return the rows that are not too late: at or after the watermark."""
         time = self._streams.times[stream]
-        if watermark is None or time is None:
-            return rows
+        if watermark is None or time is None or self._streams.job.aggregates:
+            return rows  # of a row that is aggregated its windows decide
         times = rows.column(str(time)).cast(pa.int64())
         in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
         return rows if pc.all(in_time).as_py() else rows.filter(in_time)
@@ -186,7 +271,10 @@ class Cell(StatefulProcessor):
                 return False
             for rows in decoded(pa.py_buffer(blob)):
                 engine.queries.take(place, int(stream), rows, known=True)
-        return engine.queries.go_to(applied) and self._go_to(engine, version)
+        if not engine.queries.go_to(applied):
+            return False
+        self._load(engine)
+        return self._go_to(engine, version)
 
     def _go_to(self, engine: LiveCell, version: int) -> bool:
         """Take on the changes that this cell has not seen; False where it has too few inputs."""
@@ -210,26 +298,21 @@ _LIVE: dict[tuple[str, str, int], LiveCell] = {}
 """The cells in this worker process, by log, job and number."""
 
 
-def _packed(results: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
+def _blob(part: int, kind: int, rows: pa.RecordBatch) -> pd.DataFrame:
+    blob = encoded([rows]).to_pybytes()
+    return pd.DataFrame(
+        {
+            "part": np.array([part], np.int32),
+            "kind": np.array([kind], np.int32),
+            "results": [blob],
+        }
+    )
+
+
+def _packed(results: list[pa.RecordBatch], part: int) -> Iterator[pd.DataFrame]:
     """Yield results as Arrow streams."""
     if results:
         tables = [pa.Table.from_batches([each]) for each in results]
         table = pa.concat_tables(tables, promote_options="default").combine_chunks()
         for rows in table.to_batches(max_chunksize=RESULT_ROWS):
-            yield pd.DataFrame({"results": [encoded([rows]).to_pybytes()]})
-
-
-def unpacked_results(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[Any]:
-    """Yield what cells have put out as batches of a schema; NULL where a column is missing."""
-    for batch in batches:
-        for value in batch.column(0):
-            for rows in decoded(value.as_buffer()):
-                yield pa.record_batch(
-                    [
-                        rows.column(field.name).cast(field.type)
-                        if field.name in rows.schema.names
-                        else pa.nulls(rows.num_rows, field.type)
-                        for field in schema
-                    ],
-                    schema=schema,
-                )
+            yield _blob(part, ROWS, rows)

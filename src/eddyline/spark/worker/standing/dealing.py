@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.relation import Relation
@@ -44,7 +45,9 @@ class Dealing:
         sample = SampledRows(batch_now.kept, batch_now.number)
         counts = Counts()
         job = self.streams.job
-        for batch in gathered(batches, BLOB_ROWS):
+        context = TaskContext.get()
+        first = context.partitionId() if context is not None else 0
+        for turn, batch in enumerate(gathered(batches, BLOB_ROWS), first):
             counts.rows_in[job.streams[self.stream]] += batch.num_rows
             taken = sample.taken(batch.num_rows)
             if taken is not None:
@@ -54,12 +57,14 @@ class Dealing:
             rows = wanted.rows(batch)
             counts.seconds["select"] += time.perf_counter() - started
             if rows.num_rows:
-                yield from sorter.add(rows, self._cells(rows))
+                yield from sorter.add(rows, self._cells(rows, turn))
         yield from sorter.rest()
         self.counts.add({(job.name, batch_now.number): counts})
 
-    def _cells(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def _cells(self, rows: pa.RecordBatch, turn: int) -> npt.NDArray[np.int64]:
         job = self.streams.job
+        if job.aggregates:  # wherever a row is aggregated, what comes of it is put together
+            return np.full((rows.num_rows, 1), turn % self.cells, np.int64)
         if not job.columns:
             return np.zeros((rows.num_rows, 1), np.int64)
         key = rows.column(f"{job.columns[self.stream]}")

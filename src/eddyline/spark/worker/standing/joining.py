@@ -23,6 +23,7 @@ from eddyline.spark.query_log.engine_inputs import (
 )
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.worker.standing.aggregating import AggregatedResults
 from eddyline.spark.worker.standing.counts import Counts, error_text
 from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
@@ -82,6 +83,7 @@ class JoiningQueries:
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
         self._counts = Counts()
+        self.aggregated = AggregatedResults(streams.job.inputs, self._failed)
 
     @property
     def version(self) -> int:
@@ -101,8 +103,10 @@ class JoiningQueries:
             return False
         if difference.went:
             self._eddy.remove(difference.went)
+            self.aggregated.remove(difference.went)
             self._some_went = True
         self._eddy.add(compiled(difference.came, self.inputs.numbers, self._functions.numbers))
+        self.aggregated.add(difference.came)
         looking: dict[int, list[LiveQuery]] = {}
         for query in difference.came:
             if query.look_back is not None:
@@ -235,7 +239,7 @@ class JoiningQueries:
             self._take_results,
             WorkClock(),
             np.random.default_rng(0),
-            on_error=lambda query, error: self._counts.errors.setdefault(query, error_text(error)),
+            on_error=self._failed,
         )
         for number in range(len(job.streams), len(job.inputs)):
             columns, rows = self._table(number)
@@ -262,7 +266,12 @@ class JoiningQueries:
         return columns, len(rows)
 
     def _take_results(self, results: Results) -> None:
-        positions, queries = self._eddy.sets.spread(results.lineages)
+        lineages, late = self.aggregated.take(results, self._eddy.sets)
+        if late:
+            self._counts.late[self._streams.job.streams[0]] += late
+        positions, queries = self._eddy.sets.spread(lineages)
+        if not len(positions):
+            return
         rows = pa.array(positions)
         put_out = columns_put_out(self._streams.job.inputs, self._live.templates)
         columns = {}
@@ -274,6 +283,9 @@ class JoiningQueries:
         self._counts.add_results(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
         self._results.append(pa.record_batch(columns))
+
+    def _failed(self, query: int, error: Exception) -> None:
+        self._counts.errors.setdefault(query, error_text(error))
 
 
 @cache

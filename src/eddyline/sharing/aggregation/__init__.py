@@ -1,0 +1,1 @@
+"""Windowed aggregates of many standing queries, computed once for what queries share."""

@@ -1,0 +1,90 @@
+"""Windows of time, and the panes that they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Times = npt.NDArray[np.int64]
+"""Microseconds since 1970."""
+
+
+class Occurrences(NamedTuple):
+    """Places of panes, and for each the start of a window that the pane is in."""
+
+    places: npt.NDArray[np.int64]
+    starts: Times
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Windows of ``size`` that begin every ``slide`` from ``start`` on, in microseconds.
+
+    A window has the times from its start on and before its end. Where windows overlap, a row is
+    in several of them; it is aggregated once, with the others of its pane, the longest stretch
+    that no window begins or ends in (Li, Maier, Tufte, Papadimos and Tucker, 2005). ValueError for
+    windows that leave gaps, or have no length.
+    """
+
+    size: int
+    slide: int
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the lengths."""
+        if not 0 < self.slide <= self.size:
+            raise ValueError(f"windows of {self.size} every {self.slide} are no windows")
+
+    @property
+    def pane(self) -> int:
+        """The length of a pane.
+
+        >>> TimeWindow(size=60, slide=40).pane
+        20
+        """
+        return math.gcd(self.size, self.slide)
+
+    def panes(self, times: Times) -> Times:
+        """Return the starts of the panes that times are in."""
+        return times - (times - self.start) % self.pane
+
+    def last_ends(self, panes: Times) -> Times:
+        """Return when the last window ends that each pane is in."""
+        return self._last_starts(panes) + self.size
+
+    def closing(self, panes: Times, after: int, until: int) -> Occurrences:
+        """Return the windows of panes that end after one time, and not after another."""
+        found = [
+            Occurrences(np.flatnonzero(chosen), starts[chosen])
+            for starts in self._windows(panes)
+            for chosen in [
+                (starts + self.size > np.maximum(panes, after)) & (starts + self.size <= until)
+            ]
+        ]
+        places, starts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return Occurrences(places, starts)
+
+    def next_end(self, panes: Times, after: int) -> int | None:
+        """Return when the next window ends that one of the panes is in; None without panes."""
+        if not len(panes):
+            return None
+        ends = []
+        for starts in self._windows(panes):
+            closes = starts + self.size
+            open_ = closes[closes > np.maximum(panes, after)]
+            ends += [int(open_.min())] if len(open_) else []
+        return min(ends, default=None)
+
+    def _windows(self, panes: Times) -> Iterator[Times]:
+        """Yield the starts of the windows that each pane may be in, the last ones first."""
+        last = self._last_starts(panes)
+        for earlier in range(-(-self.size // self.slide)):
+            yield last - earlier * self.slide
+
+    def _last_starts(self, panes: Times) -> Times:
+        return panes - (panes - self.start) % self.slide

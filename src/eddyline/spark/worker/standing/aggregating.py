@@ -1,0 +1,234 @@
+"""The aggregates of a cell: what its queries aggregate of the rows that the cell's eddy finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.evaluation import evaluate
+from eddyline.evaluation.columns import Columns
+from eddyline.query.expressions import Argument, Expression
+from eddyline.sharing.aggregation.functions import Aggregate
+from eddyline.sharing.aggregation.grouping import Grouping
+from eddyline.sharing.aggregation.shared_aggregate import SharedAggregate, queries_in
+from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, alike
+from eddyline.sharing.shared_eddy import Results
+from eddyline.spark.blocks.standing import argument_number, place_of
+from eddyline.spark.query_log.engine_inputs import aggregation_of
+from eddyline.spark.query_log.live_queries import LiveQuery
+
+PartKey = tuple[str, int]
+"""The label of a grouping, and the number of a part of what it keeps."""
+
+OnError = Callable[[int, Exception], object]
+"""Told of the query that cannot be answered for a row, and why."""
+
+
+class AggregatedResults:
+    """Aggregates by grouping, and the queries that share each.
+
+    What has been aggregated is state: it is saved part by part, as parts come and go.
+    """
+
+    def __init__(self, streams: tuple[str, ...], on_error: OnError) -> None:
+        """Start without queries over the inputs of a job."""
+        self._streams = streams
+        self._on_error = on_error
+        self._groupings: dict[Grouping, _Shared] = {}
+        self._of_query: dict[int, Grouping] = {}
+        self._closed: int | None = None
+        self._aggregating: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        """Return how many queries aggregate."""
+        return len(self._of_query)
+
+    def add(self, queries: Iterable[LiveQuery]) -> None:
+        """Take those of further queries that aggregate."""
+        for query in queries:
+            aggregation = aggregation_of(self._streams, query.template)
+            if aggregation is None:
+                continue
+            grouping = aggregation.grouping
+            shared = self._groupings.get(grouping)
+            if shared is None:
+                shared = self._groupings[grouping] = _Shared(grouping)
+                if self._closed is not None:
+                    shared.aggregate.close(self._closed)
+            shared.queries[query.number] = aggregation.aggregates
+            shared.changed()
+            self._of_query[query.number] = grouping
+        self._aggregating = None
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget those of some queries that aggregate, and what is kept for them alone."""
+        by_grouping: dict[Grouping, list[int]] = {}
+        for query in queries:
+            grouping = self._of_query.pop(query, None)
+            if grouping is not None:
+                by_grouping.setdefault(grouping, []).append(query)
+        for grouping, gone in by_grouping.items():
+            shared = self._groupings[grouping]
+            shared.aggregate.remove(gone)
+            for query in gone:
+                del shared.queries[query]
+            shared.changed()
+        self._aggregating = None
+
+    def take(self, results: Results, sets: LineageSets) -> tuple[Lineages, int]:
+        """Aggregate results; return for which queries they are results as they are.
+
+        And of how many rows that some query aggregates all windows have closed before.
+        """
+        if not self._of_query:
+            return results.lineages, 0
+        late = np.zeros(len(results), np.bool_)
+        for grouping, shared in self._groupings.items():
+            if not shared.queries or grouping.time.relation not in results.streams:
+                continue
+            lineages = sets.within(results.lineages, shared.set_number(sets))
+            rows = np.flatnonzero(lineages != DEAD)
+            if len(rows):
+                late[rows] |= self._aggregate(shared, results, rows, lineages[rows], sets)
+        every = alike(self._every(sets), len(results))
+        return sets.without(results.lineages, every), int(np.count_nonzero(late))
+
+    def close(self, watermark: int) -> list[pa.Table]:
+        """Close the windows that end by a watermark, and return them grouping by grouping."""
+        self._closed = watermark
+        tables = [shared.aggregate.close(watermark) for shared in self._groupings.values()]
+        return [table for table in tables if table is not None]
+
+    def due(self) -> int | None:
+        """Return the watermark by which the next window closes."""
+        found = [shared.aggregate.due() for shared in self._groupings.values()]
+        return min((each for each in found if each is not None), default=None)
+
+    def stored(self) -> tuple[int, int]:
+        """Return how many rows of aggregates are kept, and in how many parts."""
+        kept = [shared.aggregate.stored() for shared in self._groupings.values()]
+        return sum(rows for rows, _ in kept), sum(parts for _, parts in kept)
+
+    def load(self, parts: Mapping[PartKey, pa.Table], closed: int | None) -> None:
+        """Take what was saved, in the place of all that is here."""
+        self._closed = closed
+        for grouping, shared in self._groupings.items():
+            label = grouping.label
+            own = {number: table for (of, number), table in parts.items() if of == label}
+            if closed is not None:
+                shared.aggregate.load(own.items(), closed)
+            known = {query for table in own.values() for query in queries_in(table).tolist()}
+            shared.aggregate.remove(known - shared.queries.keys())
+
+    def changes(self) -> tuple[dict[PartKey, pa.Table], list[PartKey]]:
+        """Return the parts to be saved since the last time, and those to be forgotten."""
+        came: dict[PartKey, pa.Table] = {}
+        went: list[PartKey] = []
+        for grouping, shared in list(self._groupings.items()):
+            new, old = shared.aggregate.changes()
+            label = grouping.label
+            came |= {(label, number): table for number, table in new.items()}
+            went += [(label, number) for number in old]
+            if not shared.queries:
+                del self._groupings[grouping]
+        return came, went
+
+    def _aggregate(
+        self,
+        shared: _Shared,
+        results: Results,
+        rows: npt.NDArray[np.int64],
+        lineages: Lineages,
+        sets: LineageSets,
+    ) -> npt.NDArray[np.bool_]:
+        """Aggregate some rows of results; return which of them have come too late."""
+        grouping = shared.grouping
+        wanted = shared.aggregates
+        distinct, of_rows = np.unique(lineages, return_inverse=True)
+        fragments = [sets.members(int(number)) for number in distinct]
+        values = [each.argument for each in wanted if each.argument is not None]
+        scope = _scope(results, rows, [*grouping.keys, *values], argument_number(grouping.time))
+        times = scope.argument(argument_number(grouping.time))
+        failed: set[int] = set()
+        keys = []
+        for key in grouping.keys:
+            vector = evaluate(key, scope)
+            keys.append(vector.values)
+            for row, error in vector.errors.items():
+                failed.add(row)
+                for query in fragments[of_rows[row]].tolist():
+                    self._on_error(query, error)
+        aggregated: dict[Aggregate, pa.Array | None] = {}
+        for aggregate in wanted:
+            if aggregate.argument is None:
+                aggregated[aggregate] = None
+                continue
+            vector = evaluate(aggregate.argument, scope)
+            aggregated[aggregate] = vector.values
+            for row, error in vector.errors.items():
+                for query in fragments[of_rows[row]].tolist():
+                    if aggregate in shared.queries[query]:
+                        self._on_error(query, error)
+        if failed:  # in no group: of the queries that they are of there will be no more
+            mask = np.zeros(len(rows), np.bool_)
+            mask[list(failed)] = True
+            times = pa.array(times.cast(pa.int64()).to_numpy(zero_copy_only=False), mask=mask)
+        numbers = of_rows.astype(np.int32)
+        return shared.aggregate.take(times, keys, aggregated, fragments, numbers)
+
+    def _every(self, sets: LineageSets) -> int:
+        if self._aggregating is None or self._aggregating[0] != sets.generation:
+            self._aggregating = sets.generation, sets.number(self._of_query)
+        return self._aggregating[1]
+
+
+class _Shared:
+    """A grouping, the aggregate that its queries share, and what each asks for."""
+
+    def __init__(self, grouping: Grouping) -> None:
+        self.grouping = grouping
+        self.aggregate = SharedAggregate(grouping.window, len(grouping.keys), grouping.delay)
+        self.queries: dict[int, tuple[Aggregate, ...]] = {}
+        self.number: tuple[int, int] | None = None
+        self._asked_for: list[Aggregate] | None = None
+
+    @property
+    def aggregates(self) -> list[Aggregate]:
+        """All that is asked for, each once."""
+        if self._asked_for is None:
+            distinct = dict.fromkeys(self.queries.values())
+            self._asked_for = list(dict.fromkeys(each for some in distinct for each in some))
+        return self._asked_for
+
+    def changed(self) -> None:
+        """Take note that queries have come or gone."""
+        self.number = self._asked_for = None
+
+    def set_number(self, sets: LineageSets) -> int:
+        """Return the number of the set of its queries."""
+        known = self.number
+        if known is None or known[0] != sets.generation:
+            number = sets.number(self.queries)
+            known = self.number = sets.generation, number
+        return known[1]
+
+
+def _scope(
+    results: Results,
+    rows: npt.NDArray[np.int64],
+    expressions: Sequence[Expression],
+    time: int,
+) -> Columns:
+    """Return some rows of results with the columns that expressions are about."""
+    used = {time} | {
+        node.index for each in expressions for node in each.walk() if isinstance(node, Argument)
+    }
+    chosen = None if len(rows) == len(results) else pa.array(rows)
+    columns = {}
+    for number in sorted(used):
+        column = results.column(*place_of(number))
+        columns[number] = column if chosen is None else column.take(chosen)
+    return Columns(columns, len(rows))

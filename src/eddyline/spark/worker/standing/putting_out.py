@@ -1,0 +1,230 @@
+"""What a cell put out becomes rows: joined rows as they are, closed windows query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+
+from eddyline.evaluation.columns import Columns
+from eddyline.evaluation.decide import decide
+from eddyline.exchange.blobs import decoded
+from eddyline.query.terms import terms_of
+from eddyline.sharing.aggregation.functions import value_of
+from eddyline.sharing.aggregation.grouping import Aggregation, Grouping
+from eddyline.sharing.aggregation.shared_aggregate import FRAGMENT, START, by_query, queries_in
+from eddyline.spark.blocks.standing import QueryTemplate
+from eddyline.spark.query_log.constants import Constants, constants_of
+from eddyline.spark.query_log.engine_inputs import (
+    aggregated_column,
+    aggregation_of,
+    aggregations_in,
+)
+from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries
+from eddyline.spark.worker.standing.micro_batch import micro_batch
+from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
+
+ROWS: Final = 0
+"""The kind of a blob of rows that are results."""
+
+WINDOWS: Final = 1
+"""The kind of a blob of aggregates of windows that have closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PuttingOut:
+    """What Spark runs over the blobs of cells; gives batches of ``schema``."""
+
+    streams: JoinedStreams
+    schema: pa.Schema
+    counts: Accumulator[CountsByBatch]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are results, with their queries."""
+        closed: list[pa.Table] = []
+        for batch in batches:
+            kinds, blobs = batch.column("kind"), batch.column("results")
+            for kind, blob in zip(kinds.to_pylist(), blobs, strict=True):
+                for rows in decoded(blob.as_buffer()):
+                    if kind == ROWS:
+                        yield in_schema(rows, self.schema)
+                    else:
+                        closed.append(pa.Table.from_batches([rows]))
+        if closed:
+            yield from self._of_windows(closed)
+
+    def _of_windows(self, closed: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+        now = micro_batch()
+        live = _live_in(self.streams, now.version)
+        counts = Counts()
+        by_grouping: dict[Grouping, list[pa.Table]] = {}
+        for table in closed:
+            grouping = live.grouping(table)
+            if grouping is not None:
+                by_grouping.setdefault(grouping, []).append(table)
+        for grouping, tables in by_grouping.items():
+            rows = by_query(tables, len(grouping.keys))
+            for found in live.results(grouping, rows, counts):
+                yield in_schema(found, self.schema)
+        self.counts.add({(self.streams.job.name, now.number): counts})
+
+
+class AggregatingQueries:
+    """The queries of a job that aggregate, with what makes results of closed windows."""
+
+    def __init__(self, streams: JoinedStreams) -> None:
+        """Start at version 0."""
+        self._streams = streams
+        self._live = KeptUpQueries(streams.log, streams.job)
+        self._numbers: Mapping[Aggregation, int] = {}
+        self._constants: dict[int, Constants] = {}
+
+    @property
+    def version(self) -> int:
+        """The version of the queries that are here."""
+        return self._live.version
+
+    def go_to(self, version: int) -> None:
+        """Take on the changes up to a version."""
+        if version == self.version:
+            return
+        self._live.go_to(version)
+        queries = self._live.queries.values()
+        self._numbers = aggregations_in(self._streams.job.inputs, queries)
+        groups = {id(query.group) for query in queries}
+        self._constants = {k: found for k, found in self._constants.items() if k in groups}
+
+    def grouping(self, table: pa.Table) -> Grouping | None:
+        """Return by what the rows of a table are grouped; None where no query wants them."""
+        for number in queries_in(table).tolist():
+            query = self._live.queries.get(number)
+            if query is not None:
+                aggregation = self._aggregation(query.template)
+                return None if aggregation is None else aggregation.grouping
+        return None
+
+    def results(
+        self, grouping: Grouping, rows: pa.Table, counts: Counts
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results among rows of windows, groups and queries, template by template."""
+        numbers = rows.column(FRAGMENT).to_numpy()
+        by_template: dict[int, list[LiveQuery]] = {}
+        for number in np.unique(numbers).tolist():
+            query = self._live.queries.get(number)
+            if query is not None:
+                by_template.setdefault(id(query.template), []).append(query)
+        for queries in by_template.values():
+            own = np.isin(numbers, np.array([query.number for query in queries]))
+            yield self._of_template(grouping, queries, rows.filter(pa.array(own)), counts)
+
+    def _of_template(
+        self, grouping: Grouping, queries: Sequence[LiveQuery], rows: pa.Table, counts: Counts
+    ) -> pa.RecordBatch:
+        template = queries[0].template
+        aggregation = self._aggregation(template)
+        aggregated = template.aggregated
+        if aggregation is None or aggregated is None:
+            raise ValueError(f"{template.sql} aggregates nothing")
+        numbers = rows.column(FRAGMENT).to_numpy()
+        starts = rows.column(START).combine_chunks().to_numpy()
+        columns = [pa.array(starts), pa.array(starts + grouping.window.size)]
+        columns += [rows.column(f"k{n}").combine_chunks() for n in range(len(grouping.keys))]
+        errors: dict[int, Exception] = {}
+        for aggregate in aggregation.aggregates:
+            prefix = f"{aggregate.label} "
+            own = {n.removeprefix(prefix): n for n in rows.column_names if n.startswith(prefix)}
+            parts = rows.select(list(own.values())).rename_columns(list(own))
+            vector = value_of(aggregate, parts)
+            columns.append(vector.values)
+            errors |= {row: error for row, error in vector.errors.items() if row not in errors}
+        kept = np.ones(len(rows), np.bool_)
+        if aggregated.having is not None:
+            scope = self._scope(template, queries, numbers, columns)
+            kept, failed = decide(terms_of(aggregated.having), scope)
+            errors = failed | errors
+        kept = kept.copy()
+        for row, error in errors.items():
+            counts.errors.setdefault(int(numbers[row]), error_text(error))
+            kept[row] = False
+        return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), counts)
+
+    def _as_results(
+        self,
+        aggregation: Aggregation,
+        columns: Sequence[pa.Array],
+        numbers: npt.NDArray[np.int32],
+        kept: npt.NDArray[np.int64],
+        counts: Counts,
+    ) -> pa.RecordBatch:
+        chosen = pa.array(kept)
+        start, end, *others = [column.take(chosen) for column in columns]
+        number = self._numbers[aggregation]
+        window = pa.StructArray.from_arrays([start, end], ["start", "end"])
+        found = {aggregated_column(number, 0): window}
+        found |= {aggregated_column(number, n): each for n, each in enumerate(others, 1)}
+        counts.add_results(numbers[kept].astype(np.int64))
+        names, layouts = self._live.described()
+        members = pa.array(numbers[kept])
+        found[QUERY], found[LAYOUT] = names.take(members), layouts.take(members)
+        return pa.record_batch(found)
+
+    def _scope(
+        self,
+        template: QueryTemplate,
+        queries: Sequence[LiveQuery],
+        numbers: npt.NDArray[np.int32],
+        columns: Sequence[pa.Array],
+    ) -> Columns:
+        """Return columns, and the constants of each row's query."""
+        by_number: dict[int, pa.Array] = dict(enumerate(columns))
+        if template.constants:
+            firsts: dict[int, int] = {}
+            constants: list[Constants] = []
+            rows_before = 0
+            for key, group in {id(query.group): query.group for query in queries}.items():
+                firsts[key], rows_before = rows_before, rows_before + len(group.names)
+                if key not in self._constants:
+                    self._constants[key] = constants_of(group)
+                constants.append(self._constants[key])
+            places = {q.number: firsts[id(q.group)] + q.position for q in queries}
+            distinct, back = np.unique(numbers, return_inverse=True)
+            rows = pa.array(np.array([places[n] for n in distinct.tolist()])[back])
+            for number, parts in enumerate(zip(*constants, strict=True)):
+                by_number[-1 - number] = pa.concat_arrays(parts).take(rows)
+        return Columns(by_number, len(numbers))
+
+    def _aggregation(self, template: QueryTemplate) -> Aggregation | None:
+        return aggregation_of(self._streams.job.inputs, template)
+
+
+def in_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as a batch of a schema; NULL where a column is missing."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.record_batch(columns, schema=schema)
+
+
+_LIVE: dict[tuple[str, str], AggregatingQueries] = {}
+"""The queries of jobs in this worker process, by log and name of the job."""
+
+
+def _live_in(streams: JoinedStreams, version: int) -> AggregatingQueries:
+    key = streams.log, streams.job.name
+    live = _LIVE.pop(key, None)  # what fails half-way is not to be used again
+    if live is None or live.version > version:
+        live = AggregatingQueries(streams)
+    live.go_to(version)
+    _LIVE[key] = live
+    return live
