@@ -183,7 +183,7 @@ def _rounded(value: decimal.Decimal, kind: pa.DataType) -> decimal.Decimal:
 
 def _fits(value: decimal.Decimal, kind: pa.DataType) -> bool:
     most = decimal.Decimal(10) ** int(kind.precision - kind.scale)
-    return abs(_rounded(value, kind)) < most
+    return _rounded(value, kind).copy_abs() < most  # abs() would round to 28 digits
 
 
 def _bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_]) -> Vector:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from eddyline.sharing.aggregation.time_window import TimeWindow
+from eddyline.spark.decline import not_understood
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import Link, ProjectLink, Tree, read_link
@@ -62,7 +63,7 @@ def sliding_windows(plan: Plan) -> ProjectLink:
 
 
 def windowed(tree: Tree) -> Windowed | None:
-    """Return what windows a value is one of; None where it is no window.
+    """Return what windows a value is one of; None where it is none, DeclinedError for a session.
 
     Its struct has the start, ``time - (time - first) % slide - several slides``, and the end,
     which is later by the size.
@@ -72,7 +73,9 @@ def windowed(tree: Tree) -> Windowed | None:
     _, start, _, end = tree.children
     if not any(each.name == "PreciseTimestampConversion" for each in _nodes(tree)):
         return None
-    remainder = next(each for each in _nodes(start) if each.name == "Remainder")
+    remainder = next((each for each in _nodes(start) if each.name == "Remainder"), None)
+    if remainder is None:
+        raise not_understood("a session window")
     since, slide = remainder.children
     plus = next(each for each in _nodes(end) if each.name == "Add")
     first = since.children[1] if since.name == "Subtract" else None
