@@ -13,6 +13,7 @@ import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.predicates.benchmark
 import bench.sharing.grouped_filters
+import bench.standing.aggregates
 import bench.standing.changes
 import bench.standing.kills
 import bench.standing.rules
@@ -35,6 +36,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "functions": bench.lookups.functions.main,
     "sharing": bench.sharing.grouped_filters.main,
     "rules": bench.standing.rules.main,
+    "aggregates": bench.standing.aggregates.main,
     "changes": bench.standing.changes.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
