@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from eddyline.concurrency.listening import stop_listening
+
 
 @dataclass
 class Request:
@@ -68,9 +70,9 @@ class HttpService:
         """Bytes of parts that the other side has taken, or the network for it."""
         self._now = 0
         self._loop = asyncio.new_event_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls)
+            asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=tls)
         )
         self.port = self._server.sockets[0].getsockname()[1]
         self.url = (
@@ -99,26 +101,30 @@ class HttpService:
         return [request.path for request in self.log]
 
     async def _close(self) -> None:
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await stop_listening(self._server)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:  # some over TLS come later
+            for task in others:
+                if task in self._writers:
+                    self._writers[task].transport.abort()
+                task.cancel()
+            await asyncio.wait(others)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection. It is counted, and will be closed, before its task begins."""
         self.connections += 1
         self.opened += 1
-        try:
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._writers[task] = writer
+        task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        self.connections -= 1
+        self._writers.pop(task).close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while await self._one(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            self.connections -= 1
-            self._tasks.discard(task)
-            writer.close()
 
     @staticmethod
     async def _pause(reader: asyncio.StreamReader, seconds: float) -> None:

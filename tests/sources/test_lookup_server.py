@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -156,6 +157,19 @@ def test_a_server_that_goes_answers_nothing_for_ever() -> None:
     task.ask(9)
     assert isinstance(task.answers(1)[9].error, ServerGoneError)
     task.remote.close()
+
+
+@pytest.mark.parametrize("said", [b"", b"{}", b"{}\n"])
+def test_a_server_that_goes_hangs_up_on_whoever_just_came(said: bytes) -> None:
+    for _ in range(10):
+        with serving(lambda keys: [(key, "x") for key in keys]) as server:
+            address = (server.address.host, server.address.port)
+            tasks = [socket.create_connection(address, timeout=5) for _ in range(20)]
+            for task in tasks:
+                task.sendall(said)
+        for task in tasks:
+            task.close()
+    gc.collect()  # a socket that nobody has closed says so
 
 
 def test_nobody_is_there() -> None:

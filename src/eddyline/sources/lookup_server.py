@@ -7,7 +7,6 @@ asked outside: see :mod:`eddyline.sources.wire`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import json
 import secrets
@@ -20,6 +19,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.concurrency.listening import stop_listening
 from eddyline.sources.asked_once import Found
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.lookup_source import Key
@@ -97,10 +97,11 @@ class LookupServer:
         self._jobs: dict[str, _Job] = {}
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
+        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         token = secrets.token_hex(32)
         self._token = token.encode()
         self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._serve, host, port, limit=LINE), loop.loop
+            asyncio.start_server(self._connected, host, port, limit=LINE), loop.loop
         ).result()
         self.address = Address(host, self._server.sockets[0].getsockname()[1], token)
 
@@ -145,22 +146,34 @@ class LookupServer:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 
     async def _close(self) -> None:
-        self._server.close()
+        await stop_listening(self._server)
         for job in self._jobs.values():
             for lookup in job.lookups.values():
                 await lookup.close()
         self._jobs.clear()
 
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection, and close it: also where its task is cancelled before it begins."""
+        task = self._loop.loop.create_task(self._serve(reader, writer))
+        self._serving[task] = writer
+        task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        writer = self._serving.pop(task)
+        if task.cancelled():
+            writer.transport.abort()  # the loop ends, and sends no more
+        else:
+            writer.close()
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one lookup of one task, until it hangs up."""
-        with contextlib.closing(writer):
-            try:
-                hello = json.loads(await reader.readline())
-                if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
-                    return
-                await self._serve_task(hello["job"], hello["method"], reader, writer)
-            except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
-                return  # whoever speaks like this is none of ours, or has gone
+        try:
+            hello = json.loads(await reader.readline())
+            if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
+                return
+            await self._serve_task(hello["job"], hello["method"], reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
+            return  # whoever speaks like this is none of ours, or has gone
 
     async def _serve_task(
         self, name: str, method: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
