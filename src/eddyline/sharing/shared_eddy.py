@@ -244,28 +244,44 @@ class SharedEddy:
 
     def push(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
         """Take rows of a stream, and hand over what they join to with those that came before."""
+        every = self.of_shapes((1 << len(self._shapes)) - 1)
+        self._push(stream, columns, alike(every, rows))
+
+    def restore(
+        self,
+        stream: int,
+        columns: Sequence[pa.Array],
+        rows: int,
+        seen_by: Sequence[tuple[npt.NDArray[np.bool_], Collection[int]]] | None = None,
+    ) -> None:
+        """Take rows that were here before: they are stored, and what they join to is known.
+
+        ``seen_by`` has for some of the rows the queries that saw them come, or looked back at
+        them; no other query will. By default all queries that are here did.
+        """
+        lineages = alike(self.of_shapes((1 << len(self._shapes)) - 1), rows)
+        if seen_by is not None:
+            lineages = np.full(rows, DEAD, np.int32)
+            for some, queries in seen_by:
+                lineages[some] = self.sets.number(queries)
+        self._shared_now().restoring = True
+        try:
+            self._push(stream, columns, lineages)
+        finally:
+            self._shared_now().restoring = False
+
+    def _push(self, stream: int, columns: Sequence[pa.Array], lineages: Lineages) -> None:
         eddy = self._routed()
         held = self._streams[stream]
-        numbers = held.passing.load(columns, rows)
+        numbers = held.passing.load(columns, len(lineages))
         components: list[range | npt.NDArray[np.int64] | None] = [None] * len(self._streams)
         components[stream] = numbers
-        every = self.of_shapes((1 << len(self._shapes)) - 1)
-        eddy.run(
-            TupleBatch(Signature(1 << stream), tuple(components), None, None, alike(every, rows))
-        )
+        eddy.run(TupleBatch(Signature(1 << stream), tuple(components), None, None, lineages))
         held.settle()
         if self.passes_by(stream):
             held.built.store.evict_before(held.built.store.stop)
         if len(self.sets) > self._enough_sets:
             self._renumber(())
-
-    def restore(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
-        """Take rows that were here before: they are stored, and what they join to is known."""
-        self._shared_now().restoring = True
-        try:
-            self.push(stream, columns, rows)
-        finally:
-            self._shared_now().restoring = False
 
     def widest(self, stream: int) -> int:
         """Return for how long after its own time a row of a stream may be wanted, at the most.

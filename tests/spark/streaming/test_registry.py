@@ -9,50 +9,19 @@ import pytest
 
 from eddyline.query.expressions import (
     And,
-    Argument,
-    Arithmetic,
-    ArithmeticOperator,
     Comparison,
     ComparisonOperator,
     Literal,
 )
 from eddyline.sharing.selections import split
-from eddyline.sharing.shared_query import SharedQuery
-from eddyline.spark.blocks.filter_block import SessionSettings
-from eddyline.spark.blocks.standing import QueryGroup, QueryTemplate
+from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.query_log.batch_log import KEPT, BatchLog, BatchRun
 from eddyline.spark.query_log.constants import ConstantError, constants_of, queries_of
 from eddyline.spark.query_log.live_queries import LiveQueries
 from eddyline.spark.streaming.errors import StateError, UnknownQueryError
 from eddyline.spark.streaming.markers import markers_in, with_markers
 from eddyline.spark.streaming.registry import QueryRegistry
-
-SCHEMAS = {"events": '{"type": "struct", "fields": []}'}
-
-VALUE = Argument(0, pa.int64())
-LEAST = Argument(-1, pa.int64())
-TWICE = Arithmetic(
-    ArithmeticOperator.MULTIPLY, (VALUE, Literal(2, pa.int64())), pa.int64(), ansi=True
-)
-"""Of the first parameter: a constant of the template."""
-
-TEMPLATE = QueryTemplate(
-    sql="SELECT * FROM events WHERE value >= :least * 2",
-    inputs=("events",),
-    query=SharedQuery({0: And((Comparison(ComparisonOperator.GREATER_OR_EQUAL, VALUE, LEAST),))}),
-    constants=(TWICE,),
-    parameters=(("least", '"long"'),),
-    outputs=(),
-    tables=frozenset(),
-    functions=(),
-    settings=SessionSettings("UTC"),
-    used=frozenset(),
-)
-
-
-def group(*names: str) -> QueryGroup:
-    parameters = pa.table({"least": pa.array(range(len(names)), pa.int64())})
-    return QueryGroup(0, names, TEMPLATE, parameters)
+from tests.spark.streaming.groups import SCHEMAS, TEMPLATE, VALUE, group
 
 
 def names_of(registry: QueryRegistry) -> dict[str, int]:

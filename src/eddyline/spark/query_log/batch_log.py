@@ -26,6 +26,7 @@ class BatchLog:
     def __init__(self, directory: Path) -> None:
         """Look at a directory; it is made if it is not there."""
         self._directory = directory
+        self._versions: dict[int, int] = {}  # by batch, of files that were read or written
         directory.mkdir(parents=True, exist_ok=True)
 
     def run(self, batch: int, wanted: BatchRun) -> BatchRun:
@@ -34,6 +35,7 @@ class BatchLog:
         if known is not None:
             return known
         write_new(self._path(batch), json.dumps(wanted._asdict()).encode())
+        self._versions[batch] = wanted.version
         if batch >= KEPT:
             self._path(batch - KEPT).unlink(missing_ok=True)
         return wanted
@@ -46,9 +48,22 @@ class BatchLog:
             return None
 
     def newest(self) -> int:
-        """Return the newest version that any batch ran."""
-        runs = [self.known(int(path.name)) for path in self._directory.glob("[0-9]*")]
-        return max((run.version for run in runs if run is not None), default=0)
+        """Return the newest version that any batch ran; DamagedFileError."""
+        return max(self.versions(), default=0)
+
+    def versions(self) -> set[int]:
+        """Return the versions that batches ran of which it is remembered; DamagedFileError."""
+        found: dict[int, int] = {}
+        for batch in [int(path.name) for path in self._directory.glob("[0-9]*")]:
+            version = self._versions.get(batch)
+            if version is None:
+                run = self.known(batch)
+                if run is None:
+                    continue  # it has been forgotten since
+                version = run.version
+            found[batch] = version
+        self._versions = found
+        return set(found.values())
 
     def _path(self, batch: int) -> Path:
         return self._directory / f"{batch:010}"

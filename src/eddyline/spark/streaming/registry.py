@@ -6,15 +6,17 @@ import fcntl
 import json
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from eddyline.spark.blocks.standing import QueryGroup
-from eddyline.spark.query_log.batch_log import BatchLog
+from eddyline.spark.query_log.batch_log import BatchLog, BatchRun
 from eddyline.spark.query_log.change_log import ChangeLog
 from eddyline.spark.query_log.changes import Added, Change, Dropped, Paused, Resumed
+from eddyline.spark.query_log.compaction import EVERY, Compaction
 from eddyline.spark.query_log.files import DamagedFileError, read_whole, write_new
 from eddyline.spark.query_log.live_queries import LiveQueries, LiveQuery
 from eddyline.spark.streaming.errors import StateError, UnknownQueryError
@@ -26,22 +28,28 @@ class QueryRegistry:
     A change is on disk when a method returns. Only one process at a time can have it open.
     """
 
-    def __init__(self, state: Path, schemas: Mapping[str, str]) -> None:
+    def __init__(self, state: Path, schemas: Mapping[str, str], *, every: int = EVERY) -> None:
         """Open a state directory, which is made where it is not there.
 
         ``schemas`` are those of the streams and tables, as JSON; StateError where the directory
-        was made with others, is open elsewhere, or is damaged.
+        was made with others, is open elsewhere, or is damaged. ``every`` are the versions from
+        one snapshot to the next.
         """
         self.state = state
         state.mkdir(parents=True, exist_ok=True)
         self._lock_file = _locked(state)
         self._changing = threading.RLock()
+        self._naming = threading.RLock()  # taken before the other, where both are
+        self._batches: dict[str, BatchLog] = {}
+        self._compaction: Compaction | None = None
         try:
             _check_schemas(state, schemas)
             self.log = ChangeLog(state / "queries")
             self.log.create()
             self._live = LiveQueries()
             self._replay()
+            self._compaction = Compaction(self.log, self._named, every)
+            self._compaction.consider(self._live)
         except BaseException:
             self.close()
             raise
@@ -56,11 +64,30 @@ class QueryRegistry:
 
     def close(self) -> None:
         """Let other processes have the directory."""
+        if self._compaction is not None:
+            self._compaction.close()
         self._lock_file.close()
 
     def batches(self, job: str) -> BatchLog:
         """Return which versions the micro-batches of a job ran."""
-        return BatchLog(self.job_directory(job) / "batches")
+        with self._naming:
+            if job not in self._batches:
+                self._batches[job] = BatchLog(self.job_directory(job) / "batches")
+            return self._batches[job]
+
+    def begin(self, job: str, batch: int, kept: float) -> BatchRun:
+        """Return what a micro-batch runs: the version now, unless it ran another before.
+
+        That stays within reach. StateError where it is not known any more what it ran.
+        """
+        try:
+            with self._naming:
+                return self.batches(job).run(batch, BatchRun(self.version, kept))
+        except DamagedFileError as error:
+            raise StateError(
+                f"{error}: it said which queries batch {batch} of the job {job} has run. Restore "
+                "it from a copy, or begin anew with another state directory."
+            ) from error
 
     def job_directory(self, job: str) -> Path:
         """Return where a job keeps its own things."""
@@ -82,7 +109,10 @@ class QueryRegistry:
             if version == self._live.version:
                 return self.running()
         live = LiveQueries()
-        live.go_to(version, self.log)
+        try:
+            live.go_to(version, self.log)
+        except (FileNotFoundError, DamagedFileError) as error:
+            raise StateError(f"version {version} cannot be read: {error}. {_RESTORE}") from error
         return list(live.running.values())
 
     def has(self, name: str) -> bool:
@@ -145,6 +175,15 @@ class QueryRegistry:
     def _write(self, changes: tuple[Change, ...]) -> None:
         self.log.append(self._live.version + 1, changes)
         self._live.take(changes)
+        if self._compaction is not None:
+            self._compaction.consider(self._live)
+
+    @contextmanager
+    def _named(self) -> Iterator[tuple[set[int], int]]:
+        """Give the versions that batches have run, and the last; none begins meanwhile."""
+        with self._naming:
+            runs = [self.batches(job).versions() for job in self._jobs()]
+            yield set().union(*runs), self.version
 
     def _replay(self) -> None:
         """Take on all versions on disk; one that was cut off as it was written never was."""
@@ -152,6 +191,8 @@ class QueryRegistry:
         try:
             self._live.go_to(last, self.log)
         except FileNotFoundError as error:
+            for snapshot in self._live.passed_over.values():
+                raise StateError(f"{snapshot}, and what it replaced is gone. {_RESTORE}") from error
             raise StateError(f"{error.filename} is missing: {_HOW_TO_MEND}") from error
         except DamagedFileError as error:
             damaged = self._live.version + 1
@@ -163,17 +204,28 @@ class QueryRegistry:
                 f"and is left out: {error}. It is now {aside.name}.",
                 stacklevel=2,
             )
+        for version, damage in self._live.passed_over.items():
+            aside = self.log.set_snapshot_aside(version)
+            warnings.warn(
+                f"{damage}. The queries were read from what was there before it; it is now "
+                f"{aside.name}.",
+                stacklevel=2,
+            )
 
     def _newest_run(self) -> int:
+        try:
+            return max((self.batches(job).newest() for job in self._jobs()), default=0)
+        except DamagedFileError as error:
+            raise StateError(f"{error}. {_RESTORE}") from error
+
+    def _jobs(self) -> list[str]:
         jobs = self.state / "jobs"
-        names = [path.name for path in jobs.iterdir()] if jobs.is_dir() else []
-        return max((self.batches(name).newest() for name in names), default=0)
+        return [path.name for path in jobs.iterdir()] if jobs.is_dir() else []
 
 
-_HOW_TO_MEND = (
-    "batches have run with it, so that it cannot be left out. Restore it from a copy, or begin "
-    "anew with another state directory."
-)
+_RESTORE = "Restore it from a copy, or begin anew with another state directory."
+
+_HOW_TO_MEND = f"batches have run with it, so that it cannot be left out. {_RESTORE}"
 
 
 def _locked(state: Path) -> IO[str]:

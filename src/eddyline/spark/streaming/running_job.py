@@ -14,7 +14,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from eddyline.errors import EddylineError
 from eddyline.spark.classic import classic
-from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.joined_streams import SAMPLE, VERSION
 from eddyline.spark.query_log.live_queries import LiveQuery
@@ -62,7 +61,6 @@ class RunningJob:
         self.job = job
         self._put_out = put_out
         self._note = note
-        self._log = registry.batches(job.name)
         self._at_work = threading.Lock()
         self._stopping = threading.Event()
         self._query: StreamingQuery | None = None
@@ -108,7 +106,7 @@ class RunningJob:
 
     def _work(self, rows: DataFrame, batch: int) -> None:
         started, clock = time.time(), time.perf_counter()
-        run = self._log.run(batch, BatchRun(self._registry.version, self._overload.kept))
+        run = self._registry.begin(self.job.name, batch, self._overload.kept)
         for key, value in ((VERSION, run.version), (SAMPLE, run.kept)):
             self._spark.sparkContext.setLocalProperty(key, str(value))
         queries = self.queries_at(run.version)

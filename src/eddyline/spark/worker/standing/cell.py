@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +21,14 @@ from eddyline.exchange.blobs import decoded, encoded
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
-from eddyline.spark.worker.standing.joining import PLACES, Entry, JoiningQueries, Key
+from eddyline.spark.worker.standing.joining import (
+    INPUTS,
+    PLACES,
+    Entry,
+    JoiningQueries,
+    Key,
+    WantedPlaces,
+)
 from eddyline.spark.worker.standing.micro_batch import micro_batch
 from eddyline.spark.worker.standing.putting_out import ROWS, WINDOWS
 
@@ -60,10 +66,10 @@ class Cell(StatefulProcessor):
         self._rows = handle.getMapState(
             "rows",
             "batch bigint, number bigint",
-            "stream int, version bigint, rows binary",
+            "stream int, before bigint, rows binary",
         )
         self._bounds = handle.getMapState("bounds", "number bigint", "since bigint")
-        self._applied = handle.getValueState("applied", "batch bigint, version bigint")
+        self._applied = handle.getValueState("applied", "batch bigint, told bigint")
         self._handle = handle
         self._aggregates = handle.getMapState(
             "aggregates", "grouping string, number bigint", "rows binary"
@@ -125,7 +131,7 @@ class Cell(StatefulProcessor):
                 for counted, number in zip(kept, engine.queries.aggregated.stored(), strict=True):
                     counted[label, AGGREGATES] += number
         self._counts.add({(job.name, batch): counts})
-        self._applied.update((batch, version))
+        self._applied.update((batch, engine.queries.next_number))
         engine.batch = batch
         _LIVE[name] = engine
 
@@ -164,25 +170,28 @@ class Cell(StatefulProcessor):
         """Let rows go, here and in the store, that no query can want any more."""
         gone = [] if watermark is None else engine.queries.passed(watermark)
         for place, left in engine.queries.unwanted().items():
-            if len(left):
+            if len(left.places):
                 self._thin(place, left)
             else:
                 gone.append(place)
         for place in gone:
             self._rows.removeKey(place)
 
-    def _thin(self, place: Key, left: npt.NDArray[np.int64]) -> None:
+    def _thin(self, place: Key, left: WantedPlaces) -> None:
         """Keep only some of the rows of a blob."""
-        stream, version, blob = self._rows.getValue(place) or (0, 0, b"")
+        stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
         (rows,) = decoded(pa.py_buffer(blob))
         if PLACES in rows.schema.names:
             places = rows.column(PLACES).to_numpy()
+            rows = rows.drop_columns([PLACES, INPUTS])
         else:
             places = np.arange(rows.num_rows)
-            rows = rows.append_column(PLACES, pa.array(places))
         # Another worker may have seen to it already, which this one has not heard of.
-        kept = [rows.filter(pa.array(np.isin(places, left)))]
-        self._rows.updateValue(place, (stream, version, encoded(kept).to_pybytes()))
+        stays = np.isin(places, left.places)
+        kept = rows.filter(pa.array(stays)).append_column(PLACES, pa.array(places[stays]))
+        inputs = left.inputs[np.searchsorted(left.places, places[stays])]
+        kept = kept.append_column(INPUTS, pa.array(inputs))
+        self._rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
 
     def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
         """Yield closed windows, dealt out by their first keys."""
@@ -227,7 +236,7 @@ class Cell(StatefulProcessor):
 
     def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
         blob = encoded([rows]).to_pybytes()
-        self._rows.updateValue(place, (entry.stream, entry.version, blob))
+        self._rows.updateValue(place, (entry.stream, entry.before, blob))
 
     def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
         """Return the rows that are not too late: at or after the watermark."""
@@ -240,47 +249,48 @@ class Cell(StatefulProcessor):
 
     def _caught_up(self, engine: LiveCell | None, version: int, cell: int) -> LiveCell:
         """Return the engine with all rows that are in the store, at a version."""
-        batch, before = -1, 0
+        batch, told = -1, 0
         if self._applied.exists():
-            batch, before = map(int, self._applied.get() or ())
-        known = engine is not None and engine.batch == batch
-        if engine is not None and known and self._go_to(engine, version):
+            batch, told = map(int, self._applied.get() or ())
+        if (
+            engine is not None
+            and engine.batch == batch
+            and self._taken(engine, [], version, batch, told)
+        ):
             return engine
         stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
         times = 1 if engine is None else engine.queries.inputs.times
         missing = [] if engine is None else [place for place in stored if place[0] > engine.batch]
         usable = engine is not None and engine.batch < batch
-        if engine is None or not usable or not self._taken(engine, missing, before, version):
+        if engine is None or not usable or not self._taken(engine, missing, version, batch, told):
             engine = LiveCell(JoiningQueries(self._streams, cell, times))
-            while not self._taken(engine, stored, before, version):
+            while not self._taken(engine, stored, version, batch, told):
                 times += 1
                 engine = LiveCell(JoiningQueries(self._streams, cell, times))
         engine.queries.keep_only(set(stored))
         return engine
 
-    def _taken(self, engine: LiveCell, places: list[Key], applied: int, version: int) -> bool:
-        """Take stored rows as they were taken first; False where the engine has too few inputs.
+    def _taken(
+        self, engine: LiveCell, places: list[Key], version: int, batch: int, told: int
+    ) -> bool:
+        """Go to a version and take what is stored; False where the engine is of no use for it.
 
-        Up to the version ``applied`` queries have looked back before.
+        Queries numbered below ``told`` came before the last batch of this cell, which was
+        ``batch``.
         """
-        bounds = {int(key[0]): int(since[0]) for key, since in self._bounds.iterator()}
-        engine.queries.bounds |= bounds
+        if engine.batch < 0 or places:
+            bounds = self._bounds.iterator()
+            engine.queries.bounds |= {int(key[0]): int(since[0]) for key, since in bounds}
+        if not engine.queries.go_to(version, told):
+            return False
         for place in places:
             stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
-            if not engine.queries.go_to(int(before)):
-                return False
             for rows in decoded(pa.py_buffer(blob)):
-                engine.queries.take(place, int(stream), rows, known=True)
-        if not engine.queries.go_to(applied):
-            return False
-        self._load(engine)
-        return self._go_to(engine, version)
-
-    def _go_to(self, engine: LiveCell, version: int) -> bool:
-        """Take on the changes that this cell has not seen; False where it has too few inputs."""
+                engine.queries.take(place, int(stream), rows, before=int(before))
+        if engine.batch != batch:
+            self._load(engine)
         known = engine.queries.bounds.keys() | set()
-        if not engine.queries.go_to(version, tell=True):
-            return False
+        engine.queries.look_back()
         for number in engine.queries.bounds.keys() - known:
             self._bounds.updateValue((number,), (engine.queries.bounds[number],))
         return True

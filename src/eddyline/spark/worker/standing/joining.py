@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,11 @@ PLACES: Final = "places"
 """The column of a blob of which rows have gone that says where the others were; as numbers are
 the names of the stream's columns."""
 
+INPUTS: Final = "inputs"
+"""The column of such a blob that says in which of the stream's inputs some query wanted each row, a
+bit for each. What no query wants in an input none will want there: one that looks back sees what
+others want."""
+
 PLENTY: Final = 8
 """Stored rows are forgotten when one in so many can be: their indexes are made anew then."""
 
@@ -44,26 +49,35 @@ PLENTY: Final = 8
 class Entry:
     """Rows of a stream that are stored together.
 
+    ``before`` is the number of the first query that had not come when they came.
     ``latest`` is the time of the latest, in microseconds; ``arrivals`` are for each input of the
     engine that has them the numbers by which they came in. ``places`` are those that the rows had
     in the blob as it came, if some have gone since.
     """
 
     stream: int
-    version: int
+    before: int
     latest: int
     rows: int
     arrivals: dict[int, range] = field(default_factory=dict)
     places: npt.NDArray[np.int64] | None = None
 
-    def wanted(self, stored: Mapping[int, npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-        """Return the places of the rows that are among those stored, by input of the engine."""
-        found = []
-        for number, came in self.arrivals.items():
+    def wanted(self, stored: Mapping[int, npt.NDArray[np.int64]]) -> WantedPlaces:
+        """Return which rows are among those stored, by input of the engine."""
+        inputs = np.zeros(self.rows, np.int64)
+        for bit, (number, came) in enumerate(self.arrivals.items()):
             low, high = np.searchsorted(stored[number], [came.start, came.stop])
-            found.append(stored[number][low:high] - came.start)
-        offsets = np.unique(np.concatenate(found))
-        return offsets if self.places is None else self.places[offsets]
+            inputs[stored[number][low:high] - came.start] |= 1 << bit
+        offsets = np.flatnonzero(inputs)
+        places = offsets if self.places is None else self.places[offsets]
+        return WantedPlaces(places, inputs[offsets])
+
+
+class WantedPlaces(NamedTuple):
+    """The places in a blob of the rows that some query wants, and in which inputs: bits."""
+
+    places: npt.NDArray[np.int64]
+    inputs: npt.NDArray[np.int64]
 
 
 class JoiningQueries:
@@ -74,10 +88,15 @@ class JoiningQueries:
         self._streams = streams
         self._cell = cell
         self.bounds: dict[int, int] = {}
-        """By the first number of queries that looked back together: the time from which on."""
+        """By the first number of the group of queries that looked back: the time from which on."""
+        self._looking: list[LiveQuery] = []  # those that have yet to look back
+        self._looked = False  # back, since rows were looked for that no query wants
         self._live = KeptUpQueries(streams.log, streams.job)
         self.inputs = EngineInputs(streams.job.inputs, times)
         self._some_went = False  # since rows were looked for that no query wants
+        self._since: (
+            tuple[tuple[int, int], tuple[list[int] | None, dict[int, list[int]]]] | None
+        ) = None
         self._eddy = self._new_eddy()
         self._functions = EngineFunctions(self._eddy)
         self.entries: dict[Key, Entry] = {}
@@ -86,18 +105,21 @@ class JoiningQueries:
         self.aggregated = AggregatedResults(streams.job.inputs, self._failed)
 
     @property
-    def version(self) -> int:
-        """The version of the queries that are here."""
-        return self._live.version
+    def next_number(self) -> int:
+        """The number of the first query that has not come yet."""
+        return self._live.next_number
 
-    def go_to(self, version: int, *, tell: bool = False) -> bool:
-        """Take on the changes up to a version.
+    def go_to(self, version: int, told: int) -> bool:
+        """Take on the changes up to a version; what looks back does so in :meth:`look_back`.
 
-        Queries that look back see what is stored; what they find in it are results if ``tell``.
-        False where a query reads a stream more often than this engine can: then it is of no use
-        any more, and one is to be made that can.
+        Queries numbered below ``told`` have done so before. False where this engine is of no use
+        any more, and one is to be made anew: where a query reads a stream more often than it can,
+        or has looked back at its rows when others wanted them.
         """
         difference = self._live.go_to(version)
+        back = [query for query in difference.came if query.look_back is not None]
+        if self.entries and any(query.number < told for query in back):
+            return False
         templates = self._live.templates
         if EngineInputs.of(self._streams.job.inputs, templates).times > self.inputs.times:
             return False
@@ -107,30 +129,35 @@ class JoiningQueries:
             self._some_went = True
         self._eddy.add(compiled(difference.came, self.inputs.numbers, self._functions.numbers))
         self.aggregated.add(difference.came)
-        looking: dict[int, list[LiveQuery]] = {}
-        for query in difference.came:
-            if query.look_back is not None:
-                looking.setdefault(id(query.group), []).append(query)
-        for queries in looking.values():
-            self._look_back(queries, tell=tell)
+        self._looking = [query for query in back if query.number >= told]
         return True
 
-    def _look_back(self, queries: Sequence[LiveQuery], *, tell: bool) -> None:
-        numbers = [query.number for query in queries]
-        first = min(numbers)
-        if first not in self.bounds:
+    def look_back(self) -> None:
+        """Let queries that have come look back at what is stored; what they find are results."""
+        looking: dict[int, list[LiveQuery]] = {}
+        for query in self._looking:
+            looking.setdefault(query.group.first, []).append(query)
+        self._looking = []
+        for first, queries in looking.items():
             latest = self._eddy.latest()
-            if latest is None:
-                return
-            self.bounds[first] = latest - (queries[0].look_back or 0)
-        self._eddy.look_back(numbers, self.bounds[first], tell=tell)
+            if latest is not None:
+                self.bounds[first] = latest - (queries[0].look_back or 0)
+                self._eddy.look_back([query.number for query in queries], self.bounds[first])
+                self._looked = True
 
     def keeps(self, stream: int) -> bool:
         """Tell whether rows of a stream are stored: not where they meet tables only."""
         return not all(map(self._eddy.passes_by, self.inputs.of_stream(stream)))
 
-    def take(self, key: Key, stream: int, rows: pa.RecordBatch, *, known: bool = False) -> Entry:
-        """Take rows of a stream; ``known`` ones were here before, and give no results again."""
+    def take(
+        self, key: Key, stream: int, rows: pa.RecordBatch, *, before: int | None = None
+    ) -> Entry:
+        """Take rows of a stream.
+
+        Those that are stored already give no results again; they came before the query of the
+        number ``before``, and no query of that or a later number sees them that did not look
+        back at them.
+        """
         types = self._streams.types[stream]
         place = {name: position for position, name in enumerate(rows.schema.names)}
         columns = [
@@ -141,18 +168,60 @@ class JoiningQueries:
         ]
         time = self._streams.times[stream]
         latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
-        entry = self.entries[key] = Entry(stream, self.version, latest, rows.num_rows)
+        came = self.next_number if before is None else before
+        entry = self.entries[key] = Entry(stream, came, latest, rows.num_rows)
         if PLACES in place:
             entry.places = rows.column(place[PLACES]).to_numpy()
-        for number in self.inputs.of_stream(stream):
-            if known:
-                self._eddy.restore(number, columns, rows.num_rows)
+        for bit, number in enumerate(self.inputs.of_stream(stream)):
+            if before is not None:
+                seen_by = self._seen_by(before, rows, time, bit)
+                self._eddy.restore(number, columns, rows.num_rows, seen_by)
                 self._counts.errors.clear()  # they were told when the rows came first
             else:
                 self._eddy.push(number, columns, rows.num_rows)
             first = self._eddy.first_passing(number)
             entry.arrivals[number] = range(first, first + rows.num_rows)
         return entry
+
+    def _seen_by(
+        self, before: int, rows: pa.RecordBatch, time: int | None, bit: int
+    ) -> list[tuple[npt.NDArray[np.bool_], list[int]]] | None:
+        """Return for stored rows which queries have seen them in an input; None for all.
+
+        Those that came before the rows, and for rows that were wanted those that looked back so
+        far. The time it takes grows with the queries, once for all blobs between two changes.
+        """
+        saw, looked = self._queries_since(before)
+        if saw is None:
+            return None
+        starts = sorted(looked)
+        back = np.full(rows.num_rows, len(starts))
+        if time is not None:
+            times = rows.column(str(time)).cast(pa.int64()).fill_null(-NEVER).to_numpy()
+            back = np.searchsorted(np.array(starts, np.int64), times, side="right")
+        if INPUTS in rows.schema.names:
+            back = np.where(rows.column(INPUTS).to_numpy() >> bit & 1, back, 0)
+        return [
+            (back == count, [*saw, *(n for start in starts[:count] for n in looked[start])])
+            for count in np.unique(back).tolist()
+        ]
+
+    def _queries_since(self, before: int) -> tuple[list[int] | None, dict[int, list[int]]]:
+        """Return the queries that came before a number, and by how far those that looked back.
+
+        None where all came before.
+        """
+        key = before, self._live.version
+        if self._since is None or self._since[0] != key:
+            queries = self._live.queries
+            later = [query for query in queries.values() if query.number >= before]
+            looked: dict[int, list[int]] = {}
+            for query in later:
+                if query.look_back is not None and query.group.first in self.bounds:
+                    looked.setdefault(self.bounds[query.group.first], []).append(query.number)
+            saw = [number for number in queries if number < before] if later else None
+            self._since = key, (saw, looked)
+        return self._since[1]
 
     def results(self, counts: Counts) -> list[pa.RecordBatch]:
         """Return the results since the last time: all columns put out, queries and layouts."""
@@ -179,22 +248,25 @@ class JoiningQueries:
         self._forget(gone)
         return gone
 
-    def unwanted(self) -> dict[Key, npt.NDArray[np.int64]]:
+    def unwanted(self) -> dict[Key, WantedPlaces]:
         """Return what is left of entries that have lost most of their rows since queries went.
 
         For each the places in the blob as it came of the rows that some query wants. Entries
-        without any are forgotten here.
+        without any are forgotten here. After queries have looked back it is what is left of all
+        that have lost any, so that the blobs say what there was to see.
         """
-        if not self._some_went:
+        if not self._some_went and not self._looked:
             return {}
-        self._some_went = False
+        exactly, self._some_went, self._looked = self._looked, False, False
         arrivals = {n: self._eddy.stored_arrivals(n) for n in range(len(self.inputs))}
         found = {}
         for key, entry in self.entries.items():
             wanted = entry.wanted(arrivals)
-            if 2 * len(wanted) <= entry.rows:
-                found[key], entry.rows = wanted, len(wanted)
-        self._forget([key for key, places in found.items() if not len(places)])
+            everywhere = (1 << len(entry.arrivals)) - 1
+            some_lost = len(wanted.places) < entry.rows or (wanted.inputs != everywhere).any()
+            if 2 * len(wanted.places) <= entry.rows or (exactly and some_lost):
+                found[key] = wanted
+        self._forget([key for key, wanted in found.items() if not len(wanted.places)])
         return found
 
     def stored(self) -> Counter[str]:

@@ -45,6 +45,11 @@ class KeptUpQueries:
         return self._live.version
 
     @property
+    def next_number(self) -> int:
+        """The number of the first query that has not come yet, be it of this job or another."""
+        return self._live.next_number
+
+    @property
     def templates(self) -> list[QueryTemplate]:
         """The templates of the queries, each once."""
         return list({id(q.template): q.template for q in self.queries.values()}.values())

@@ -1,0 +1,217 @@
+"""A cell that loses its worker, and whose log is compacted, puts out what one does that stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from eddyline.exchange.blobs import decoded, encoded
+from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression, Literal
+from eddyline.sharing.shared_query import SharedQuery, TimeBound, edge
+from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.standing import QueryGroup, QueryTemplate
+from eddyline.spark.query_log.jobs import Job, job_of
+from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.streaming.registry import QueryRegistry
+from eddyline.spark.worker.standing import cell as cell_module
+from eddyline.spark.worker.standing.cell import Cell
+from eddyline.spark.worker.standing.micro_batch import MicroBatch
+
+KEY, VALUE, TIME = range(3)
+TYPES = (pa.int64(), pa.int64(), pa.timestamp("us"))
+JOB = Job(("r", "s"), joins=True, columns=(0, 0))
+SCHEMAS = {"r": "{}", "s": "{}"}
+LABEL = 7
+
+
+class Store:
+    """A state store of Spark's, as a cell sees it: what it does counts when it is committed."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, dict[Any, Any]] = {}
+
+    def copy(self) -> Store:
+        copied = Store()
+        copied.values = {name: dict(of_name) for name, of_name in self.values.items()}
+        return copied
+
+    def getMapState(self, name: str, *_: str) -> Any:  # noqa: ANN401, N802 - Spark's name
+        held = self.values.setdefault(name, {})
+        return SimpleNamespace(
+            getValue=held.get,
+            keys=lambda: list(held),
+            iterator=lambda: iter(list(held.items())),
+            updateValue=held.__setitem__,
+            removeKey=lambda key: held.pop(key, None),
+        )
+
+    def getValueState(self, name: str, *_: str) -> Any:  # noqa: ANN401, N802 - Spark's name
+        held = self.values.setdefault(name, {})
+        return SimpleNamespace(
+            exists=lambda: bool(held),
+            get=lambda: held["it"],
+            update=lambda value: held.__setitem__("it", value),
+        )
+
+
+def above(least: int | None) -> Expression | None:
+    if least is None:
+        return None
+    value = Argument(VALUE, pa.int64())
+    return Comparison(ComparisonOperator.GREATER_OR_EQUAL, value, Literal(least, pa.int64()))
+
+
+def template(inputs: tuple[str, ...], least: tuple[int | None, ...], width: int) -> QueryTemplate:
+    """Return a query that joins streams by key, each with a window to the first."""
+    return QueryTemplate(
+        sql=f"{inputs} {least} {width}",
+        inputs=inputs,
+        query=SharedQuery(
+            {number: above(one) for number, one in zip(range(len(inputs)), least, strict=False)},
+            frozenset(edge((0, KEY), (n, KEY)) for n in range(1, len(inputs))),
+            tuple(TimeBound(0, n, -width, width) for n in range(1, len(inputs))),
+        ),
+        constants=(),
+        parameters=(),
+        outputs=(),
+        tables=frozenset(),
+        functions=(),
+        settings=SessionSettings("UTC"),
+        used=frozenset((n, VALUE) for n in range(len(inputs))),
+    )
+
+
+least = st.none() | st.integers(0, 9)
+templates = st.builds(
+    template,
+    st.sampled_from([("r", "s"), ("r", "r", "s"), ("s", "r", "s")]),
+    st.tuples(least, least, least),
+    st.sampled_from([5, 1000]),
+)
+rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 9), st.none() | st.integers(0, 30)), max_size=5
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), templates, st.none() | st.integers(0, 30), st.integers(1, 3)),
+        st.tuples(st.sampled_from(["drop", "pause", "resume"]), st.integers(0, 50)),
+        st.tuples(st.just("batch"), rows, rows, st.sampled_from("abn"), st.booleans()),
+        st.tuples(st.just("batch"), rows, rows, st.sampled_from("abn"), st.just(value=False)),
+    ),
+    min_size=8,
+    max_size=30,
+)
+
+
+class World:
+    """A cell that stays in one worker, and the same one that does not."""
+
+    totals: ClassVar[Counter[str]] = Counter()
+
+    def __init__(
+        self, registry: QueryRegistry, monkeypatch: pytest.MonkeyPatch, delay: int | None
+    ) -> None:
+        self.registry = registry
+        self.delay = delay
+        self.monkeypatch = monkeypatch
+        self.streams = JoinedStreams(
+            str(registry.log.directory), JOB, (TYPES, TYPES), (TIME, TIME), (), (LABEL,)
+        )
+        self.stores = {"stays": Store(), "moves": Store()}
+        self.workers: dict[str, dict[Any, Any]] = {"stays": {}, "a": {}, "b": {}}
+        self.batch = 0
+        self.latest = 0
+
+    def ran(self, whose: str, worker: str, blobs: pd.DataFrame, version: int, commit: bool) -> Any:  # noqa: ANN401, FBT001 - what it put out, and what it holds
+        store = self.stores[whose].copy()
+        counted: list[Any] = []
+        accumulator: Any = SimpleNamespace(add=counted.append)
+        cell = Cell(self.streams, accumulator, watermark=True)
+        cell.init(store)  # type: ignore[arg-type]  # enough of one
+        micro = MicroBatch(self.batch, version, 1.0)
+        self.monkeypatch.setattr(cell_module, "micro_batch", lambda: micro)
+        self.monkeypatch.setattr(cell_module, "_LIVE", self.workers[worker])
+        watermark = 0 if self.delay is None else max(self.latest - self.delay, 0)
+        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: watermark / 1000)
+        found: Counter[tuple[object, ...]] = Counter()
+        for frame in cell.handleInputRows((LABEL,), iter([blobs]), timers):
+            for packed in frame["results"]:
+                for part in decoded(pa.py_buffer(packed)):
+                    found.update(tuple(row.items()) for row in part.to_pylist())
+        if commit:
+            self.stores[whose] = store
+        (counts,) = counted[0].values()
+        results = Counter({tuple(sorted(r, key=str)): n for r, n in found.items()})
+        # What the watermark has passed goes blob by blob, sooner where a blob was thinned.
+        return results, counts.stored if self.delay is None else None
+
+    def run(self, r: list[Any], s: list[Any], worker: str, *, fails: bool) -> None:
+        blobs = [
+            (number, encoded([batch_of(some)]).to_pybytes())
+            for number, some in enumerate((r, s))
+            if some
+        ]
+        frame = pd.DataFrame(blobs, columns=["relation", "batch"])
+        version = self.registry.begin(JOB.name, self.batch, 1.0).version
+        wanted = self.ran("stays", "stays", frame, version, commit=True)
+        if worker == "n":
+            worker = "a"
+            self.workers["a"] = {}
+        if fails:
+            self.ran("moves", worker, frame, version, commit=False)
+            worker = "ab".replace(worker, "")
+        assert self.ran("moves", worker, frame, version, commit=True) == wanted
+        self.totals["results"] += wanted[0].total()
+        self.batch += 1
+        self.latest = max(self.latest, *(row[TIME] or 0 for row in [*r, *s, (0, 0, 0)]))
+
+
+def batch_of(some: list[Any]) -> pa.RecordBatch:
+    columns = [pa.array(column, pa.int64()) for column in zip(*some, strict=True)]
+    return pa.record_batch(
+        [column.cast(kind) for column, kind in zip(columns, TYPES, strict=True)], names=list("012")
+    )
+
+
+# Not shrunk, which takes minutes.
+@settings(max_examples=100, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(steps, st.integers(1, 4), st.none() | st.just(20))
+def test_a_cell_that_moves(
+    tmp_path_factory: pytest.TempPathFactory,
+    some: list[tuple[Any, ...]],
+    every: int,
+    delay: int | None,
+) -> None:
+    directory = tmp_path_factory.mktemp("state")
+    registry = QueryRegistry(directory, SCHEMAS, every=every)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(os, "fsync", lambda _: None)
+        world = World(registry, monkeypatch, delay)
+        for count, step in enumerate(some):
+            names = sorted(registry._numbers)
+            match step:
+                case "add", of, look_back, many:
+                    assert job_of(of) == JOB
+                    group_names = tuple(f"q{count}-{n}" for n in range(many))
+                    registry.add(QueryGroup(0, group_names, of, pa.table({}), look_back))
+                case "batch", r, s, worker, fails:
+                    world.run(r, s, worker, fails=fails)
+                case what, number if names:
+                    getattr(registry, what)([names[number % len(names)]])
+            assert registry._compaction is not None
+            registry._compaction.close()
+    registry.close()
+    shutil.rmtree(directory)
+
+
+def test_there_was_something_to_put_out() -> None:
+    assert World.totals["results"] > 1000
