@@ -22,10 +22,13 @@ from eddyline.query.expressions import (
     Literal,
 )
 from eddyline.sharing.audit import Audit
+from eddyline.sharing.join_conditions import JoinAttribute, conditions_in
 from eddyline.sharing.plans import PLANS
 from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import Edge, SharedQuery, Stream, TimeBound, edge
 from eddyline.wall_clock import WallClock
+from tests.sharing.conditions import conditions_on
+from tests.sharing.three_valued import value_of
 
 KEY, OTHER_KEY, VALUE, TIME = range(4)
 TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.timestamp("us"))
@@ -102,7 +105,10 @@ def queries(
         late, early = streams[0], streams[1]
         least = draw(st.integers(-20, 20))
         bounds.append(TimeBound(early, late, least, least + draw(st.integers(0, 30))))
-    return SharedQuery({s: draw(selections) for s in streams}, frozenset(edges), tuple(bounds))
+    conditions = draw(conditions_on(streams)) if len(streams) > 1 else ()
+    return SharedQuery(
+        {s: draw(selections) for s in streams}, frozenset(edges), tuple(bounds), conditions
+    )
 
 
 query_sets = st.dictionaries(st.integers(0, 300), queries(), min_size=1, max_size=6)
@@ -132,7 +138,17 @@ def joins(query: SharedQuery, components: Mapping[int, Row]) -> bool:
                 return False
             if not bound.least <= late - early <= bound.greatest:
                 return False
-    return True
+    return meets(query, components)
+
+
+def meets(query: SharedQuery, components: Mapping[int, Row]) -> bool:
+    """Tell whether rows meet the conditions of a query that are known of such tuples."""
+    streams = sum(1 << stream for stream in components)
+    return all(
+        value_of(each.predicate, components, each.constants) is True
+        for each in conditions_in(query.conditions)
+        if not JoinAttribute.of(each.predicate).needs(query.shape.streams) & ~streams
+    )
 
 
 def answer_of(queries_: Mapping[int, SharedQuery], given: Sequence[Push]) -> Answer:

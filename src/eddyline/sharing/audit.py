@@ -43,6 +43,19 @@ class Audit:
         for arrival in arrivals.tolist():
             self._done["evaluate", stream, expression, arrival] += 1
 
+    def compared(
+        self,
+        spanned: int,
+        expression: Expression,
+        arrivals: Sequence[Arrivals],
+        constants: Arrivals,
+    ) -> None:
+        """Note that an expression was evaluated for joined tuples, with numbered constants."""
+        self._done.update(
+            ("compare", spanned, expression, of_tuple, each)
+            for of_tuple, each in zip(constants.tolist(), _each(arrivals), strict=True)
+        )
+
     def selected(self, stream: int, arrivals: Arrivals) -> None:
         """Note that the selections on a stream were evaluated for its components of tuples."""
         self._done.update(("select", stream, arrival) for arrival in arrivals.tolist())

@@ -8,6 +8,7 @@ import numpy as np
 
 from eddyline.engine.batch import Rows, TupleBatch, pick
 from eddyline.engine.relation import Relation
+from eddyline.engine.settling import cause
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.decide import decide
 from eddyline.query.expressions import Expression
@@ -96,7 +97,7 @@ class EvaluatedSelection:
             scope = relation.scope(row)
             true, errors = decide(self._selections.predicate(query), scope)
             if errors:
-                shared.on_error(query, errors[0])
+                shared.on_error(query, cause(errors[0]))
             if not true[0]:
                 kept.discard(query)
         return sets.number(kept)

@@ -32,6 +32,18 @@ class Evaluated(Protocol):
         ...
 
 
+class Conditions(Protocol):
+    """What queries ask of joined tuples, beside keys and windows."""
+
+    def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
+        """Return the lineage of tuples that have got a component of a stream just now."""
+        ...
+
+    def by_output(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that tuples are results of."""
+        ...
+
+
 class Queries(Protocol):
     """What operators ask about the queries that share them."""
 
@@ -186,8 +198,19 @@ class Probe:
     queries there were.
     """
 
-    def __init__(self, shared: Shared, operator: Operator, number: int, windows: Windows) -> None:
-        """Find the rows of the operator's stream by its keys, within the windows of queries."""
+    def __init__(
+        self,
+        shared: Shared,
+        operator: Operator,
+        number: int,
+        windows: Windows,
+        conditions: Conditions,
+    ) -> None:
+        """Find the rows of the operator's stream by its keys.
+
+        What is made is within the ``windows`` of queries, and meets their ``conditions``.
+        """
+        self._conditions = conditions
         self._shared = shared
         self._operator = operator
         self._number = number
@@ -244,7 +267,11 @@ class Probe:
             lineages,
         )
         within = self._windows.lineages(joined, stream, shared.streams, shared.sets)
-        made = alive(joined, lineages if within is None else within, signature)
+        made = [
+            wanted
+            for each in alive(joined, lineages if within is None else within, signature)
+            for wanted in alive(each, self._conditions.by_probe(each, stream), signature)
+        ]
         for each in made:
             self.made += len(each)
             if shared.audit is not None:
@@ -269,13 +296,15 @@ class Output:
         number: int,
         filters: Sequence[Selections],
         evaluated: Sequence[Sequence[Evaluated]],
+        conditions: Conditions,
         deliver: Deliver,
     ) -> None:
         """Hand results to ``deliver``.
 
         Where the plan selects here, ``filters`` of the streams and what is ``evaluated`` by itself
-        say of which queries they are.
+        say of which queries they are; where it does so after probes, ``conditions`` do as well.
         """
+        self._conditions = conditions
         self._evaluated = evaluated
         self._shared = shared
         self._number = number
@@ -304,6 +333,9 @@ class Output:
                         lineages = selection.among(batch, lineages)
             if signature.spanned & (signature.spanned - 1):
                 self.zombies += len(batch) - int(np.count_nonzero(lineages))
+        wanted = self._conditions.by_output(batch, lineages)
+        self.zombies += int(np.count_nonzero(lineages) - np.count_nonzero(wanted))
+        lineages = wanted
         for results in alive(batch, lineages, signature):
             self._put_out(results)
         return going_on

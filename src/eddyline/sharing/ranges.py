@@ -99,17 +99,19 @@ Box: TypeAlias = Mapping[Expression, Range]
 """For each attribute the range that it must lie in; other attributes may be anything."""
 
 
-def boxes_of(term: Term) -> tuple[Box, ...] | None:
+def boxes_of(term: Term, *, may_fail: bool = False) -> tuple[Box, ...] | None:
     """Return boxes of which at least one holds exactly where a term is TRUE.
 
     An attribute is a column, or an expression over columns that calls no function and cannot
     fail; where nothing else is to be said of a leaf, the leaf itself is one, which must be
     TRUE. None for a term with a leaf that calls functions or may fail, and for one that would
     have more than :data:`MOST_BOXES` boxes. Boxes may overlap.
+
+    With ``may_fail``, attributes may fail, too: the boxes tell of rows for which none has.
     """
     if isinstance(term, Leaf):
-        return _boxes_of_leaf(term.expression)
-    parts = [boxes_of(part) for part in term.terms]
+        return _boxes_of_leaf(term.expression, may_fail=may_fail)
+    parts = [boxes_of(part, may_fail=may_fail) for part in term.terms]
     if isinstance(term, Conjunction):
         return reduce(_both, parts)
     return reduce(_either, parts)
@@ -146,10 +148,10 @@ def _met(one: Box, other: Box) -> Box | None:
     return box
 
 
-def _boxes_of_leaf(leaf: Expression) -> tuple[Box, ...] | None:
+def _boxes_of_leaf(leaf: Expression, *, may_fail: bool) -> tuple[Box, ...] | None:
     negated = isinstance(leaf, Not)
     positive = leaf.operand if isinstance(leaf, Not) else leaf
-    if not cannot_fail(positive):
+    if not may_fail and not cannot_fail(positive):
         return None
     if isinstance(positive, Literal):
         return ({},) if positive.value is (not negated) else ()

@@ -52,7 +52,7 @@ def selections_of(
     term = terms_of(predicate)
     conjuncts = term.terms if isinstance(term, Conjunction) else (term,)
     common: Box = {}
-    compared: list[tuple[Expression, list[Range | None]]] = []
+    changing: list[tuple[Expression, list[Range | None]]] = []
     for conjunct in conjuncts:
         if not _has_constants(conjunct):
             boxes = boxes_of(conjunct)
@@ -63,14 +63,14 @@ def selections_of(
                 return [_NEVER] * len(constants[0]) if constants else None
             common = met
             continue
-        found = _compared(conjunct, constants)
+        found = compared(conjunct, constants)
         if found is None:
             return None
-        compared.append(found)
-    if not compared:
+        changing.append(found)
+    if not changing:
         return None
-    attributes = [attribute for attribute, _ in compared]
-    ranges = zip(*(of_rows for _, of_rows in compared), strict=True)
+    attributes = [attribute for attribute, _ in changing]
+    ranges = zip(*(of_rows for _, of_rows in changing), strict=True)
     return [_selection(common, attributes, of_row) for of_row in ranges]
 
 
@@ -89,10 +89,14 @@ def _selection(
     return SplitSelection((box,), ())
 
 
-def _compared(
-    conjunct: Term, constants: Sequence[pa.Array]
+def compared(
+    conjunct: Term, constants: Sequence[pa.Array], *, may_fail: bool = False
 ) -> tuple[Expression, list[Range | None]] | None:
-    """Return an attribute, and for each row the range that it must lie in, None for nowhere."""
+    """Return an attribute, and for each row the range that it must lie in, None for nowhere.
+
+    None where a conjunct is no comparison of an attribute with a constant; with ``may_fail``, of
+    any attribute, and else of one that cannot.
+    """
     if not isinstance(conjunct, Leaf):
         return None
     match conjunct.expression:
@@ -104,7 +108,9 @@ def _compared(
             return None
     kind = constants[-1 - number].type
     make = _RANGES.get(operator)
-    if make is None or _mentions(attribute) or not cannot_fail(attribute) or not has_order(kind):
+    if make is None or _mentions(attribute) or not has_order(kind):
+        return None
+    if not may_fail and not cannot_fail(attribute):
         return None
     values = constants[-1 - number].to_pylist()
     if not is_floating(kind) and not is_text(kind):

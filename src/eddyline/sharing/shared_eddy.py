@@ -23,7 +23,9 @@ from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
 from eddyline.evaluation.vector import Function
 from eddyline.query.expressions import Expression
+from eddyline.sharing.asked_conditions import AskedConditions
 from eddyline.sharing.audit import Audit
+from eddyline.sharing.condition_check import ConditionCheck
 from eddyline.sharing.evaluated_selection import EvaluatedSelection
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatistics, alike
 from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared, alive
@@ -130,6 +132,7 @@ class SharedEddy:
         self._queries: dict[int, SharedQuery] = {}
         self._filters = tuple(Selections() for _ in streams)
         self._windows = Windows([n for n, stream in enumerate(streams) if stream.static])
+        self._conditions = AskedConditions()
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
@@ -165,9 +168,13 @@ class SharedEddy:
         return range(first, len(self._functions))
 
     def add(self, queries: Mapping[int, SharedQuery]) -> None:
-        """Take further queries; ValueError for a number that is given already."""
+        """Take further queries; ValueError for a number that is given already.
+
+        And for a query with conditions on streams that it does not read.
+        """
         if both := queries.keys() & self._queries.keys():
             raise ValueError(f"queries {sorted(both)} are here already")
+        self._conditions.add(queries)
         selections: list[dict[int, Selected]] = [{} for _ in self._streams]
         for number, query in queries.items():
             for stream, predicate in query.selections.items():
@@ -235,6 +242,7 @@ class SharedEddy:
         for stream, filter_ in enumerate(self._filters):
             filter_.remove([n for n in queries if stream in self._queries[n].selections])
         self._windows.remove(queries)
+        self._conditions.remove(queries)
         for number in queries:
             shape = self._queries.pop(number).shape
             self._shapes[shape].discard(number)
@@ -361,20 +369,25 @@ class SharedEddy:
         """Return the eddy, made anew where queries join in other ways than before."""
         shapes = tuple(self._shapes)
         evaluated = tuple(tuple(filter_.evaluated) for filter_ in self._filters)
-        if self._eddy is not None and (shapes, evaluated) == self._routed_for:
+        calling = self._conditions.calling
+        if self._eddy is not None and (shapes, evaluated, calling) == self._routed_for:
             return self._eddy
         before = self.statistics()
         self._made, self._zombies = before.made, before.zombies
         for held, uses in zip(self._streams, evaluated, strict=True):
-            held.evaluate_with(self._functions, uses)
+            # Twice: a row of a stream meets many others, and its calls are remembered so.
+            held.evaluate_with(self._functions, (*uses, *calling, *calling))
         above = self._plan.selections is SelectionPlacement.ABOVE
         selections = [0 if above else 1 + len(uses) for uses in evaluated]
         graph = PrecedenceGraph(self._plan, shapes, selections)
         shared = self._shared = Shared(
             self._plan, graph, self._streams, self, self._audit, self._on_error
         )
-        self._operators = [self._operator(shared, number, evaluated) for number in graph.numbers]
-        self._routed_for = shapes, evaluated
+        check = ConditionCheck(shared, self._conditions)
+        self._operators = [
+            self._operator(shared, number, evaluated, check) for number in graph.numbers
+        ]
+        self._routed_for = shapes, evaluated, calling
         self._eddy = Eddy(
             self._operators, self._make_policy(), self._clock, self._generator, routes=graph
         )
@@ -419,7 +432,11 @@ class SharedEddy:
         return self._shared
 
     def _operator(
-        self, shared: Shared, number: int, evaluated: Sequence[Sequence[Expression]]
+        self,
+        shared: Shared,
+        number: int,
+        evaluated: Sequence[Sequence[Expression]],
+        check: ConditionCheck,
     ) -> Module:
         operator = shared.graph.operators[number]
         stream = operator.stream
@@ -432,13 +449,13 @@ class SharedEddy:
             case Kind.BUILD:
                 return Build(shared, stream, number, self._ticks)
             case Kind.PROBE:
-                return Probe(shared, operator, number, self._windows)
+                return Probe(shared, operator, number, self._windows, check)
             case Kind.OUTPUT:
                 here = [
                     [self._evaluated(shared, stream, number, each) for each in expressions]
                     for stream, expressions in enumerate(evaluated)
                 ]
-                return Output(shared, number, self._filters, here, self._put_out)
+                return Output(shared, number, self._filters, here, check, self._put_out)
 
     def _evaluated(
         self, shared: Shared, stream: int, number: int, expression: Expression

@@ -9,7 +9,9 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from eddyline.query.expressions import Expression
 from eddyline.query.join_graph import Key, Place
+from eddyline.sharing.join_conditions import JoinCondition
 from eddyline.sharing.selections import Selection
 
 NEVER: Final = 1 << 62
@@ -116,16 +118,20 @@ class JoinShape:
 
 @dataclass(frozen=True)
 class SharedQuery:
-    """A standing query: a selection for each stream that it reads, edges and windows.
+    """A standing query: a selection for each stream that it reads, edges, windows and conditions.
 
     A selection is a predicate over the columns of its stream, None for all tuples, or one that was
     split into boxes before. The streams
     that have an entry are those that the query reads.
+
+    ``conditions`` are predicates over columns of several streams, whose arguments are numbered as
+    :func:`~eddyline.sharing.join_conditions.column_of` says, or such that were split before.
     """
 
     selections: Mapping[int, Selection]
     edges: frozenset[Edge] = frozenset()
     bounds: Sequence[TimeBound] = field(default=())
+    conditions: Sequence[Expression | JoinCondition] = field(default=())
 
     @cached_property
     def shape(self) -> JoinShape:

@@ -93,7 +93,6 @@ JOINS = {
                 AND u.time BETWEEN q.time AND q.time + INTERVAL 9 SECONDS
                 WHERE t.volume < 300 AND u.volume > 600""",
 }
-del JOINS["before"]
 
 
 def test_joins(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 
 from eddyline.query.expressions import Argument, Expression
 from eddyline.query.join_graph import Place
 from eddyline.sharing.aggregation.grouping import Aggregation
+from eddyline.sharing.join_conditions import MOST_COLUMNS
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
-
-MOST_COLUMNS: Final = 1 << 20
-"""Columns of one input: arguments over several are numbered input by input, this far apart."""
 
 
 def argument_number(place: Place) -> int:
@@ -61,8 +58,9 @@ class QueryTemplate:
 
     ``inputs`` are the names of the streams that it reads, one for each time that it does; the
     inputs of ``query`` are these, by position; ``tables`` are those among them that are tables.
-    In its predicates an argument with a number from 0 on is a column of the stream; number -1
-    stands for the first of ``constants``, -2 for the second: expressions over the template's
+    In its predicates an argument with a number from 0 on is a column of the stream, in conditions
+    on several streams one as :func:`~eddyline.sharing.join_conditions.column_of` gives it; number
+    -1 stands for the first of ``constants``, -2 for the second: expressions over the template's
     ``parameters``, which have names and Spark's types as JSON. Calls are of ``functions``, which
     see values under ``settings``.
     """
@@ -83,14 +81,25 @@ class QueryTemplate:
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:
-        """For each input the columns that its selection and windows are about."""
+        """For each input the columns that its selection, and conditions, are about."""
         found = []
+        compared = {
+            divmod(index, MOST_COLUMNS)
+            for condition in self.query.conditions
+            if isinstance(condition, Expression)
+            for index in _columns(condition)
+        }
         for number in range(len(self.inputs)):
             selection = self.query.selections[number]
-            nodes = selection.walk() if isinstance(selection, Expression) else ()
-            columns = {each.index for each in nodes if isinstance(each, Argument)}
-            found.append(frozenset(column for column in columns if column >= 0))
+            columns = _columns(selection) if isinstance(selection, Expression) else set()
+            columns |= {column for stream, column in compared if stream == number}
+            found.append(frozenset(columns))
         return tuple(found)
+
+
+def _columns(expression: Expression) -> set[int]:
+    nodes = (each for each in expression.walk() if isinstance(each, Argument))
+    return {each.index for each in nodes if each.index >= 0}
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import pyarrow as pa
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.columns import Columns
 from eddyline.query.expressions import Argument, Expression, Literal
+from eddyline.sharing.condition_templates import conditions_of
+from eddyline.sharing.join_conditions import JoinCondition
 from eddyline.sharing.selection_templates import selections_of
 from eddyline.sharing.selections import Selection, SplitSelection
 from eddyline.sharing.shared_query import SharedQuery
@@ -51,11 +53,12 @@ def queries_of(
         yield from (query for _ in positions)
         return
     constants = [constant.take(pa.array(positions)) for constant in constants_of(group)]
+    conditions = conditions_of(query.conditions, constants)
     split = {number: _split(selection, constants) for number, selection in query.selections.items()}
     if all(found is not None for found in split.values()):
         chosen: Iterator[tuple[Selection, ...]] = zip(*split.values(), strict=True)
-        for selections in chosen:
-            yield _like(query, dict(zip(split, selections, strict=True)))
+        for selections, own in zip(chosen, conditions, strict=True):
+            yield _like(query, dict(zip(split, selections, strict=True)), own)
         return
     rows = [constant.to_pylist() for constant in constants]
     kinds = [constant.type for constant in constants]
@@ -63,9 +66,9 @@ def queries_of(
         number: _filler(selection, kinds) if isinstance(selection, Expression) else None
         for number, selection in query.selections.items()
     }
-    for row in zip(*rows, strict=True):
+    for row, own in zip(zip(*rows, strict=True), conditions, strict=True):
         filled = {n: None if filler is None else filler(row) for n, filler in fillers.items()}
-        yield _like(query, filled)
+        yield _like(query, filled, own)
 
 
 def _split(selection: Selection, constants: Constants) -> Sequence[Selection] | None:
@@ -77,9 +80,13 @@ def _split(selection: Selection, constants: Constants) -> Sequence[Selection] | 
     return selections_of(selection, constants)
 
 
-def _like(query: SharedQuery, selections: Mapping[int, Selection]) -> SharedQuery:
-    """Return a query with other selections, and the shape that is known already."""
-    made = replace(query, selections=selections)
+def _like(
+    query: SharedQuery,
+    selections: Mapping[int, Selection],
+    conditions: tuple[JoinCondition, ...],
+) -> SharedQuery:
+    """Return a query with other selections and conditions, and the shape that is known already."""
+    made = replace(query, selections=selections, conditions=conditions)
     made.__dict__["shape"] = query.shape  # a cached property
     return made
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from eddyline.query.expressions import Argument, Call, Expression, with_arguments, with_children
 from eddyline.query.join_graph import Place
 from eddyline.sharing.aggregation.grouping import Aggregation
+from eddyline.sharing.join_conditions import MOST_COLUMNS
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.standing import (
     OutputColumn,
@@ -157,7 +158,20 @@ def renumbered(
             replace(bound, early=numbers[bound.early], late=numbers[bound.late])
             for bound in query.bounds
         ),
+        tuple(
+            with_arguments(_calling(condition, functions), lambda each: _moved(each, numbers))
+            for condition in query.conditions
+            if isinstance(condition, Expression)
+        ),
     )
+
+
+def _moved(argument: Argument, numbers: Sequence[int]) -> Argument:
+    """Return a column of another input; a constant as it is."""
+    if argument.index < 0:
+        return argument
+    number, column = divmod(argument.index, MOST_COLUMNS)
+    return replace(argument, index=numbers[number] * MOST_COLUMNS + column)
 
 
 def _calling(expression: Expression, functions: Sequence[int]) -> Expression:

@@ -19,11 +19,11 @@ from eddyline.query.expressions import (
     with_arguments,
     with_children,
 )
+from eddyline.sharing.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.sharing.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.standing import (
-    MOST_COLUMNS,
     OutputColumn,
     QueryTemplate,
     argument_number,
@@ -212,9 +212,10 @@ class _Reader:
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
         bounds: list[TimeBound] = []
+        conditions: list[Expression] = []
         sides = Sides(self.place, self.definitions.named, self.is_event_time)
         for tree in self.conjuncts:
-            bound = time_bound(tree, sides)
+            bound = self._bound(tree, sides)
             if bound is not None:
                 bounds.append(bound)
                 continue
@@ -222,7 +223,11 @@ class _Reader:
             if (join := self._edge(predicate)) is not None:
                 edges.add(join)
                 continue
-            number = self._only_input(predicate)
+            streams = streams_in(predicate)
+            if streams & (streams - 1):
+                conditions.append(with_constants(predicate, constants))
+                continue
+            number = max(streams.bit_length() - 1, 0)  # the first for what is about none
             local = with_arguments(predicate, _within)
             selections[number].append(with_constants(local, constants))
         query = SharedQuery(
@@ -232,6 +237,7 @@ class _Reader:
             },
             frozenset(edges),
             tuple(bounds),
+            tuple(conditions),
         )
         try:
             _ = query.shape
@@ -344,6 +350,19 @@ class _Reader:
     def is_event_time(self, number: int, column: int) -> bool:
         return event_time(self.schemas[self.inputs[number]]) == column
 
+    def _bound(self, tree: Tree, sides: Sides) -> TimeBound | None:
+        """Return the window that a condition is about; None for one that is about values only."""
+        try:
+            return time_bound(tree, sides)
+        except DeclinedError:
+            try:
+                self.translated(tree)
+            except DeclinedError:
+                pass
+            else:
+                return None  # times that bound no state are compared as numbers are
+            raise
+
     def _edge(self, predicate: Expression) -> Edge | None:
         match predicate:
             case Comparison(
@@ -352,20 +371,6 @@ class _Reader:
                 one, two = divmod(left, MOST_COLUMNS), divmod(right, MOST_COLUMNS)
                 return edge(one, two) if one[0] != two[0] else None
         return None
-
-    def _only_input(self, predicate: Expression) -> int:
-        """Return the input whose columns a predicate is about; the first for one about none."""
-        inputs = {
-            node.index // MOST_COLUMNS
-            for node in predicate.walk()
-            if isinstance(node, Argument) and node.index >= 0
-        }
-        if len(inputs) > 1:
-            raise not_understood(
-                "a condition on columns of several streams that is neither an equality of two "
-                "columns nor a window between two times"
-            )
-        return inputs.pop() if inputs else 0
 
     def _outputs(self, plan: Plan) -> list[CatalystExpression]:
         """Return the outputs of a plan in terms of the inputs' columns."""
