@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 )
 
 from eddyline.exchange.blobs import SCHEMA
-from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.blocks.column_types import arrow_type, can_travel, returned_type
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.engine_inputs import columns_put_out
@@ -26,7 +26,7 @@ from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
-from eddyline.spark.streaming.outputs import Readings, quoted, results
+from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
 from eddyline.spark.streaming.reading import event_time
 from eddyline.spark.worker.standing.cell import RESULTS, Cell, unpacked_results
 from eddyline.spark.worker.standing.counts import CountsByBatch
@@ -123,6 +123,9 @@ class JoiningBatches:
             arrow.append(
                 pa.field(f"{number}_{column}", self._streams.types[number % streams][column])
             )
+        for name, shown in shown_columns(templates).items():
+            fields.append(StructField(name, shown))
+            arrow.append(pa.field(name, returned_type(shown)))
         rows = packed.mapInArrow(unpacking(pa.schema(arrow)), StructType(fields))
         names = {(number, column): f"{number}_{column}" for number, column in put_out}
         return results(classic(rows), names, self._readings.by_layout)
