@@ -295,6 +295,21 @@ def test_a_call_about_one_stream_is_made_once_for_each_of_its_rows() -> None:
     assert run.answer == wanted(asked, [many(0, [3, 5]), many(1, [4, 4, 9, 2, 6])])[0]
 
 
+def test_a_call_is_made_for_no_tuple_that_only_others_want() -> None:
+    asked = {1: two(compared(called(0, 0, 1), ">", 0), low=5), 2: two()}
+    run = Run("car", asked).push([many(0, [3, 5]), many(1, [10, 20])])
+    assert run.functions[0].calls == Counter([(5, 10), (5, 20)])
+
+
+def test_whoever_fails_only_together_with_others_is_asked_again_alone() -> None:
+    for condition in (compared(called(0, 0), "<", value(1)), compared(called(0, 0, 1), ">", 0)):
+        asked = {1: two(condition), 2: two(condition, high=6)}
+        given_ = [many(0, [6, FAILS]), many(1, [9, 0])]
+        run = Run("car", asked, vectorized=True).push(given_)
+        assert (run.answer, run.errors) == wanted(asked, given_)
+        assert run.errors == {1}
+
+
 @EVERY_PLAN
 def test_what_may_fail_waits_for_all_streams(plan: str) -> None:
     failing = compared(called(0, 0, 1), ">", 0)

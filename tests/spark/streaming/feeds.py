@@ -79,7 +79,7 @@ class Gathered:
         found: Answers = defaultdict(Counter)
         for row in rows:
             own = sorted(names[row["query"]] - {"query"})
-            found[row["query"]][tuple(row[name] for name in own)] += 1
+            found[row["query"]][tuple(hashable(row[name]) for name in own)] += 1
         return dict(found)
 
 
@@ -94,8 +94,17 @@ def expected(
         rows = [row.asDict() for row in spark.sql(sql).collect()]
         own = sorted({n for row in rows for n, value in row.items() if value is not None})
         if rows:
-            found[name] = Counter(tuple(row[n] for n in own) for row in rows)
+            found[name] = Counter(tuple(hashable(row[n]) for n in own) for row in rows)
     return found
+
+
+def hashable(value: object) -> object:
+    """Return a value, or a tuple of what it has."""
+    if isinstance(value, list | tuple):
+        return tuple(map(hashable, value))
+    if isinstance(value, dict):
+        return tuple((hashable(k), hashable(v)) for k, v in value.items())
+    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def run_all(queries: StandingQueries, sink: Gathered) -> None:

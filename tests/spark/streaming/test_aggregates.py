@@ -51,7 +51,7 @@ QUERIES = {
 
 LATER = QUERIES["tumbling"].replace("10 OR", "40 OR")
 
-PER_SYMBOL = """SELECT symbol, window.start s, count(*) n, sum(volume) v FROM trades
+PER_SYMBOL = """SELECT symbol, window.start s, count(*) n, sum(volume) + :most v FROM trades
                 WHERE symbol = :symbol AND price > :least
                 GROUP BY symbol, window(time, '1 minute') HAVING count(*) >= :most"""
 

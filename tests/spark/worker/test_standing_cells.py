@@ -146,13 +146,13 @@ class World:
         for frame in cell.handleInputRows((LABEL,), iter([blobs]), timers):
             for packed in frame["results"]:
                 for part in decoded(pa.py_buffer(packed)):
-                    found.update(tuple(row.items()) for row in part.to_pylist())
+                    # Blobs may have their columns in different orders.
+                    found.update(tuple(sorted(row.items())) for row in part.to_pylist())
         if commit:
             self.stores[whose] = store
         (counts,) = counted[0].values()
-        results = Counter({tuple(sorted(r, key=str)): n for r, n in found.items()})
         # What the watermark has passed goes blob by blob, sooner where a blob was thinned.
-        return results, counts.stored if self.delay is None else None
+        return found, counts.stored if self.delay is None else None
 
     def run(self, r: list[Any], s: list[Any], worker: str, *, fails: bool) -> None:
         blobs = [

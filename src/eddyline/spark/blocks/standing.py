@@ -52,6 +52,24 @@ class AggregatedRows:
     types: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ShownParameter:
+    """A parameter in the SELECT list of a template, whose value comes back with each result.
+
+    ``parameter`` is its place among the template's, ``type`` Spark's as JSON, ``number`` its own
+    among those of the type.
+    """
+
+    parameter: int
+    type: str
+    number: int
+
+    @property
+    def column(self) -> str:
+        """The column that its values travel in, which queries of any template share."""
+        return f"eddyline_{self.number}_{self.type}"
+
+
 @dataclass(frozen=True, eq=False)
 class QueryTemplate:
     """What queries have in common that differ in constants only; a single query is of one, too.
@@ -78,6 +96,8 @@ class QueryTemplate:
     """Columns that the outputs are made of, or what they aggregate: input and number."""
     aggregated: AggregatedRows | None = None
     """The aggregates that the outputs are made of; None where they are made of joined rows."""
+    shown: tuple[ShownParameter, ...] = ()
+    """Parameters that the outputs are made of."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

@@ -71,6 +71,10 @@ class RowReader(Protocol):
         """Return the call of a function, or the parameter that a function stands for."""
         ...
 
+    def show(self, attribute: Tree, result: FunctionResult) -> None:
+        """Take an attribute that an output is made of: it stands for a parameter."""
+        ...
+
 
 class AggregateReader:
     """Reads an aggregate and what stands above it."""
@@ -261,11 +265,13 @@ class AggregateReader:
             return self._columns[column]
         if tree.name == "AttributeReference":
             alias = self._above.known_alias(tree.identity)
-            if alias is None:
-                result = self._above.results.get(tree.identity)
-                name = tree if result is None else result.function
-                raise not_understood(f"{name.node.fields['name']} above an aggregate")
-            return self._rebuilt(alias)
+            if alias is not None:
+                return self._rebuilt(alias)
+            result = self._above.results.get(tree.identity)
+            if result is None:
+                raise not_understood(f"{tree.node.fields['name']} above an aggregate")
+            self._rows.show(tree, result)
+            return tree.handle
         if not tree.children:
             return tree.handle
         return catalyst.with_operands(tree.handle, [self._rebuilt(c) for c in tree.children])

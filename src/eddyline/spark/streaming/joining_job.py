@@ -18,7 +18,12 @@ from pyspark.sql.types import (
 )
 
 from eddyline.exchange.blobs import SCHEMA
-from eddyline.spark.blocks.column_types import arrow_type, can_travel, spark_type
+from eddyline.spark.blocks.column_types import (
+    arrow_type,
+    can_travel,
+    returned_type,
+    spark_type,
+)
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.engine_inputs import (
@@ -32,7 +37,7 @@ from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
-from eddyline.spark.streaming.outputs import Readings, quoted, results
+from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
 from eddyline.spark.streaming.reading import event_time
 from eddyline.spark.worker.standing.cell import RESULTS, Cell
 from eddyline.spark.worker.standing.counts import CountsByBatch
@@ -146,6 +151,9 @@ class JoiningBatches:
                 name = names[aggregation, position] = aggregated_column(number, position)
                 fields.append(StructField(name, spark_type(described)))
                 arrow.append(pa.field(name, arrow_type(described, self._time_zone)))
+        for name, shown in shown_columns(templates).items():
+            fields.append(StructField(name, shown))
+            arrow.append(pa.field(name, returned_type(shown)))
         if aggregations:  # what cells have of a group comes together
             packed = classic(packed.repartitionById(len(self._streams.cells), F.col("part")))
         put = PuttingOut(self._streams, pa.schema(arrow), self._counts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import DataType
 
+from eddyline.spark.blocks.column_types import spark_type
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression
@@ -78,6 +80,12 @@ class Readings:
         }
 
 
+def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:
+    """Return the columns that the values of shown parameters travel in, with their types."""
+    shown = {each.column: each.type for template in templates for each in template.shown}
+    return {column: spark_type(kind) for column, kind in sorted(shown.items())}
+
+
 def results(
     rows: ClassicDataFrame,
     names: Mapping[tuple[Source, int], str],
@@ -87,7 +95,7 @@ def results(
 
     ``names`` are those of these columns, by source and number; besides there are
     ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
-    is put out.
+    is put out, and the columns of :func:`shown_columns`.
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
@@ -101,6 +109,9 @@ def results(
                     aliases.setdefault(
                         (identity, name), catalyst.attribute_like(column, attributes[name])
                     )
+        for attribute, name in reading.shown:
+            identity = catalyst.identity_number(attribute)
+            aliases[identity, name] = catalyst.attribute_like(attribute, attributes[name])
     query = catalyst.named(attributes["eddyline_query"], QUERY)
     selector = attributes["eddyline_layout"]
     below = catalyst.projected([*aliases.values(), query, selector], plan)

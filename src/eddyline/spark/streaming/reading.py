@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -45,6 +46,7 @@ from eddyline.spark.streaming.aggregate_nodes import (
 )
 from eddyline.spark.streaming.aggregate_reading import AggregateReader
 from eddyline.spark.streaming.errors import NotShareableError
+from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
 from eddyline.spark.streaming.time_bounds import Sides, time_bound
 
 PARAMETER: Final = "eddyline_parameter_"
@@ -58,12 +60,13 @@ class ReadQuery:
     """A query that was read: what is kept, and its outputs in the JVM.
 
     ``columns`` are for each input the attributes of its columns; ``outputs`` named expressions
-    over these.
+    over these, and over those of ``shown``, by the column that their values travel in.
     """
 
     template: QueryTemplate
     columns: tuple[tuple[CatalystExpression, ...], ...]
     outputs: tuple[CatalystExpression, ...]
+    shown: tuple[tuple[CatalystExpression, str], ...] = ()
 
 
 def read_query(
@@ -113,9 +116,11 @@ class _Reader:
     conjuncts: list[Tree] = field(default_factory=list)
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
     calls: Terms = field(init=False)
+    shown: ShownParameters = field(init=False)
 
     def __post_init__(self) -> None:
-        """Have at hand what knows how functions are called."""
+        """Have at hand what knows how functions are called, and which parameters are shown."""
+        self.shown = ShownParameters(self.parameters)
         self.calls = Terms(self.definitions, self.settings)
 
     def read(self, plan: Plan) -> None:
@@ -148,7 +153,10 @@ class _Reader:
         constants: dict[Expression, int] = {}
         query = self._query(sql, constants)
         outputs = self._outputs(plan)
-        places = {identity[0]: place for identity, place in self.places.items()}
+        places = {
+            identity[0]: f"{number}.{column}" for identity, (number, column) in self.places.items()
+        }
+        places |= self.shown.names()
         template = QueryTemplate(
             sql,
             tuple(self.inputs),
@@ -160,8 +168,9 @@ class _Reader:
             self.calls.contents.functions,
             self.settings,
             frozenset(place for output in outputs for place in self._places(output)),
+            shown=self.shown.shown,
         )
-        return ReadQuery(template, tuple(self.columns), tuple(outputs))
+        return ReadQuery(template, tuple(self.columns), tuple(outputs), self.shown.columns)
 
     def aggregated(
         self,
@@ -191,21 +200,23 @@ class _Reader:
             for node in value.walk()
             if isinstance(node, Argument)
         }
-        numbers = {catalyst.identity_number(each): (0, n) for n, each in enumerate(columns)}
+        names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(columns)}
+        names |= self.shown.names()
         template = QueryTemplate(
             sql,
             tuple(self.inputs),
             query,
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            _described(schema, outputs, numbers),
+            _described(schema, outputs, names),
             tables,
             self.calls.contents.functions,
             self.settings,
             frozenset((place.relation, place.column) for place in map(place_of, used)),
             aggregated,
+            self.shown.shown,
         )
-        return ReadQuery(template, (columns,), tuple(outputs))
+        return ReadQuery(template, (columns,), tuple(outputs), self.shown.columns)
 
     def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
         """Return how the inputs are selected and joined."""
@@ -377,37 +388,39 @@ class _Reader:
         return [self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan)]
 
     def _output(self, tree: Tree) -> CatalystExpression:
-        named = self.definitions.named(tree)
-        if named.name == "AttributeReference" and named.identity in self.definitions.results:
-            name = str(self.definitions.results[named.identity].function.node.fields["name"])
-            raise _no_function(name)
-        value = self._over_inputs(named)
+        value = self.definitions.over_base(self.definitions.named(tree))
+        for attribute in attributes_in(Tree.of(value)):
+            result = self.definitions.results.get(attribute.identity)
+            if result is not None:
+                self.show(attribute, result)
         return catalyst.attribute_like(tree.handle, value)
 
-    def _over_inputs(self, tree: Tree) -> CatalystExpression:
-        for identity in tree.attributes():
-            if (result := self.definitions.results.get(identity)) is not None:
-                raise _no_function(str(result.function.node.fields["name"]))
-        return self.definitions.over_base(tree)
+    def show(self, attribute: Tree, result: FunctionResult) -> None:
+        """Take an attribute that an output is made of: it stands for a parameter."""
+        name = str(result.function.node.fields["name"])
+        if not name.startswith(PARAMETER):
+            raise not_understood(f"the Python function {name} in the SELECT list")
+        self.shown.take(attribute, name.removeprefix(PARAMETER))
 
     def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
         """Return the columns that an output is made of."""
-        return [self.places[identity] for identity in Tree.of(output).attributes()]
+        identities = Tree.of(output).attributes()
+        return [self.places[each] for each in identities if each not in self.shown.attributes]
 
 
 def _described(
     schema: types.StructType,
     outputs: Sequence[CatalystExpression],
-    places: Mapping[int, tuple[int, int]],
+    places: Mapping[int, str],
 ) -> tuple[OutputColumn, ...]:
-    """Describe outputs over columns whose identities' numbers are in ``places``."""
+    """Describe outputs over columns that have names in ``places``, by identities' numbers."""
     return tuple(
-        OutputColumn(column.name, column.dataType.json(), _meaning(output, places))
+        OutputColumn(shown_name(column.name), column.dataType.json(), _meaning(output, places))
         for column, output in zip(schema.fields, outputs, strict=True)
     )
 
 
-def _meaning(output: CatalystExpression, places: Mapping[int, tuple[int, int]]) -> str:
+def _meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
     """Return a text for an output that does not depend on the session's identities."""
     value = Tree.of(output).children[0]
     plain = value.name == "AttributeReference"
@@ -447,12 +460,20 @@ def _within(argument: Argument) -> Expression:
     return Argument(argument.index % MOST_COLUMNS, argument.type)
 
 
-def _canonical(node: CatalystNode, places: Mapping[int, tuple[int, int]]) -> str:
+def shown_name(column: str) -> str:
+    """Return the name of a column as its user would write it.
+
+    >>> shown_name("(price - eddyline_parameter_least())")
+    '(price - :least)'
+    """
+    return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
+
+
+def _canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
     if node.name == "AttributeReference":
         identity = node.fields["exprId"]
         number = int(identity["id"]) if isinstance(identity, dict) else -1
-        place = places.get(number)
-        return f"{place[0]}.{place[1]}" if place else str(node.fields["name"])
+        return places.get(number) or str(node.fields["name"])
     fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
     inner = ", ".join(_canonical(child, places) for child in node.children)
     return f"{node.name}{sorted(fields.items(), key=str)}({inner})"
@@ -471,9 +492,3 @@ def _name_of(node: str) -> str:
         "LocalRelation": "a condition that is never true",
         "Expand": "several groupings",
     }.get(node, f"Spark's {node}")
-
-
-def _no_function(name: str) -> DeclinedError:
-    if name.startswith(PARAMETER):
-        return not_understood(f"the parameter {name.removeprefix(PARAMETER)} in the SELECT list")
-    return not_understood(f"the Python function {name} in the SELECT list")

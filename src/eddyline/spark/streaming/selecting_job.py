@@ -16,25 +16,20 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from eddyline.spark.blocks.column_types import arrow_type, can_travel
+from eddyline.spark.blocks.column_types import arrow_type, can_travel, returned_type
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.batch_log import BatchRun
 from eddyline.spark.query_log.engine_inputs import Source
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
-from eddyline.spark.streaming.outputs import Readings, quoted, results
+from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
 from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
 
-_MATCHES = ArrayType(
-    StructType(
-        [
-            StructField(QUERY, StringType(), nullable=False),
-            StructField(LAYOUT, IntegerType(), nullable=False),
-        ]
-    ),
-    containsNull=False,
+_MATCH = (
+    StructField(QUERY, StringType(), nullable=False),
+    StructField(LAYOUT, IntegerType(), nullable=False),
 )
 
 
@@ -68,10 +63,21 @@ class SelectingBatches:
         self._readings.keep(self._job.inputs, queries)
         used = sorted({column for template in templates for column in template.selected[0]})
         columns = tuple(used or [_narrowest(self._types)])
+        shown = shown_columns(templates)
         work = SelectingWork(
-            self._log, self._job, run.version, batch, run.kept, self._types, columns, self._counts
+            self._log,
+            self._job,
+            run.version,
+            batch,
+            run.kept,
+            self._types,
+            columns,
+            self._counts,
+            tuple((name, returned_type(kind)) for name, kind in shown.items()),
         )
-        wanted = F.arrow_udf(wanted_by(work), _MATCHES)  # type: ignore[attr-defined]  # PySpark's
+        fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
+        match = ArrayType(StructType(fields), containsNull=False)
+        wanted = F.arrow_udf(wanted_by(work), match)  # type: ignore[attr-defined]  # PySpark's
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
         names: dict[tuple[Source, int], str] = {

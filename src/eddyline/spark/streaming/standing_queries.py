@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from eddyline.sources.checked_numbers import positive_number
 from eddyline.spark.blocks.standing import QueryGroup
@@ -30,6 +29,7 @@ from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.markers import markers_in
 from eddyline.spark.streaming.outputs import OutputColumns
 from eddyline.spark.streaming.overload import POLICIES, Overload
+from eddyline.spark.streaming.parameter_tables import as_sent, as_table, check_shown, kinds_of
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.requests import Desk
 from eddyline.spark.streaming.running_job import RunningJob
@@ -124,7 +124,7 @@ class StandingQueries:
         none, they are called after ``name`` and the row's number. All come at once or not at all.
         Returns their names.
         """
-        table = _as_table(parameters)
+        table = as_table(parameters)
         if not len(table):
             return ()
         if "name" in table.column_names:
@@ -137,8 +137,8 @@ class StandingQueries:
             raise ValueError("queries need names: a column `name`, or name=")
         if len(set(names)) < len(names):
             raise ValueError("two queries have the same name")
-        kinds = {field.name: field.dataType for field in from_arrow_schema(table.schema).fields}
-        self._add(template, table, names, kinds)
+        kinds = kinds_of(table)
+        self._add(template, as_sent(table, kinds, self._analysis.time_zone), names, kinds)
         return names
 
     def replace(self, name: str, sql: str) -> None:
@@ -269,6 +269,7 @@ class StandingQueries:
             raise NotShareableError(
                 f"the parameters of {names[error.position]} give no value: {error.error}"
             ) from error
+        check_shown(template, table)
         self._columns.take(template)
         self._registry.add(group, instead)
         self._start_jobs()
@@ -408,16 +409,3 @@ def microseconds_of(interval: str | dt.timedelta) -> int:
     if found < 0:
         raise ValueError(f"an interval is from 0 on, not {interval}")
     return found
-
-
-def _as_table(parameters: object) -> pa.Table:
-    if isinstance(parameters, pa.Table):
-        return parameters
-    if isinstance(parameters, DataFrame):
-        return parameters.toArrow()
-    try:
-        return pa.Table.from_pandas(parameters, preserve_index=False)
-    except AttributeError as error:
-        raise TypeError(
-            f"parameters are a DataFrame or an Arrow table, not {type(parameters).__name__}"
-        ) from error

@@ -354,6 +354,7 @@ class JoiningQueries:
         members = pa.array(queries)
         self._counts.add_results(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
+        columns |= self._live.shown(members)
         self._results.append(pa.record_batch(columns))
 
     def _failed(self, query: int, error: Exception) -> None:

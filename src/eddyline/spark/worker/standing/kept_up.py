@@ -21,6 +21,7 @@ from eddyline.spark.query_log.engine_inputs import layout_of, layouts_in, renumb
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import Difference, LiveQueries, LiveQuery
 from eddyline.spark.worker.calling import make_function
+from eddyline.spark.worker.standing.shown_values import shown_values
 
 FROZEN_CHANGES: Final = 100
 """Changes after which garbage is looked for among what was to stay."""
@@ -38,6 +39,7 @@ class KeptUpQueries:
         self._names: list[str] = []
         self._changes = 0
         self._described: tuple[pa.Array, pa.Array] | None = None
+        self._shown: dict[str, pa.Array] | None = None
 
     @property
     def version(self) -> int:
@@ -66,7 +68,7 @@ class KeptUpQueries:
         for query in came:
             self._names[query.number] = query.name
         if came or went:
-            self._described = None
+            self._described = self._shown = None
             self._changes += 1
             if self._changes % FROZEN_CHANGES == 1:
                 gc.unfreeze()  # so that what has become garbage since is found
@@ -87,6 +89,12 @@ class KeptUpQueries:
                 numbers[number] = of_template[id(query.template)]
             self._described = pa.array(self._names, pa.string()), pa.array(numbers)
         return self._described
+
+    def shown(self, numbers: pa.Array) -> dict[str, pa.Array]:
+        """Return the parameters that queries of these numbers show, by column."""
+        if self._shown is None:
+            self._shown = shown_values(self.queries.values(), len(self._names))
+        return {column: values.take(numbers) for column, values in self._shown.items()}
 
 
 class EngineFunctions:

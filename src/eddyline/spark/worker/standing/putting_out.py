@@ -174,6 +174,7 @@ class AggregatingQueries:
         names, layouts = self._live.described()
         members = pa.array(numbers[kept])
         found[QUERY], found[LAYOUT] = names.take(members), layouts.take(members)
+        found |= self._live.shown(members)
         return pa.record_batch(found)
 
     def _scope(

@@ -32,10 +32,10 @@ from eddyline.wall_clock import WorkClock
 QUERY, LAYOUT = "eddyline_query", "eddyline_layout"
 """The name of a query that wants a row, and which of the batch's layouts its results have."""
 
-_MATCH: Final = pa.struct(
-    [pa.field(QUERY, pa.string(), nullable=False), pa.field(LAYOUT, pa.int32(), nullable=False)]
+_MATCH: Final = (
+    pa.field(QUERY, pa.string(), nullable=False),
+    pa.field(LAYOUT, pa.int32(), nullable=False),
 )
-_MATCHES: Final = pa.list_(pa.field("element", _MATCH, nullable=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SelectingWork:
     say what they did.
 
     ``types`` are those of all columns of the stream, None for one that cannot travel; of these
-    ``columns`` travel.
+    ``columns`` travel. ``shown`` are the columns in which parameters of SELECT lists come back.
     """
 
     log: str
@@ -57,6 +57,7 @@ class SelectingWork:
     types: tuple[pa.DataType | None, ...]
     columns: tuple[int, ...]
     counts: Accumulator[CountsByBatch]
+    shown: tuple[tuple[str, pa.DataType], ...] = ()
 
     def wanted(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         """Yield for each batch of columns the queries that want each row."""
@@ -128,7 +129,7 @@ class SelectingQueries:
         counts: Counts,
         taken: npt.NDArray[np.bool_] | None = None,
     ) -> pa.Array:
-        """Return for each row the queries that want it: a list of names and layouts.
+        """Return for each row the queries that want it: a list of names, layouts and parameters.
 
         Rows that are not ``taken`` are wanted by none.
         """
@@ -147,14 +148,20 @@ class SelectingQueries:
             self._eddy.push(0, every, len(columns[0]))
         counts.errors |= self._errors
         self._errors.clear()
-        return self._matches(rows, places, counts)
+        return self._matches(rows, places, work.shown, counts)
 
     def _take(self, results: Results) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)
         rows = results.arrivals(0) - self._eddy.first_passing(0)
         self._found.append((rows[positions], queries))
 
-    def _matches(self, rows: int, places: npt.NDArray[np.int64] | None, counts: Counts) -> pa.Array:
+    def _matches(
+        self,
+        rows: int,
+        places: npt.NDArray[np.int64] | None,
+        shown: Sequence[tuple[str, pa.DataType]],
+        counts: Counts,
+    ) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
         at, queries = _together(self._found)
         at = at if places is None else places[at]
@@ -162,10 +169,13 @@ class SelectingQueries:
         counts.add_results(queries)
         names, layouts = self._live.described()
         chosen = pa.array(queries)
+        constants = self._live.shown(chosen)
         values = pa.StructArray.from_arrays(
-            [names.take(chosen), layouts.take(chosen)], fields=list(_MATCH)
+            [names.take(chosen), layouts.take(chosen), *(constants[name] for name, _ in shown)],
+            fields=[*_MATCH, *(pa.field(name, kind) for name, kind in shown)],
         )
-        return pa.ListArray.from_arrays(pa.array(starts), values, type=_MATCHES)
+        matches = pa.list_(pa.field("element", values.type, nullable=False))
+        return pa.ListArray.from_arrays(pa.array(starts), values, type=matches)
 
 
 def _together(found: Sequence[Matches]) -> Matches:
