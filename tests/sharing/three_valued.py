@@ -63,11 +63,11 @@ def value_of(  # noqa: C901, PLR0911 - one a kind
         case Literal(value):
             return value
         case Comparison(how, left, right):
-            sides = inner(left), inner(right)
-            return None if None in sides else _ORDERS[how](*map(_ordered, sides))
+            sides = _in_turn(inner, left, right)
+            return sides and _ORDERS[how](*map(_ordered, sides))
         case Arithmetic(how, (left, right)):
-            sides = inner(left), inner(right)
-            return None if None in sides else _NUMBERS[how](*sides)
+            sides = _in_turn(inner, left, right)
+            return sides and _NUMBERS[how](*sides)
         case IsNull(operand):
             return inner(operand) is None
         case Not(operand):
@@ -80,6 +80,17 @@ def value_of(  # noqa: C901, PLR0911 - one a kind
         case Call(function, arguments):
             return functions[function](*map(inner, arguments))
     raise AssertionError(expression)
+
+
+def _in_turn(
+    value: Callable[[Expression], Any], left: Expression, right: Expression
+) -> tuple[Any, Any] | None:
+    """Return two values, None where one is NULL; behind a NULL the other is not tried."""
+    first = value(left)
+    if first is None:
+        return None
+    second = value(right)
+    return None if second is None else (first, second)
 
 
 def _ordered(value: Any) -> Any:  # noqa: ANN401 - of any type

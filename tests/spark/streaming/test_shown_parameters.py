@@ -64,6 +64,7 @@ ROWS: list[dict[str, Any]] = [
         "least": 20.5 + n % 20,
         "label": None if n == 3 else f"rule {n}",
         "number": n,
+        "other": 1000 + n,
         "day": dt.date(2026, 1, 1 + n % 28),
         "share": Decimal(n) / 4,
         "on": n % 2 == 0,
@@ -78,9 +79,11 @@ TEMPLATES = {
         "label",
     ),
     """SELECT volume, price - :least AS above, concat(:label, symbol, :number) AS said, :day AS day,
-       :share AS share, :on AS on_now, :some AS some, :number + volume AS added FROM trades
+       :share AS share, :on AS on_now, element_at(:some, 1) AS one,
+       :number + volume AS added FROM trades
        WHERE volume < :number""": ("least", "label", "number", "day", "share", "on", "some"),
-    "SELECT :number AS number FROM trades WHERE price > 48": ("number",),
+    """SELECT :number AS number, :other AS other, :number - :other AS apart FROM trades
+       WHERE price > 48""": ("other", "number"),
 }
 
 
