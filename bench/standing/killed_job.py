@@ -25,15 +25,22 @@ JOIN = """SELECT t.symbol, t.volume AS bought, q.volume AS offered
           AND q.time BETWEEN t.time - INTERVAL 10 SECONDS AND t.time + INTERVAL 10 SECONDS
           WHERE t.price > {} AND q.volume < {}"""
 
-JOBS = ("select trades", "join quotes.0 trades.0")
+AGGREGATE = """SELECT symbol, window.start AS began, count(*) AS n, sum(volume) AS sold
+               FROM trades WHERE price > {} AND volume < {}
+               GROUP BY symbol, window(time, '2 minutes', '1 minute')"""
+
+WATERMARK = 60
+"""Seconds by which events may be late; those of a micro-batch are of one minute."""
+
+JOBS = ("select trades", "join quotes.0 trades.0", "aggregate trades")
 
 MOST_QUERIES = 40
 """Queries that stand at once; beyond, some go before others come."""
 
 
 def query(chance: random.Random) -> str:
-    """Return a query, one of two a join."""
-    text = chance.choice([SELECTION, JOIN])
+    """Return a query: a selection, a join or an aggregate."""
+    text = chance.choice([SELECTION, JOIN, AGGREGATE])
     return text.format(chance.randrange(70, 100), chance.randrange(100, 1000))
 
 
@@ -67,21 +74,27 @@ def main(directory: Path, seed: int, batches: int) -> int:
         name: spark.readStream.schema(SCHEMA)
         .option("maxFilesPerTrigger", 1)
         .parquet(str(directory / name))
-        .withWatermark("time", "1 hour")
+        .withWatermark("time", f"{WATERMARK} seconds")
         for name in ("trades", "quotes")
     }
     state = directory / "state"
     queries = StandingQueries(spark, streams=streams, state=state)
     chance = random.Random(seed)
     known = {row["name"] for row in queries.queries().select("name").collect()}
-    for name, sql in (("first-select", SELECTION), ("first-join", JOIN)):
+    firsts = (("first-select", SELECTION), ("first-join", JOIN), ("first-aggregate", AGGREGATE))
+    for name, sql in firsts:
         if name not in known:
             queries.add(sql.format(80, 800), name=name)
     queries.start(directory / "out")
     print("started", flush=True)
     threading.Thread(target=come_and_go, args=(queries, chance), daemon=True).start()
     logs = [BatchLog(state / "jobs" / job / "batches") for job in JOBS]
-    commits = [state / "jobs" / job / "checkpoint" / "commits" / f"{batches - 1}" for job in JOBS]
+    # After the last events comes a batch without any, which closes windows.
+    lasts = [batches if job.startswith("aggregate") else batches - 1 for job in JOBS]
+    commits = [
+        state / "jobs" / job / "checkpoint" / "commits" / f"{last}"
+        for job, last in zip(JOBS, lasts, strict=True)
+    ]
     while not all(path.exists() for path in commits):
         if queries.await_termination(0.5):
             print("ended before its time", flush=True)

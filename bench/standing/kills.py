@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import eddyline
-from bench.standing.killed_job import JOBS, SCHEMA
+from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK
 from eddyline.spark.query_log.batch_log import BatchLog
 from eddyline.spark.query_log.change_log import ChangeLog
 from eddyline.spark.query_log.jobs import job_of
@@ -108,7 +108,7 @@ def run_and_kill(directory: Path, batches: int, kills: int, seed: int) -> list[s
         if len(killed) < kills:
             time.sleep(chance.uniform(3, 12))
             workers = workers_of(process)
-            if workers and len(killed) % 4 == 3:  # noqa: PLR2004 - one of four
+            if workers and len(killed) % 4 == 1:  # one of four
                 os.kill(chance.choice(workers), signal.SIGKILL)
                 killed.append("worker")
                 time.sleep(chance.uniform(1, 4))
@@ -126,7 +126,7 @@ def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tup
     state = directory / "state"
     logs = {job: BatchLog(state / "jobs" / job / "batches") for job in JOBS}
     ran = {
-        job: [run.version if (run := log.known(batch)) else 0 for batch in range(batches)]
+        job: [run.version if (run := log.known(batch)) else 0 for batch in range(batches + 1)]
         for job, log in logs.items()
     }
     log = ChangeLog(state / "queries")
@@ -142,24 +142,43 @@ def expected(spark: SparkSession, directory: Path, batches: int) -> Iterator[tup
             stood[number] += [batch for batch, run in enumerate(of_job) if run == version]
     found: dict[str, Rows] = defaultdict(Counter)
     for number, of_query in stood.items():
+        with_events = [batch for batch in of_query if batch < batches]
+        if not with_events:
+            continue
         for name in ("trades", "quotes"):
-            files = [str(directory / name / f"{batch:05}.parquet") for batch in of_query]
-            table = spark.read.schema(SCHEMA).parquet(*files) if files else None
-            if table is not None:
-                table.createOrReplaceTempView(name)
-        if of_query:
-            rows = spark.sql(queries[number].template.sql).collect()
-            found[queries[number].name].update(map(tuple, rows))
+            files = [str(directory / name / f"{batch:05}.parquet") for batch in with_events]
+            spark.read.schema(SCHEMA).parquet(*files).createOrReplaceTempView(name)
+        template = queries[number].template
+        rows = spark.sql(template.sql).collect()
+        if template.aggregated is not None:
+            closed = watermark(directory, max(of_query))
+            size = template.aggregated.aggregation.grouping.window.size / 1e6
+            rows = [row for row in rows if row["began"].timestamp() + size <= closed]
+        found[queries[number].name].update(map(tuple, rows))
     yield from found.items()
+
+
+def watermark(directory: Path, batch: int) -> float:
+    """Return the watermark of a batch of trades, in seconds since 1970: 0 in the first."""
+    times = [
+        pq.read_table(directory / "trades" / f"{before:05}.parquet")["time"].cast(pa.int64())
+        for before in range(batch)
+    ]
+    latest = max((max(each.to_pylist()) for each in times), default=0) / 1e6
+    return max(latest - WATERMARK, 0)
 
 
 def compare(spark: SparkSession, directory: Path, batches: int) -> int:
     """Compare all queries; print and return how many differ."""
     out = spark.read.option("mergeSchema", "true").parquet(str(directory / "out"))
-    columns = {"price": ("symbol", "price", "volume"), "bought": ("symbol", "bought", "offered")}
+    columns = {
+        "price": ("symbol", "price", "volume"),
+        "bought": ("symbol", "bought", "offered"),
+        "began": ("symbol", "began", "n", "sold"),
+    }
     given: dict[str, Rows] = defaultdict(Counter)
     for row in out.collect():
-        kind = "bought" if row["bought"] is not None else "price"
+        kind = next(each for each in columns if row[each] is not None)
         given[row["query"]][tuple(row[name] for name in columns[kind])] += 1
     different = total = results = 0
     for name, wanted in expected(spark, directory, batches):
