@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,9 @@ from pyspark.accumulators import Accumulator
 from eddyline.engine.relation import Relation
 from eddyline.exchange.blobs import BLOB_ROWS, Sorter, gathered
 from eddyline.exchange.hypercube import coordinates, key_words
+from eddyline.query.expressions import Expression
 from eddyline.sharing.grouped_filter import GroupedFilter
+from eddyline.sharing.ranges import Range
 from eddyline.sharing.selections import split
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import columns_needed
@@ -79,7 +83,11 @@ class WantedRows:
         self._dealing = dealing
         self._live = KeptUpQueries(dealing.streams.log, dealing.streams.job)
         self._filter = GroupedFilter()
-        self._numbers: dict[int, list[int]] = {}  # in the filter, by those of queries
+        self._selections: dict[int, list[_Selection]] = {}  # by the number of the query
+        # Each in the filter once, under a number, with how often it is asked for: 256 queries that
+        # want the same of 25,000 rows took 40 ms to be told apart where one does with 3.
+        self._numbers: dict[_Selection, int] = {}
+        self._asking: Counter[_Selection] = Counter()
         self._next = 0
         self._needed: tuple[int, ...] = ()
         self._relation = Relation((), (), WallClock())
@@ -95,21 +103,35 @@ class WantedRows:
             return
         streams, own = self._dealing.streams, self._dealing.stream
         difference = self._live.go_to(version)
-        self._filter.remove([n for query in difference.went for n in self._numbers.pop(query)])
-        boxes = {}
+        for gone in difference.went:
+            self._forget(self._selections.pop(gone))
         name = streams.job.streams[own]
         inputs = {
             query.number: [n for n, stream in enumerate(query.template.inputs) if stream == name]
             for query in difference.came
         }
+        boxes = {}
         for number, query in compiled(difference.came, _as_written, _as_called).items():
-            mine = self._numbers[number] = []
+            mine = self._selections[number] = []
             for each in inputs[number]:
-                boxes[self._next] = split(query.selections[each]).boxes
-                mine.append(self._next)
-                self._next += 1
+                selection = split(query.selections[each]).boxes
+                key = frozenset(frozenset(box.items()) for box in selection)
+                mine.append(key)
+                self._asking[key] += 1
+                if key not in self._numbers:
+                    self._numbers[key] = self._next
+                    boxes[self._next] = selection
+                    self._next += 1
         self._filter.add(boxes)
         self._needed = columns_needed(streams.job.inputs, streams.times, self._live.templates)[own]
+
+    def _forget(self, selections: Sequence[_Selection]) -> None:
+        """Let selections go that a query asked for, unless others do."""
+        self._asking.subtract(selections)
+        gone = [each for each in dict.fromkeys(selections) if not self._asking[each]]
+        self._filter.remove([self._numbers.pop(each) for each in gone])
+        for each in gone:
+            del self._asking[each]
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return those of a batch that some query wants, with the columns that any needs.
@@ -135,6 +157,10 @@ class WantedRows:
             if key.null_count:
                 wanted &= key.is_valid().to_numpy(zero_copy_only=False)
         return kept if wanted.all() else kept.filter(pa.array(wanted))
+
+
+_Selection: TypeAlias = "frozenset[frozenset[tuple[Expression, Range]]]"
+"""The boxes of a selection, so that equal ones are one."""
 
 
 def _as_written(template: QueryTemplate) -> range:
