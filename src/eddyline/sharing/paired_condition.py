@@ -26,15 +26,16 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Variants:
-    """Distinct constants: those of query ``queries[i]`` have the number ``of[i]``.
+    """Distinct constants: those of query q have the number ``of[q]``, below ``count``.
 
-    ``columns`` has for each argument below 0 its values by that number.
+    ``columns`` has for each argument below 0 its values by that number. ``shared`` says whether
+    some queries have the same.
     """
 
-    queries: Numbers
     of: Numbers
     columns: Mapping[int, pa.Array]
     count: int
+    shared: bool
 
 
 class PairedCondition:
@@ -90,9 +91,10 @@ class PairedCondition:
     ) -> npt.NDArray[np.bool_]:
         """Return for which pairs of a tuple and a query the expression is TRUE."""
         variants = self._compiled()
-        variant = variants.of[np.searchsorted(variants.queries, queries)]
-        pairs, back = np.unique(places * variants.count + variant, return_inverse=True)
-        tuples, chosen = np.divmod(pairs, variants.count)
+        tuples, chosen, back = places, variants.of[queries], np.arange(len(places))
+        if variants.shared:
+            pairs, back = np.unique(places * variants.count + chosen, return_inverse=True)
+            tuples, chosen = np.divmod(pairs, variants.count)
         undecided.compared(self.expression, tuples, chosen)
         constants = {
             index: column.take(pa.array(chosen)) for index, column in variants.columns.items()
@@ -110,19 +112,18 @@ class PairedCondition:
         if self._variants is None:
             numbers: dict[str, int] = {}  # as written: 0.0 is not -0.0
             distinct: list[tuple[object, ...]] = []
-            queries = sorted(self._constants)
-            of = []
-            for query in queries:
-                constants = self._constants[query]
+            of = np.zeros(max(self._constants) + 1, np.int64)
+            for query, constants in self._constants.items():
                 number = numbers.setdefault(repr(constants), len(distinct))
                 if number == len(distinct):
                     distinct.append(constants)
-                of.append(number)
+                of[query] = number
             columns = {
                 argument.index: pa.array([row[at] for row in distinct], argument.type)
                 for at, argument in enumerate(self._arguments)
             }
-            self._variants = _Variants(np.array(queries), np.array(of), columns, len(distinct))
+            shared = len(distinct) < len(self._constants)
+            self._variants = _Variants(of, columns, len(distinct), shared)
         return self._variants
 
 
