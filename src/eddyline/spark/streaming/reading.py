@@ -282,8 +282,7 @@ class _Reader:
         self.inputs.append(table)
         attributes = catalyst.outputs(plan)
         self.columns.append(attributes)
-        # All have the JVM of the first in their identity, and the numbers come in one call.
-        jvm = Tree.of(attributes[0]).identity[1]
+        jvm = catalyst.session_identity()  # and the numbers come in one call
         identities = [(each, jvm) for each in catalyst.output_numbers(plan)]
         for position, (identity, column) in enumerate(
             zip(identities, self.schemas[table].fields, strict=True)

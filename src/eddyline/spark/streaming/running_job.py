@@ -63,6 +63,7 @@ class RunningJob:
         self._note = note
         self._at_work = threading.Lock()
         self._stopping = threading.Event()
+        self._begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._queries: tuple[int, list[LiveQuery]] = (-1, [])
 
@@ -86,6 +87,16 @@ class RunningJob:
         with stream_settings(self._spark, cells):
             self._query = writer.start()
 
+    def wait_until_begun(self) -> None:
+        """Wait until the first batch is planned, or there is nothing to plan.
+
+        To plan one that keeps state Spark starts a Python process, and gives it ten seconds: where
+        four jobs begin at once on two cores, that is too little.
+        """
+        while not self._begun.wait(_GLANCE) and self.query.isActive:
+            if str(self.query.status["message"]).startswith("Waiting"):
+                break
+
     def stop(self) -> None:
         """Let the batch that runs come to its end, and stop."""
         self._stopping.set()
@@ -93,6 +104,7 @@ class RunningJob:
             self.query.stop()
 
     def _run(self, rows: DataFrame, batch: int) -> None:
+        self._begun.set()
         # A batch that is interrupted inside this call ends Spark's thread with a stack that is
         # too deep for a pattern that Spark looks for in the error's text. So none is.
         if self._stopping.is_set() or not self._at_work.acquire(timeout=3600):

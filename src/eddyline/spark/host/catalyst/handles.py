@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -42,3 +43,8 @@ def remembered(ask: Callable[[_Handle], _Told]) -> Callable[[_Handle], _Told]:
         return cast("_Told", handle.told[ask])
 
     return tell
+
+
+def remember(ask: Callable[[_Handle], _Told], handle: _Handle, answer: _Told) -> None:
+    """Have an answer of a function that is :func:`remembered` known before it is asked for."""
+    handle.told[inspect.unwrap(ask)] = answer
