@@ -52,28 +52,24 @@ def give(config: Path, number: int, *rows: tuple[str, float]) -> None:
     hidden.rename(config.parent / "incoming" / f"{number}.parquet")
 
 
-def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession) -> None:
-    def eddyline(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "eddyline", "rules", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
+def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession, run: Run) -> None:
     give(config, 0, ("A", 200.0), ("A", 4.0), ("B", 6.0), ("B", 8.0))
-    command = [sys.executable, "-m", "eddyline", "rules", "run", str(config)]
-    job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "eddyline", "rules"]
+    job = subprocess.Popen([*command, "run", str(config)], stderr=subprocess.PIPE, text=True)
     try:
         wait_for(
             lambda: results(spark, config) == {("dear", "A"), ("limit-0", "A"), ("limit-1", "B")}
         )
-        added = eddyline("add", str(config), "all", "SELECT symbol FROM trades")
-        assert (added.returncode, added.stdout) == (0, "")
-        refused = eddyline("add", str(config), "bad", "SELECT nothing FROM trades")
-        assert refused.returncode == 2
-        assert refused.stderr.startswith("eddyline: error: [UNRESOLVED_COLUMN")
-        assert refused.stderr.count("\n") == 1
-        assert eddyline("drop", str(config.parent / "state"), "dear").returncode == 0
+        added = run("rules", "add", str(config), "all", "SELECT symbol FROM trades")
+        assert (added.code, added.out) == (0, "")
+        refused = run("rules", "add", str(config), "bad", "SELECT nothing FROM trades")
+        assert refused.code == 2
+        assert refused.err.startswith("eddyline: error: [UNRESOLVED_COLUMN")
+        assert refused.err.count("\n") == 1
+        assert run("rules", "drop", str(config.parent / "state"), "dear").code == 0
         give(config, 1, ("C", 300.0))
         wait_for(lambda: ("all", "C") in results(spark, config))
-        listed = eddyline("list", str(config)).stdout.splitlines()
+        listed = run("rules", "list", str(config)).out.splitlines()
         assert [line.split()[0] for line in listed] == ["name", "limit-0", "limit-1", "all"]
     finally:
         job.send_signal(signal.SIGINT)
@@ -81,7 +77,9 @@ def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession) -
     assert job.returncode == 130
     assert "Traceback" not in errors
     assert ("dear", "C") not in results(spark, config)
-    gone = eddyline("list", str(config))
+    gone = subprocess.run(
+        [*command, "list", str(config)], capture_output=True, text=True, check=False
+    )
     assert gone.returncode == 1
     assert "no job runs" in gone.stderr
 
