@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -48,12 +49,22 @@ class ReadQuery:
     """A query that was read: what is kept, and its outputs in the JVM.
 
     ``columns`` are for each input the attributes of its columns; ``outputs`` named expressions
-    over these.
+    over these. They are fetched when they are asked for, which is not when a query is added.
     """
 
     template: QueryTemplate
-    columns: tuple[tuple[CatalystExpression, ...], ...]
-    outputs: tuple[CatalystExpression, ...]
+    reader: _Reader
+    plan: Plan
+
+    @cached_property
+    def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
+        """For each input the attributes of its columns."""
+        return tuple(catalyst.outputs(leaf) for leaf in self.reader.leaves)
+
+    @cached_property
+    def outputs(self) -> tuple[CatalystExpression, ...]:
+        """The named expressions that are put out."""
+        return tuple(self.reader.outputs(self.plan))
 
 
 def read_query(
@@ -94,7 +105,7 @@ class _Reader:
     parameters: Mapping[str, types.DataType]
     settings: SessionSettings
     inputs: list[str] = field(default_factory=list)
-    columns: list[tuple[CatalystExpression, ...]] = field(default_factory=list)
+    leaves: list[Plan] = field(default_factory=list)
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
@@ -159,10 +170,10 @@ class _Reader:
             raise NotShareableError(
                 f"the streams of a query are joined by equal columns, all of them: {sql}"
             ) from error
-        outputs = self._outputs(plan)
+        meanings = [self._described(plan, n) for n in range(len(schema.fields))]
         described = tuple(
-            OutputColumn(column.name, column.dataType.json(), self._meaning(output))
-            for column, output in zip(schema.fields, outputs, strict=True)
+            OutputColumn(column.name, column.dataType.json(), meaning)
+            for column, (meaning, _) in zip(schema.fields, meanings, strict=True)
         )
         template = QueryTemplate(
             sql,
@@ -174,9 +185,9 @@ class _Reader:
             tables,
             self.calls.contents.functions,
             self.settings,
-            frozenset(place for output in outputs for place in self._places(output)),
+            frozenset(place for _, places in meanings for place in places),
         )
-        return ReadQuery(template, tuple(self.columns), tuple(outputs))
+        return ReadQuery(template, self, plan)
 
     def take_inputs(self, plan: Plan) -> None:
         """Number the inputs, those of one table in the order of their identities.
@@ -200,11 +211,8 @@ class _Reader:
     def _input(self, table: str, plan: Plan) -> None:
         number = len(self.inputs)
         self.inputs.append(table)
-        attributes = catalyst.outputs(plan)
-        self.columns.append(attributes)
-        # All have the JVM of the first in their identity, and the numbers come in one call.
-        jvm = Tree.of(attributes[0]).identity[1]
-        identities = [(each, jvm) for each in catalyst.output_numbers(plan)]
+        self.leaves.append(plan)
+        identities = [self._identity(each) for each in catalyst.output_numbers(plan)]
         for position, (identity, column) in enumerate(
             zip(identities, self.schemas[table].fields, strict=True)
         ):
@@ -302,7 +310,26 @@ class _Reader:
             )
         return inputs.pop() if inputs else 0
 
-    def _outputs(self, plan: Plan) -> list[CatalystExpression]:
+    @staticmethod
+    def _identity(number: int) -> ExpressionId:
+        return number, catalyst.session_identity()
+
+    def _described(self, plan: Plan, index: int) -> tuple[str, list[tuple[int, int]]]:
+        """Return what an output means, and the columns that it is made of.
+
+        Of a column under whatever name that is known without a question to the JVM.
+        """
+        identity = self._identity(catalyst.output_numbers(plan)[index])
+        alias = self.definitions.known_alias(identity)
+        if alias is not None and alias.name == "AttributeReference":
+            identity = self.definitions.named(alias).identity
+        place = self.places.get(identity)
+        if place is not None:
+            return f"{place[0]}.{place[1]}", [place]
+        output = self._output(Tree.of(catalyst.output(plan, index)))
+        return self._meaning(output), self._places(output)
+
+    def outputs(self, plan: Plan) -> list[CatalystExpression]:
         """Return the outputs of a plan in terms of the inputs' columns."""
         return [self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan)]
 

@@ -158,7 +158,7 @@ class StandingQueries:
     def resume(self, *names: str) -> None:
         """Let queries that stand still go on with the rows that come from now on."""
         self._registry.resume(names)
-        self._start_jobs()
+        self._start_jobs(self._jobs_wanted())
 
     def subscribe(self, name: str, callback: Callback) -> None:
         """Hand the results of one query to ``callback``, beside the sink, while this process runs.
@@ -199,7 +199,7 @@ class StandingQueries:
             self._sink = as_sink(sink)
             self._trigger = dict(trigger)
             self._desk = Desk(self._registry.state, self._answer)
-            self._start_jobs()
+            self._start_jobs(self._jobs_wanted())
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
@@ -256,11 +256,12 @@ class StandingQueries:
         look_back: int | None = None,
     ) -> None:
         template = self._analysis.read(sql, kinds).template
-        if look_back is not None and not job_of(template).joins:
+        job = job_of(template)
+        if look_back is not None and not job.joins:
             raise NotShareableError(
                 f"of a query that joins no streams nothing is stored to look back at: {sql}"
             )
-        if job_of(template).joins:
+        if job.joins:
             _require_protobuf()
         group = QueryGroup(0, names, template, table, look_back)
         try:
@@ -271,7 +272,7 @@ class StandingQueries:
             ) from error
         self._columns.take(template)
         self._registry.add(group, instead)
-        self._start_jobs()
+        self._start_jobs([job])
 
     def _answer(self, request: Mapping[str, Any]) -> object:
         """Do what another process asks for: see :mod:`eddyline.spark.streaming.requests`."""
@@ -321,12 +322,15 @@ class StandingQueries:
             if told:
                 results.unpersist()
 
-    def _start_jobs(self) -> None:
-        """Start a job for queries that belong to none that runs."""
+    def _jobs_wanted(self) -> list[Job]:
+        return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
+
+    def _start_jobs(self, jobs: Sequence[Job]) -> None:
+        """Start those of some jobs that do not run."""
         with self._starting:
             if self._sink is None:
                 return
-            for job in dict.fromkeys(job_of(query.template) for query in self._registry.running()):
+            for job in jobs:
                 if job.name not in self._jobs:
                     self._jobs[job.name] = self._started(job)
 

@@ -11,6 +11,7 @@ from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline.spark.host.catalyst.gateway import java_class, java_session, static
 from eddyline.spark.host.catalyst.handles import Plan
+from eddyline.spark.host.catalyst.plans import class_name, rdd_number, read_ahead
 
 
 class Analyst:
@@ -50,13 +51,15 @@ class Analyst:
         """
         rows = self._copy.sql(sql)
         schema = StructType.fromJson(json.loads(rows.schema().json()))
-        return Plan(rows.queryExecution().optimizedPlan()), schema
+        plan = Plan(rows.queryExecution().optimizedPlan())
+        read_ahead(plan)
+        return plan, schema
 
     def table_of(self, leaf: Plan) -> str | None:
         """Return the name of the table that a leaf of a plan is, None for what is none of them."""
-        if not str(leaf.java.getClass().getName()).endswith(".LogicalRDD"):
+        if not class_name(leaf).endswith(".LogicalRDD"):
             return None
-        return self._leaves.get(int(leaf.java.rdd().id()))
+        return self._leaves.get(rdd_number(leaf))
 
 
 def _never_called() -> None:

@@ -199,6 +199,48 @@ def each_of(seq: Any, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J ha
     return seq.map(_getter(name, member))
 
 
+@functools.cache
+def joined_in(gateway: int, *members: tuple[str, str]) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a Scala function from a tree to a text: what its nodes are, with commas between.
+
+    ``members`` are methods without arguments, by class: the first gives a sequence, where its
+    name is ``map`` that of all nodes; each further one is asked of each of its elements.
+    """
+    lookup = static("java.lang.invoke.MethodHandles", "publicLookup")()
+    insert = static("java.lang.invoke.MethodHandles", "insertArguments")
+
+    def with_argument(name: str, member: str, kind: str, argument: Any) -> Any:  # noqa: ANN401
+        method = _class_object_in(gateway, name).getMethod(member, _signature(kind))
+        bound = java_array("java.lang.Object", [argument])
+        return _function(insert(lookup.unreflect(method), 1, bound))
+
+    def each(*of_element: tuple[str, str]) -> Any:  # noqa: ANN401
+        return functools.reduce(
+            lambda so_far, then: so_far.andThen(then),
+            [_getter_in(gateway, name, member) for name, member in of_element],
+        )
+
+    first, *others = members
+    if first[1] == "map":
+        start = with_argument(first[0], "map", "scala.Function1", each(*others))
+    else:
+        mapped = with_argument(
+            "scala.collection.IterableOps", "map", "scala.Function1", each(*others)
+        )
+        start = _getter_in(gateway, *first).andThen(mapped)
+    joined = with_argument("scala.collection.IterableOnceOps", "mkString", "java.lang.String", ",")
+    return start.andThen(joined)
+
+
+@functools.cache
+def chained_in(gateway: int, *members: tuple[str, str]) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return methods without arguments, by class, as one Scala function: each of the last's."""
+    return functools.reduce(
+        lambda so_far, then: so_far.andThen(then),
+        [_getter_in(gateway, name, member) for name, member in members],
+    )
+
+
 def texts_of(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
     """Return the elements of a Scala sequence as text, in some calls, however many they are."""
     if not seq.size():

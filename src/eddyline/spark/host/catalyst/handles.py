@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -42,3 +43,8 @@ def remembered(ask: Callable[[_Handle], _Told]) -> Callable[[_Handle], _Told]:
         return cast("_Told", handle.told[ask])
 
     return tell
+
+
+def foretell(tell: Callable[[_Handle], _Told], handle: _Handle, told: _Told) -> None:
+    """Have an answer that is remembered before it is asked for, as it came along with others."""
+    handle.told[inspect.unwrap(tell)] = told

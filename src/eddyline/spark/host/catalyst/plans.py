@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
-    each_of,
+    chained_in,
     in_python,
     instance_of,
     java_class,
+    joined_in,
     json_of,
     jvm,
     scala_seq,
     static,
-    texts_of,
     tree_pattern,
 )
-from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
+from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, foretell, remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,63 @@ class NodeText:
     deterministic: bool
 
 
+_CLASS_NAME: Final = (("java.lang.Object", "getClass"), ("java.lang.Class", "getName"))
+
+_NODES: Final = ("org.apache.spark.sql.catalyst.trees.TreeNode", "map")
+
+_IDENTITIES: Final = (
+    ("org.apache.spark.sql.catalyst.plans.QueryPlan", "output"),
+    (EXPRESSIONS + "NamedExpression", "exprId"),
+    (EXPRESSIONS + "ExprId", "id"),
+)
+
+
 @remembered
 def class_name(plan: Plan) -> str:
     """Return the full class name of the top node."""
-    return str(plan.java.getClass().getName())
+    return str(chained_in(id(jvm()), *_CLASS_NAME).apply(plan.java))
+
+
+def read_ahead(plan: Plan) -> None:
+    """Read the nodes of a whole plan, in few calls: what is asked about them then is known.
+
+    Some ten calls, and one for each node, where asking node by node takes eight for each. Leaves
+    are not read, as they may have hundreds of columns; nor is a plan with expressions that are not
+    deterministic, of which it is to be known where they are.
+    """
+    gateway = id(jvm())
+    names = str(joined_in(gateway, _NODES, *_CLASS_NAME).apply(plan.java)).split(",")
+    if len(names) == 1 or not plan.java.deterministic():
+        return
+    leaves = static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for leaf in in_python(plan.java.collectLeaves()):
+        leaves = leaves.updated(leaf, java_class(LOGICAL + "OneRowRelation")())
+    fields = json.loads(json_of(plan.java.transformUp(leaves)))
+    if len(fields) != len(names):
+        return  # a node that is in a plan without being a child, as of a subquery
+    pending = list(zip(fields, names, strict=True))[::-1]
+
+    def read(node: Plan) -> None:
+        of_node, name = pending.pop()
+        foretell(class_name, node, name)
+        below = tuple(Plan(node.java.children().apply(n)) for n in range(of_node["num-children"]))
+        foretell(children, node, below)
+        if below:
+            foretell(read_node, node, NodeText(json.dumps([of_node]), deterministic=True))
+        for child in below:
+            read(child)
+
+    read(plan)
+
+
+@remembered
+def rdd_number(leaf: Plan) -> int:
+    """Return the number of the RDD that a ``LogicalRDD`` reads."""
+    kinds = (
+        ("org.apache.spark.sql.execution.LogicalRDD", "rdd"),
+        ("org.apache.spark.rdd.RDD", "id"),
+    )
+    return int(chained_in(id(jvm()), *kinds).apply(leaf.java))
 
 
 @remembered
@@ -171,9 +225,24 @@ def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
 
 @remembered
 def output_numbers(plan: Plan) -> tuple[int, ...]:
-    """Return the numbers in the identities of a plan's output, in some calls for all."""
-    identities = each_of(plan.java.output(), EXPRESSIONS + "NamedExpression", "exprId")
-    return tuple(map(int, texts_of(each_of(identities, EXPRESSIONS + "ExprId", "id"))))
+    """Return the numbers in the identities of a plan's output, in one call for all."""
+    numbers = str(joined_in(id(jvm()), *_IDENTITIES).apply(plan.java))
+    return tuple(map(int, numbers.split(","))) if numbers else ()
+
+
+def output(plan: Plan, index: int) -> CatalystExpression:
+    """Return one of the attributes of a plan's output."""
+    return CatalystExpression(plan.java.output().apply(index))
+
+
+def session_identity() -> str:
+    """Return what the identities of all attributes of this JVM have beside their numbers."""
+    return str(_jvm_identity_in(id(jvm())))
+
+
+@functools.cache
+def _jvm_identity_in(_gateway: int) -> str:
+    return str(static(EXPRESSIONS + "NamedExpression", "newExprId")().jvmId().toString())
 
 
 @remembered
