@@ -46,7 +46,8 @@ QUERIES = {
     "sectors": """SELECT s.sector, window.end e, sum(t.volume * s.weight) w
                   FROM trades t JOIN sectors s ON t.symbol = s.symbol
                   GROUP BY s.sector, window(t.time, '1 minute')""",
-    "rows": "SELECT symbol, price FROM trades WHERE price > 97",
+    "pairs": """SELECT t.symbol, q.volume FROM trades t JOIN quotes q ON t.symbol = q.symbol
+                AND q.time BETWEEN t.time AND t.time + INTERVAL 10 SECONDS WHERE t.price > 95""",
 }
 
 LATER = QUERIES["tumbling"].replace("10 OR", "40 OR")
