@@ -23,28 +23,38 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 
 
 LONGEST: Final = (
-    "tests/spark/test_shapes.py",
     "tests/spark/streaming/test_standing_queries.py",
+    "tests/spark/test_shapes.py",
     "tests/oracle/test_tpch.py",
     "tests/spark/test_concurrent_functions.py",
+    "tests/app/test_rules.py",
     "tests/spark/test_bind_patterns.py",
+    "tests/bench/test_figures.py",
     "tests/spark/test_lookup_tables.py",
     "tests/oracle/test_random_joins.py",
-    "tests/spark/test_watch.py",
-    "tests/sources/test_http_failures.py",
-    "tests/spark/test_lookup_keys.py",
-    "tests/sources/test_postgres.py",
-    "tests/spark/joins/test_random_queries.py",
-    "tests/oracle/test_adversarial.py",
-    "tests/spark/test_valid_plans.py",
-    "tests/spark/host/test_session.py",
     "tests/spark/joins/test_failures.py",
-    "tests/spark/worker/calling/test_results.py",
+    "tests/spark/joins/test_map_side.py",
+    "tests/spark/host/test_session.py",
+    "tests/oracle/test_adversarial.py",
+    "tests/spark/joins/test_random_queries.py",
+    "tests/spark/test_valid_plans.py",
+    "tests/sources/test_postgres.py",
+    "tests/online/test_running_aggregates.py",
+    "tests/spark/test_outer_lookups.py",
+    "tests/spark/joins/test_nested_columns.py",
     "tests/spark/joins/test_keys_of_all_types.py",
+    "tests/sources/test_http_failures.py",
+    "tests/sharing/test_shared_eddy.py",
+    "tests/spark/test_settings.py",
+    "tests/spark/worker/calling/test_arguments.py",
+    "tests/spark/worker/calling/test_results.py",
+    "tests/spark/test_malformed_text.py",
+    "tests/spark/test_watch.py",
     "tests/reports/test_merging.py",
+    "tests/spark/joins/test_spill.py",
 )
-"""Files of half a minute and more, the longest first: begun last, they would keep one process
-busy when all others have nothing left to do."""
+"""Files of a quarter of a minute and more, the longest first: begun last, they would keep one
+process busy when all others have nothing left to do."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -315,7 +315,7 @@ def test_without_access_methods_that_compete_it_decides_as_adaptive_does() -> No
     )
     generator = np.random.default_rng(2)
     tables: list[Table] = [
-        [tuple(row) for row in generator.integers(0, 9, (300, 2)).tolist()] for _ in range(3)
+        [tuple(row) for row in generator.integers(0, 9, (150, 2)).tolist()] for _ in range(3)
     ]
     visits = []
     for name in (PolicyName.ADAPTIVE, PolicyName.BENEFIT):
