@@ -14,6 +14,10 @@ VERSION = "eddyline.version"
 SAMPLE = "eddyline.sample"
 """The local property that says which part of the rows is taken."""
 
+WAKE = "eddyline.wake"
+"""The local property that says whether all cells are to work, those without rows too: queries have
+gone since they did, and what was stored for them goes now."""
+
 BATCH = "streaming.sql.batchId"
 """The local property by which Spark tells the number of a micro-batch."""
 

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from eddyline.errors import EddylineError
 from eddyline.spark.classic import classic
 from eddyline.spark.query_log.jobs import Job, job_of
-from eddyline.spark.query_log.joined_streams import SAMPLE, VERSION
+from eddyline.spark.query_log.joined_streams import SAMPLE, VERSION, WAKE
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.introspection import BatchRecord
 from eddyline.spark.streaming.joining_job import JoiningBatches
@@ -66,6 +66,7 @@ class RunningJob:
         self._begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._queries: tuple[int, list[LiveQuery]] = (-1, [])
+        self._woken = -1  # the last version at which all cells worked
 
     @property
     def query(self) -> StreamingQuery:
@@ -119,15 +120,21 @@ class RunningJob:
     def _work(self, rows: DataFrame, batch: int) -> None:
         started, clock = time.time(), time.perf_counter()
         run = self._registry.begin(self.job.name, batch, self._overload.kept)
-        for key, value in ((VERSION, run.version), (SAMPLE, run.kept)):
+        wake = int(run.version != self._woken)
+        for key, value in ((VERSION, run.version), (SAMPLE, run.kept), (WAKE, wake)):
             self._spark.sparkContext.setLocalProperty(key, str(value))
         queries = self.queries_at(run.version)
         counts = Counts()
         if queries:
             results = self._batches.results(classic(rows), queries, run, batch)
             self._put_out(results, Batch(self.job.name, batch), queries)
+        elif self.job.keeps_state:  # without an action Spark would miss the state of this batch
+            rows.write.format("noop").mode("overwrite").save()
+        if queries or self.job.keeps_state:
             counts = self._counts.value.get((self.job.name, batch), counts)
             self._pause_failed(counts.errors, queries)
+        if counts.rows_in.total():  # without rows there is no task that could wake a cell
+            self._woken = run.version
         elapsed = time.perf_counter() - clock
         self._overload.took(elapsed)
         record = BatchRecord(

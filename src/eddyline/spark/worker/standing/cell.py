@@ -100,7 +100,7 @@ class Cell(StatefulProcessor):
         rows: Iterator[Any],
         timer_values: Any,  # noqa: ANN401 - Spark's
     ) -> Iterator[pd.DataFrame]:
-        batch, version, _ = micro_batch()
+        batch, version, *_ = micro_batch()
         watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
         job = self._streams.job
         name = self._streams.log, job.name, label

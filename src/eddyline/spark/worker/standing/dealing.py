@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.relation import Relation
-from eddyline.exchange.blobs import BLOB_ROWS, Sorter, gathered
+from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, gathered, packed
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.query.expressions import Expression
 from eddyline.sharing.grouped_filter import GroupedFilter
@@ -63,6 +63,10 @@ class Dealing:
             if rows.num_rows:
                 yield from sorter.add(rows, self._cells(rows, turn))
         yield from sorter.rest()
+        if batch_now.wakes:
+            nothing = pa.py_buffer(b"")
+            for cell in range(self.cells):
+                yield packed(Blob(cell, self.stream, 0, 0, nothing))
         self.counts.add({(job.name, batch_now.number): counts})
 
     def _cells(self, rows: pa.RecordBatch, turn: int) -> npt.NDArray[np.int64]:

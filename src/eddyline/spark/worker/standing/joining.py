@@ -170,6 +170,8 @@ class JoiningQueries:
         latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
         came = self.next_number if before is None else before
         entry = self.entries[key] = Entry(stream, came, latest, rows.num_rows)
+        if before is not None:
+            self._some_went = True  # perhaps, since they came
         if PLACES in place:
             entry.places = rows.column(place[PLACES]).to_numpy()
         for bit, number in enumerate(self.inputs.of_stream(stream)):
