@@ -198,3 +198,16 @@ def test_late_rows_are_told() -> None:
     assert dict(
         zip(*(closed[n].to_pylist() for n in (START, f"{COUNT.label} rows")), strict=True)
     ) == {10: 2}
+
+
+def test_what_is_one_group_to_spark_is_one() -> None:
+    """NaN of any bits is NaN, and -0.0 is 0.0."""
+    other_nan = np.array([0x7FF8000000000001], np.int64).view(np.float64)[0]
+    prices = pa.array([0.0, -0.0, float("nan"), other_nan, -other_nan, None])
+    aggregate = SharedAggregate(TimeWindow(10, 10), 1)
+    times = pa.array(np.zeros(6, np.int64))
+    aggregate.take(times, [prices], {COUNT: None}, [np.array([1])], np.zeros(6, np.int32))
+    closed = aggregate.close(10)
+    assert closed is not None
+    groups = zip(closed["k0"].to_pylist(), closed[f"{COUNT.label} rows"].to_pylist(), strict=True)
+    assert {(repr(group), rows) for group, rows in groups} == {("0.0", 2), ("nan", 3), ("None", 1)}
