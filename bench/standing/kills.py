@@ -95,27 +95,29 @@ def run_and_kill(directory: Path, batches: int, kills: int, seed: int) -> list[s
     killed: list[str] = []
     while True:
         command = [sys.executable, "-m", "bench.standing.killed_job"]
-        process = subprocess.Popen(  # noqa: S603 - this very project
-            [*command, str(directory), str(seed + len(killed)), str(batches)],
-            stdout=subprocess.PIPE,
-            stderr=(directory / "log").open("a"),
-            text=True,
-            start_new_session=True,
-        )
-        if process.stdout is None:
-            raise AssertionError("its output is a pipe")
-        process.stdout.readline()
-        if len(killed) < kills:
-            time.sleep(chance.uniform(3, 12))
-            workers = workers_of(process)
-            if workers and len(killed) % 4 == 1:  # one of four
-                os.kill(chance.choice(workers), signal.SIGKILL)
-                killed.append("worker")
-                time.sleep(chance.uniform(1, 4))
-            os.killpg(process.pid, signal.SIGKILL)
-            killed.append("driver")
-        rest = process.stdout.read()
-        process.wait()
+        with (
+            (directory / "log").open("a") as log,
+            subprocess.Popen(  # noqa: S603 - this very project
+                [*command, str(directory), str(seed + len(killed)), str(batches)],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            ) as process,
+        ):
+            if process.stdout is None:
+                raise AssertionError("its output is a pipe")
+            process.stdout.readline()
+            if len(killed) < kills:
+                time.sleep(chance.uniform(3, 12))
+                workers = workers_of(process)
+                if workers and len(killed) % 4 == 1:  # one of four
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    killed.append("worker")
+                    time.sleep(chance.uniform(1, 4))
+                os.killpg(process.pid, signal.SIGKILL)
+                killed.append("driver")
+            rest = process.stdout.read()
         print(f"{len(killed)} kills; {rest.strip()}", flush=True)
         if rest.startswith("done"):
             return killed

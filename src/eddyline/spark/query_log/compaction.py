@@ -20,8 +20,8 @@ from eddyline.spark.query_log.live_queries import LiveQueries
 from eddyline.spark.query_log.snapshots import needed_files
 
 EVERY: Final = 1_000
-"""Versions between two snapshots, at least. To read so many changes takes a new worker 0.1 s, which
-is as long as it takes to begin a batch; see ``docs/decisions/0032-compaction-of-the-log.md``."""
+"""Versions between two snapshots, at least. To read so many changes takes a new worker 0.14 s, as
+long as Spark takes to plan a batch; see ``docs/decisions/0032-compaction-of-the-log.md``."""
 
 QUERIES_A_VERSION: Final = 10
 """With more queries than so many times EVERY snapshots are rarer, so that writing them takes no

@@ -11,7 +11,7 @@ from eddyline.spark.blocks.standing import QueryGroup
 
 Place: TypeAlias = "tuple[int, int, int, bool]"
 """A query: its number, its group's number in the snapshot, its position there, whether it looks
-back. A plain tuple, of which 100,000 are pickled in 0.03 s; of a dataclass they take 0.2."""
+back. A plain tuple: 100,000 are pickled in 0.08 s, and as dataclasses in 0.84."""
 
 
 @dataclass(frozen=True, slots=True)
