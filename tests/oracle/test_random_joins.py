@@ -16,7 +16,7 @@ import pytest
 from eddyline.engine.policies.catalogue import PolicyName
 from tests.oracle.random_joins import SHAPES, check, check_found, random_join
 
-CASES = 1_000
+CASES = 2_000
 A_PART = 250
 
 

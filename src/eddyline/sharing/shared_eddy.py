@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -202,13 +203,19 @@ class SharedEddy:
         held.hold(columns, rows, self._ticks.next())
 
     def look_back(
-        self, queries: Collection[int], since: int | None = None, *, tell: bool = True
+        self,
+        queries: Collection[int],
+        since: int | None = None,
+        *,
+        without: Mapping[int, Sequence[range]] = MappingProxyType({}),
+        tell: bool = True,
     ) -> None:
         """Let queries see stored rows, too: those that some query wants, of a time from ``since``.
 
-        In microseconds since 1970; None for all. What the rows join to among themselves is handed
-        over, unless ``tell`` is false. ValueError for a query that is not here, and in a plan with
-        joins of each query's own.
+        In microseconds since 1970; None for all. Rows ``without`` what they need they do not see:
+        those of a stream that came in by numbers in some ranges. What the rows join to among
+        themselves is handed over, unless ``tell`` is false. ValueError for a query that is not
+        here, and in a plan with joins of each query's own.
         """
         if unknown := set(queries) - self._queries.keys():
             raise ValueError(f"there are no queries {sorted(unknown)}")
@@ -219,7 +226,7 @@ class SharedEddy:
         for stream, held in enumerate(self._streams):
             asking = [n for n in queries if stream in self._queries[n].selections]
             if asking and not held.stream.static and len(held.built.store):
-                seen[stream] = self._see(stream, asking, since)
+                seen[stream] = self._see(stream, asking, since, without.get(stream, ()))
         if not tell:
             return
         for stream, (rows, lineages) in seen.items():
@@ -399,7 +406,11 @@ class SharedEddy:
         return min((s for s in streams if not self._streams[s].stream.static), default=-1)
 
     def _see(
-        self, stream: int, queries: Collection[int], since: int | None
+        self,
+        stream: int,
+        queries: Collection[int],
+        since: int | None,
+        without: Sequence[range] = (),
     ) -> tuple[npt.NDArray[np.int64], Lineages]:
         """Let queries see stored rows; return these rows, and the queries that want them."""
         shared, held = self._shared_now(), self._streams[stream]
@@ -411,6 +422,9 @@ class SharedEddy:
         if since is not None and held.stream.time is not None:
             order = held.built.store.order(held.stream.time)
             seen &= order.valid & (order.words >= since)
+        for came in without:
+            low, high = np.searchsorted(held.arrivals, [came.start, came.stop])
+            seen[low:high] = False
         places = np.flatnonzero(seen)
         rows = places + held.built.store.first
         components: list[Rows | None] = [None] * len(self._streams)

@@ -34,6 +34,9 @@ QUERIES = {
     "uneven": """SELECT window.end e, volume % 3 AS third, max(volume) - min(volume) r FROM trades
                  GROUP BY window(time, '50 seconds', '20 seconds', '5 seconds'), volume % 3
                  HAVING count(*) > 30 AND sum(volume) / count(volume) > 480""",
+    "ending": """SELECT window.start s, symbol, count(*) n FROM trades
+                 GROUP BY window(time, '30 seconds'), symbol
+                 HAVING window.end > TIMESTAMP '2026-01-01 12:02:00' OR count(*) > 24""",
     "nested": """SELECT upper(symbol) u, n * 2 AS twice FROM (
                      SELECT symbol, count(*) FILTER (WHERE volume > 500) n FROM trades
                      GROUP BY symbol, window(time, '30 seconds')) WHERE n > 5""",
@@ -196,6 +199,11 @@ def test_an_aggregate_that_fails_stops_one_query(
         ("SELECT DISTINCT symbol FROM trades", "never ends"),
         ("SELECT count(DISTINCT price) FROM trades GROUP BY window(time, '1 minute')", "DISTINCT"),
         ("SELECT stddev(price) FROM trades GROUP BY window(time, '1 minute')", "stddev"),
+        (
+            """SELECT max(time - TIMESTAMP '2026-01-01') FROM trades
+               GROUP BY window(time, '1 minute')""",
+            "interval",
+        ),
         ("SELECT count(*) FROM trades GROUP BY session_window(time, '1 minute')", "session"),
         (
             "SELECT sum(is_even(volume)::int) FROM trades GROUP BY window(time, '1 minute')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,8 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.worker.standing import cell as cell_module
 from eddyline.spark.worker.standing.cell import Cell
+from eddyline.spark.worker.standing.counts import Counts
+from eddyline.spark.worker.standing.joining import JoiningQueries
 from eddyline.spark.worker.standing.micro_batch import MicroBatch
 
 KEY, VALUE, TIME = range(3)
@@ -245,3 +248,42 @@ def test_what_looks_back_sees_what_only_queries_wanted_that_are_gone(tmp_path: P
         ("batch", [], [(0, 0, 10)], "b", True),
     ]
     assert play(tmp_path, steps, 1, None) == 2
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_looks_back_does_not_see_rows_that_lack_a_column(
+    tmp_path: Path,
+    moves: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Rows are stored without the columns that nobody needed: these are unknown, and not NULL."""
+    registry = QueryRegistry(tmp_path, SCHEMAS)
+    plain = replace(template(("r", "s"), (None, None), 1000), used=frozenset({(0, KEY)}))
+    asking = template(("r", "s"), (None, None), 1000)  # for values of both
+    streams = JoinedStreams(
+        str(registry.log.directory), JOB, (TYPES, TYPES), (TIME, TIME), (), (LABEL,)
+    )
+    registry.add(QueryGroup(0, ("plain",), plain, pa.table({})))
+    queries = JoiningQueries(streams, 0)
+    assert queries.go_to(1, 0)
+    lacking = batch_of([(0, 7, 10)]).select(["0", "2"])
+    whole = batch_of([(0, 8, 10)])
+    for number, rows in enumerate((lacking, whole)):
+        queries.take((0, number), 0, rows)
+    registry.add(QueryGroup(0, ("asking",), asking, pa.table({}), 100))
+    if moves:
+        assert queries.go_to(2, 1)
+        queries.look_back()
+        bounds = dict(queries.bounds)
+        queries = JoiningQueries(streams, 0)
+        queries.bounds |= bounds
+        assert queries.go_to(2, 2)
+        for number, rows in enumerate((lacking, whole)):
+            queries.take((0, number), 0, rows, before=1)
+    else:
+        assert queries.go_to(2, 1)
+        queries.look_back()
+    queries.take((1, 0), 1, batch_of([(0, 1, 10)]))
+    found = [row for part in queries.results(Counts()) for row in part.to_pylist()]
+    registry.close()
+    assert Counter(row["eddyline_query"] for row in found) == {"plain": 2, "asking": 1}
+    assert [row["0_1"] for row in found if row["eddyline_query"] == "asking"] == [8]

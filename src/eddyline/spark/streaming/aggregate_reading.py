@@ -15,7 +15,7 @@ from eddyline.sharing.aggregation.functions import Aggregate, AggregateFunction,
 from eddyline.sharing.aggregation.grouping import Aggregation, Grouping
 from eddyline.sharing.shared_query import NEVER, SharedQuery
 from eddyline.sharing.windows import farthest
-from eddyline.spark.blocks.column_types import arrow_type
+from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.standing import AggregatedRows
 from eddyline.spark.decline import not_understood
@@ -168,10 +168,17 @@ class AggregateReader:
 
     def _key(self, tree: Tree) -> Expression:
         key = self._over_rows(tree)
-        kind = arrow_type(tree.data_type, self._rows.settings.time_zone)
+        kind = self._type(tree)
         if not is_joinable(kind) or pa.types.is_struct(kind):
             raise not_understood(f"groups by values of type {kind}")
         return key
+
+    def _type(self, tree: Tree) -> pa.DataType:
+        """Return the type of an expression; DeclinedError for one that cannot travel."""
+        kind = catalyst.data_type(tree.handle)
+        if not can_travel(kind):
+            raise not_understood(f"{catalyst.pretty(tree.handle)} of type {kind.strip(chr(34))}")
+        return arrow_type(kind, self._rows.settings.time_zone)
 
     def _collect(self, tree: Tree) -> None:
         """Take the aggregate functions in an expression."""
@@ -189,7 +196,7 @@ class AggregateReader:
             text = catalyst.pretty(tree.handle)
             raise not_understood(f"{text}: COUNT, SUM, AVG, MIN and MAX have their like here")
         arguments = function.children
-        kind = arrow_type(catalyst.data_type(tree.handle), self._rows.settings.time_zone)
+        kind = self._type(tree)
         argument: Expression | None = None
         if known is not AggregateFunction.COUNT or any(
             each.name != "Literal" for each in arguments

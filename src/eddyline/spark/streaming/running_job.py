@@ -26,6 +26,9 @@ from eddyline.spark.streaming.settings import stream_settings
 from eddyline.spark.streaming.sinks import Batch
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 
+_PATIENCE: Final = 60.0
+"""Seconds that a job is waited for at the most before others begin."""
+
 _GLANCE: Final = 0.01
 """Seconds between two looks at whether Spark has begun to stop a job."""
 
@@ -94,8 +97,10 @@ class RunningJob:
         To plan one that keeps state Spark starts a Python process, and gives it ten seconds: where
         four jobs begin at once on two cores, that is too little.
         """
+        waited_until = time.monotonic() + _PATIENCE
         while not self._begun.wait(_GLANCE) and self.query.isActive:
-            if str(self.query.status["message"]).startswith("Waiting"):
+            idle = str(self.query.status["message"]).startswith("Waiting")
+            if idle or time.monotonic() > waited_until:
                 break
 
     def stop(self) -> None:

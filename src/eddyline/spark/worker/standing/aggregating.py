@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.columns import Columns
@@ -41,6 +42,7 @@ class AggregatedResults:
         self._of_query: dict[int, Grouping] = {}
         self._closed: int | None = None
         self._aggregating: tuple[int, int] | None = None
+        self._orphans: list[PartKey] = []
 
     def __len__(self) -> int:
         """Return how many queries aggregate."""
@@ -78,23 +80,26 @@ class AggregatedResults:
             shared.changed()
         self._aggregating = None
 
-    def take(self, results: Results, sets: LineageSets) -> tuple[Lineages, int]:
+    def take(self, results: Results, sets: LineageSets) -> tuple[Lineages, dict[int, int]]:
         """Aggregate results; return for which queries they are results as they are.
 
-        And of how many rows that some query aggregates all windows have closed before.
+        And by input, whose time says in which windows a row is, how many rows have come when all
+        their windows had closed.
         """
         if not self._of_query:
-            return results.lineages, 0
-        late = np.zeros(len(results), np.bool_)
+            return results.lineages, {}
+        late: dict[int, npt.NDArray[np.bool_]] = {}
         for grouping, shared in self._groupings.items():
             if not shared.queries or grouping.time.relation not in results.streams:
                 continue
             lineages = sets.within(results.lineages, shared.set_number(sets))
             rows = np.flatnonzero(lineages != DEAD)
             if len(rows):
-                late[rows] |= self._aggregate(shared, results, rows, lineages[rows], sets)
+                of_input = late.setdefault(grouping.time.relation, np.zeros(len(results), np.bool_))
+                of_input[rows] |= self._aggregate(shared, results, rows, lineages[rows], sets)
         every = alike(self._every(sets), len(results))
-        return sets.without(results.lineages, every), int(np.count_nonzero(late))
+        counts = {number: int(np.count_nonzero(rows)) for number, rows in late.items()}
+        return sets.without(results.lineages, every), counts
 
     def close(self, watermark: int) -> list[pa.Table]:
         """Close the windows that end by a watermark, and return them grouping by grouping."""
@@ -113,8 +118,13 @@ class AggregatedResults:
         return sum(rows for rows, _ in kept), sum(parts for _, parts in kept)
 
     def load(self, parts: Mapping[PartKey, pa.Table], closed: int | None) -> None:
-        """Take what was saved, in the place of all that is here."""
+        """Take what was saved, in the place of all that is here.
+
+        What no query wants any more, as all that did have gone meanwhile, is to be forgotten.
+        """
         self._closed = closed
+        known_labels = {grouping.label for grouping in self._groupings}
+        self._orphans = [key for key in parts if key[0] not in known_labels]
         for grouping, shared in self._groupings.items():
             label = grouping.label
             own = {number: table for (of, number), table in parts.items() if of == label}
@@ -126,7 +136,7 @@ class AggregatedResults:
     def changes(self) -> tuple[dict[PartKey, pa.Table], list[PartKey]]:
         """Return the parts to be saved since the last time, and those to be forgotten."""
         came: dict[PartKey, pa.Table] = {}
-        went: list[PartKey] = []
+        went, self._orphans = self._orphans, []
         for grouping, shared in list(self._groupings.items()):
             new, old = shared.aggregate.changes()
             label = grouping.label
@@ -175,7 +185,7 @@ class AggregatedResults:
         if failed:  # in no group: of the queries that they are of there will be no more
             mask = np.zeros(len(rows), np.bool_)
             mask[list(failed)] = True
-            times = pa.array(times.cast(pa.int64()).to_numpy(zero_copy_only=False), mask=mask)
+            times = pc.if_else(pa.array(mask), pa.scalar(None, times.type), times)
         numbers = of_rows.astype(np.int32)
         return shared.aggregate.take(times, keys, aggregated, fragments, numbers)
 

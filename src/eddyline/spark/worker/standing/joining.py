@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,8 +17,10 @@ from eddyline.evaluation.labels import relabelled
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.sharing.shared_eddy import Results, SharedEddy
 from eddyline.sharing.shared_query import NEVER, Stream
+from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import (
     EngineInputs,
+    columns_needed,
     columns_put_out,
 )
 from eddyline.spark.query_log.joined_streams import JoinedStreams
@@ -52,7 +54,8 @@ class Entry:
     ``before`` is the number of the first query that had not come when they came.
     ``latest`` is the time of the latest, in microseconds; ``arrivals`` are for each input of the
     engine that has them the numbers by which they came in. ``places`` are those that the rows had
-    in the blob as it came, if some have gone since.
+    in the blob as it came, if some have gone since. ``columns`` are those of the stream that some
+    query needed when they came: the others they have not.
     """
 
     stream: int
@@ -61,6 +64,7 @@ class Entry:
     rows: int
     arrivals: dict[int, range] = field(default_factory=dict)
     places: npt.NDArray[np.int64] | None = None
+    columns: frozenset[int] = frozenset()
 
     def wanted(self, stored: Mapping[int, npt.NDArray[np.int64]]) -> WantedPlaces:
         """Return which rows are among those stored, by input of the engine."""
@@ -142,8 +146,21 @@ class JoiningQueries:
             latest = self._eddy.latest()
             if latest is not None:
                 self.bounds[first] = latest - (queries[0].look_back or 0)
-                self._eddy.look_back([query.number for query in queries], self.bounds[first])
+                needed = self._needed(queries[0].template)
+                lacking = {
+                    number: [
+                        entry.arrivals[number]
+                        for entry in self.entries.values()
+                        if number in entry.arrivals and not needed[entry.stream] <= entry.columns
+                    ]
+                    for number in range(len(self.inputs))
+                }
+                numbers = [query.number for query in queries]
+                self._eddy.look_back(numbers, self.bounds[first], without=lacking)
                 self._looked = True
+
+    def _needed(self, template: QueryTemplate) -> Sequence[frozenset[int]]:
+        return _columns_needed(self._streams.job.inputs, template)
 
     def keeps(self, stream: int) -> bool:
         """Tell whether rows of a stream are stored: not where they meet tables only."""
@@ -169,14 +186,16 @@ class JoiningQueries:
         time = self._streams.times[stream]
         latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
         came = self.next_number if before is None else before
-        entry = self.entries[key] = Entry(stream, came, latest, rows.num_rows)
+        stored = frozenset(int(name) for name in rows.schema.names if name.isdigit())
+        entry = Entry(stream, came, latest, rows.num_rows, columns=stored)
+        self.entries[key] = entry
         if before is not None:
             self._some_went = True  # perhaps, since they came
         if PLACES in place:
             entry.places = rows.column(place[PLACES]).to_numpy()
         for bit, number in enumerate(self.inputs.of_stream(stream)):
             if before is not None:
-                seen_by = self._seen_by(before, rows, time, bit)
+                seen_by = self._seen_by(entry, rows, time, bit)
                 self._eddy.restore(number, columns, rows.num_rows, seen_by)
                 self._counts.errors.clear()  # they were told when the rows came first
             else:
@@ -186,16 +205,25 @@ class JoiningQueries:
         return entry
 
     def _seen_by(
-        self, before: int, rows: pa.RecordBatch, time: int | None, bit: int
+        self, entry: Entry, rows: pa.RecordBatch, time: int | None, bit: int
     ) -> list[tuple[npt.NDArray[np.bool_], list[int]]] | None:
         """Return for stored rows which queries have seen them in an input; None for all.
 
         Those that came before the rows, and for rows that were wanted those that looked back so
-        far. The time it takes grows with the queries, once for all blobs between two changes.
+        far, if the rows have what they need. The time it takes grows with the queries that
+        came after the rows, and once between two changes with all of them.
         """
-        saw, looked = self._queries_since(before)
+        saw, every = self._queries_since(entry.before)
         if saw is None:
             return None
+        looked = {
+            start: [
+                number
+                for number in numbers
+                if self._needed(self._live.queries[number].template)[entry.stream] <= entry.columns
+            ]
+            for start, numbers in every.items()
+        }
         starts = sorted(looked)
         back = np.full(rows.num_rows, len(starts))
         if time is not None:
@@ -341,8 +369,9 @@ class JoiningQueries:
 
     def _take_results(self, results: Results) -> None:
         lineages, late = self.aggregated.take(results, self._eddy.sets)
-        if late:
-            self._counts.late[self._streams.job.streams[0]] += late
+        inputs = self._streams.job.inputs
+        for number, rows_late in late.items():
+            self._counts.late[inputs[number % len(inputs)]] += rows_late
         positions, queries = self._eddy.sets.spread(lineages)
         if not len(positions):
             return
@@ -361,6 +390,13 @@ class JoiningQueries:
 
     def _failed(self, query: int, error: Exception) -> None:
         self._counts.errors.setdefault(query, error_text(error))
+
+
+@lru_cache(maxsize=1 << 12)
+def _columns_needed(inputs: tuple[str, ...], template: QueryTemplate) -> tuple[frozenset[int], ...]:
+    """Return for each stream the columns that a query needs of the rows that it sees."""
+    needed = columns_needed(inputs, [None] * len(inputs), [template])
+    return tuple(map(frozenset, needed))
 
 
 @cache

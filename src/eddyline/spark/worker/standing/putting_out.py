@@ -18,6 +18,7 @@ from eddyline.query.terms import terms_of
 from eddyline.sharing.aggregation.functions import value_of
 from eddyline.sharing.aggregation.grouping import Aggregation, Grouping
 from eddyline.sharing.aggregation.shared_aggregate import FRAGMENT, START, by_query, queries_in
+from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.constants import Constants, constants_of
 from eddyline.spark.query_log.engine_inputs import (
@@ -135,7 +136,9 @@ class AggregatingQueries:
             raise ValueError(f"{template.sql} aggregates nothing")
         numbers = rows.column(FRAGMENT).to_numpy()
         starts = rows.column(START).combine_chunks().to_numpy()
+        window = arrow_type(aggregated.types[0], template.settings.time_zone)
         columns = [pa.array(starts), pa.array(starts + grouping.window.size)]
+        columns = [column.cast(window.field("start").type) for column in columns]
         columns += [rows.column(f"k{n}").combine_chunks() for n in range(len(grouping.keys))]
         errors: dict[int, Exception] = {}
         for aggregate in aggregation.aggregates:
