@@ -69,6 +69,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_views_are_left() -> Iterator[None]:
+    """Drop the temporary views that a file's tests made: the next file's may not rest on them."""
+    yield
+    if session := SparkSession.getActiveSession():
+        for table in session.catalog.listTables():
+            if table.isTemporary:
+                session.catalog.dropTempView(table.name)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark session for the whole run, on two cores, as a user would start it."""

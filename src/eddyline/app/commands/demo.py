@@ -45,7 +45,8 @@ def run(invocation: DemoInvocation) -> ExitCode:
     with file_errors_explained(invocation.out, "written", RunError):
         report.to_html(invocation.out)
     with printing():
-        show(out, outcome(laps, invocation.out, joined))
+        show(out, outcome(laps, joined))
+        out.print(f"How it was routed: {invocation.out}", soft_wrap=True)
     return ExitCode.DONE
 
 

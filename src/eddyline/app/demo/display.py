@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 
 from rich.box import SIMPLE_HEAD
@@ -42,7 +41,7 @@ def introduction(flights: int) -> RenderableType:
     )
 
 
-def outcome(laps: Sequence[Lap], report: Path, joined: int) -> RenderableType:
+def outcome(laps: Sequence[Lap], joined: int) -> RenderableType:
     """Return the answer, the times of both sides, the calls of each function, and the verdict.
 
     ``joined`` are the rows of the join, on each of which plain Spark calls every function.
@@ -64,7 +63,6 @@ def outcome(laps: Sequence[Lap], report: Path, joined: int) -> RenderableType:
             verdict,
             f", with the same {len(rows)} rows in every run.",
         ),
-        Text(f"How it was routed: {report}"),
     )
 
 

@@ -51,6 +51,24 @@ class AggregatedRows:
     having: Expression | None
     types: tuple[str, ...]
 
+    @property
+    def used(self) -> frozenset[Place]:
+        """The columns of inputs that times, keys and aggregates are made of."""
+        grouping = self.aggregation.grouping
+        values = [*grouping.keys, *(each.argument for each in self.aggregation.aggregates)]
+        return frozenset(
+            [
+                grouping.time,
+                *(
+                    place_of(node.index)
+                    for value in values
+                    if value is not None
+                    for node in value.walk()
+                    if isinstance(node, Argument)
+                ),
+            ]
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ShownParameter:

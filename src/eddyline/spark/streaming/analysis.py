@@ -17,8 +17,8 @@ from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Analyst
 from eddyline.spark.streaming.errors import NotShareableError
-from eddyline.spark.streaming.markers import markers_in, with_markers
-from eddyline.spark.streaming.reading import PARAMETER, ReadQuery, read_query
+from eddyline.spark.streaming.markers import PARAMETER, markers_in, with_markers
+from eddyline.spark.streaming.reading import ReadQuery, read_query
 
 _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 

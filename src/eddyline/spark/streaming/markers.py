@@ -20,6 +20,10 @@ _TOKENS: Final = re.compile(
 )
 
 
+PARAMETER: Final = "eddyline_parameter_"
+"""How the functions are called that stand for parameters, before their names."""
+
+
 def with_markers(sql: str, replaced: Callable[[str], str]) -> str:
     """Return a statement with what ``replaced`` gives for each marker's name in its place.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,10 +24,7 @@ from eddyline.sharing.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.standing import (
-    OutputColumn,
     QueryTemplate,
-    argument_number,
-    place_of,
 )
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, not_understood
@@ -45,12 +41,11 @@ from eddyline.spark.streaming.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.spark.streaming.aggregate_reading import AggregateReader
+from eddyline.spark.streaming.described_outputs import described
 from eddyline.spark.streaming.errors import NotShareableError
+from eddyline.spark.streaming.markers import PARAMETER
 from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
 from eddyline.spark.streaming.time_bounds import Sides, time_bound
-
-PARAMETER: Final = "eddyline_parameter_"
-"""How the functions are called that stand for parameters, before their names."""
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
@@ -94,9 +89,7 @@ def read_query(
         used = frozenset(reader.inputs) & frozenset(tables)
         if len(used) == len(set(reader.inputs)):
             raise not_understood("a query that reads no stream")
-        if nodes is not None:
-            return reader.aggregated(shown, plan, nodes, schema, used)
-        return reader.result(shown, plan, schema, used)
+        return reader.result(shown, plan, nodes, schema, used)
     except DeclinedError as declined:
         raise NotShareableError(f"{declined.left_to_spark().why}: {shown}") from declined
 
@@ -147,76 +140,48 @@ class _Reader:
                 self.definitions.define(link, guarded=False)
 
     def result(
-        self, sql: str, plan: Plan, schema: types.StructType, tables: frozenset[str]
-    ) -> ReadQuery:
-        """Return what was read of a query that puts out joined rows."""
-        constants: dict[Expression, int] = {}
-        query = self._query(sql, constants)
-        outputs = self._outputs(plan)
-        places = {
-            identity[0]: f"{number}.{column}" for identity, (number, column) in self.places.items()
-        }
-        places |= self.shown.names()
-        template = QueryTemplate(
-            sql,
-            tuple(self.inputs),
-            query,
-            tuple(constants),
-            tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            _described(schema, outputs, places),
-            tables,
-            self.calls.contents.functions,
-            self.settings,
-            frozenset(place for output in outputs for place in self._places(output)),
-            shown=self.shown.shown,
-        )
-        return ReadQuery(template, tuple(self.columns), tuple(outputs), self.shown.columns)
-
-    def aggregated(
         self,
         sql: str,
         plan: Plan,
-        nodes: AggregateNodes,
+        nodes: AggregateNodes | None,
         schema: types.StructType,
         tables: frozenset[str],
     ) -> ReadQuery:
-        """Return what was read of a query that aggregates joined rows."""
+        """Return what was read: of joined rows, or of what ``nodes`` aggregate of them."""
         constants: dict[Expression, int] = {}
         query = self._query(sql, constants)
-        reader = AggregateReader(self, nodes)
-        aggregated, columns = reader.read(
-            query, [n for n in query.selections if self.inputs[n] in tables]
-        )
-        having = reader.having()
-        if having is not None:
-            aggregated = replace(aggregated, having=with_constants(having, constants))
-        outputs = reader.outputs(plan)
-        aggregation = aggregated.aggregation
-        values = [*aggregation.grouping.keys, *(each.argument for each in aggregation.aggregates)]
-        used = {argument_number(aggregation.grouping.time)} | {
-            node.index
-            for value in values
-            if value is not None
-            for node in value.walk()
-            if isinstance(node, Argument)
-        }
-        names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(columns)}
-        names |= self.shown.names()
+        aggregated = None
+        if nodes is None:
+            columns = tuple(self.columns)
+            outputs = self._outputs(plan)
+            used = frozenset(place for output in outputs for place in self._places(output))
+            names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
+        else:
+            reader = AggregateReader(self, nodes)
+            static = [number for number in query.selections if self.inputs[number] in tables]
+            aggregated, of_groups = reader.read(query, static)
+            having = reader.having()
+            if having is not None:
+                aggregated = replace(aggregated, having=with_constants(having, constants))
+            columns = (of_groups,)
+            outputs = reader.outputs(plan)
+            used = frozenset((place.relation, place.column) for place in aggregated.used)
+            names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(of_groups)}
         template = QueryTemplate(
             sql,
             tuple(self.inputs),
             query,
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            _described(schema, outputs, names),
+            described(schema, outputs, names | self.shown.names()),
             tables,
             self.calls.contents.functions,
             self.settings,
-            frozenset((place.relation, place.column) for place in map(place_of, used)),
+            used,
             aggregated,
             self.shown.shown,
         )
-        return ReadQuery(template, (columns,), tuple(outputs), self.shown.columns)
+        return ReadQuery(template, columns, tuple(outputs), self.shown.columns)
 
     def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
         """Return how the inputs are selected and joined."""
@@ -407,26 +372,6 @@ class _Reader:
         return [self.places[each] for each in identities if each not in self.shown.attributes]
 
 
-def _described(
-    schema: types.StructType,
-    outputs: Sequence[CatalystExpression],
-    places: Mapping[int, str],
-) -> tuple[OutputColumn, ...]:
-    """Describe outputs over columns that have names in ``places``, by identities' numbers."""
-    return tuple(
-        OutputColumn(shown_name(column.name), column.dataType.json(), _meaning(output, places))
-        for column, output in zip(schema.fields, outputs, strict=True)
-    )
-
-
-def _meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
-    """Return a text for an output that does not depend on the session's identities."""
-    value = Tree.of(output).children[0]
-    plain = value.name == "AttributeReference"
-    # JSON leaves out some of what an expression does, as when it fails.
-    return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
-
-
 def event_time(schema: types.StructType) -> int | None:
     """Return the column of a stream that it has a watermark on; None where there is none."""
     for number, column in enumerate(schema.fields):
@@ -457,25 +402,6 @@ def _within(argument: Argument) -> Expression:
     if argument.index < 0:
         return argument
     return Argument(argument.index % MOST_COLUMNS, argument.type)
-
-
-def shown_name(column: str) -> str:
-    """Return the name of a column as its user would write it.
-
-    >>> shown_name("(price - eddyline_parameter_least())")
-    '(price - :least)'
-    """
-    return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
-
-
-def _canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
-    if node.name == "AttributeReference":
-        identity = node.fields["exprId"]
-        number = int(identity["id"]) if isinstance(identity, dict) else -1
-        return places.get(number) or str(node.fields["name"])
-    fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
-    inner = ", ".join(_canonical(child, places) for child in node.children)
-    return f"{node.name}{sorted(fields.items(), key=str)}({inner})"
 
 
 def _name_of(node: str) -> str:

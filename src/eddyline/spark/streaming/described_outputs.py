@@ -1,0 +1,54 @@
+"""What queries put out, as texts that are the same in every session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import types
+
+from eddyline.spark.blocks.standing import OutputColumn
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression
+from eddyline.spark.plan.chains import Tree
+from eddyline.spark.plan.translation import CatalystNode
+from eddyline.spark.streaming.markers import PARAMETER
+
+
+def described(
+    schema: types.StructType,
+    outputs: Sequence[CatalystExpression],
+    places: Mapping[int, str],
+) -> tuple[OutputColumn, ...]:
+    """Describe outputs over columns that have names in ``places``, by identities' numbers."""
+    return tuple(
+        OutputColumn(shown_name(column.name), column.dataType.json(), _meaning(output, places))
+        for column, output in zip(schema.fields, outputs, strict=True)
+    )
+
+
+def _meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
+    """Return a text for an output that does not depend on the session's identities."""
+    value = Tree.of(output).children[0]
+    plain = value.name == "AttributeReference"
+    # JSON leaves out some of what an expression does, as when it fails.
+    return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+
+
+def shown_name(column: str) -> str:
+    """Return the name of a column as its user would write it.
+
+    >>> shown_name("(price - eddyline_parameter_least())")
+    '(price - :least)'
+    """
+    return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
+
+
+def _canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
+    if node.name == "AttributeReference":
+        identity = node.fields["exprId"]
+        number = int(identity["id"]) if isinstance(identity, dict) else -1
+        return places.get(number) or str(node.fields["name"])
+    fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
+    inner = ", ".join(_canonical(child, places) for child in node.children)
+    return f"{node.name}{sorted(fields.items(), key=str)}({inner})"
