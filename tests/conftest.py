@@ -74,9 +74,9 @@ def no_views_are_left() -> Iterator[None]:
     """Drop the temporary views that a file's tests made: the next file's may not rest on them."""
     yield
     if session := SparkSession.getActiveSession():
-        for table in session.catalog.listTables():
-            if table.isTemporary:
-                session.catalog.dropTempView(table.name)
+        for table in session.sql("SHOW TABLES").collect():
+            if table["isTemporary"]:
+                session.catalog.dropTempView(table["tableName"])
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from bench.sharing.setups import STREAMS, VALUES, Setup, queries_of
 from eddyline.sharing.plans import PLANS
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.wall_clock import WallClock
 

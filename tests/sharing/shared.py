@@ -24,7 +24,8 @@ from eddyline.query.expressions import (
 from eddyline.sharing.audit import Audit
 from eddyline.sharing.join_conditions import JoinAttribute, conditions_in
 from eddyline.sharing.plans import PLANS
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import Edge, SharedQuery, Stream, TimeBound, edge
 from eddyline.wall_clock import WallClock
 from tests.sharing.conditions import conditions_on

@@ -24,8 +24,9 @@ from eddyline.query.expressions import (
     Or,
 )
 from eddyline.sharing.plans import PLANS
+from eddyline.sharing.results import Results
 from eddyline.sharing.selections import Selection
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import SharedQuery, Stream, edge
 from eddyline.wall_clock import WallClock
 

@@ -34,7 +34,8 @@ from eddyline.sharing.audit import Audit
 from eddyline.sharing.condition_templates import conditions_of
 from eddyline.sharing.join_conditions import JoinCondition, column_of, conditions_in
 from eddyline.sharing.plans import PLANS, SelectionPlacement
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import SharedQuery, Stream, edge
 from eddyline.wall_clock import WallClock
 from tests.sharing.three_valued import FailedError, value_of

@@ -75,18 +75,6 @@ def test_looking_back(
     assert run.answer == wanted
 
 
-def test_looking_back_in_silence_sees_what_comes_later() -> None:
-    early, late = Push(0, [(1, 1, 5, 10)]), Push(1, [(1, 1, 6, 11)])
-    query = SharedQuery({0: None, 1: None}, frozenset({BY_KEY[0, 1]}))
-    run = Run("car")
-    run.eddy.add({1: query})
-    run.push([early])
-    run.eddy.add({2: query, 3: query})
-    run.eddy.look_back([2], tell=False)
-    run.push([late])
-    assert {number for number, _ in run.answer} == {1, 2}
-
-
 @pytest.mark.parametrize("plan", SHARED)
 @settings(max_examples=80)
 @given(

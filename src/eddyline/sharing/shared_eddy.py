@@ -6,14 +6,13 @@ Krishnamurthy, Franklin, Jacobson and Hellerstein (2004).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.timestamps import Ticks
@@ -28,68 +27,16 @@ from eddyline.sharing.asked_conditions import AskedConditions
 from eddyline.sharing.audit import Audit
 from eddyline.sharing.condition_check import ConditionCheck
 from eddyline.sharing.evaluated_selection import EvaluatedSelection
-from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, LineageStatistics, alike
+from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.sharing.operators import Build, OnError, Output, Probe, Selection, Shared, alive
 from eddyline.sharing.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.sharing.precedence import Kind, PrecedenceGraph, Shapes
+from eddyline.sharing.results import Results, SharingStatistics
 from eddyline.sharing.selections import Selection as Selected
 from eddyline.sharing.selections import Selections
 from eddyline.sharing.shared_query import JoinShape, SharedQuery, Stream
 from eddyline.sharing.stems import StreamRows
 from eddyline.sharing.windows import Windows
-
-
-@dataclass(frozen=True, slots=True)
-class SharingStatistics:
-    """What was done so far, and what is held now.
-
-    ``stored`` are rows in SteMs, by name of the stream; ``made`` tuples that joins have made, of
-    which ``zombies`` were found to be no query's results when they were put out.
-    """
-
-    stored: Mapping[str, int]
-    made: int
-    zombies: int
-    lineage: LineageStatistics
-
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Tuples that are results, and of which queries each is: numbers of sets.
-
-    They are of one combination of streams; :meth:`column` gives their values. The numbers of sets
-    hold until whoever is handed the results returns: then sets may get others.
-    """
-
-    batch: TupleBatch
-    lineages: Lineages
-    _streams: tuple[StreamRows, ...]
-
-    def __len__(self) -> int:
-        """Return the number of tuples."""
-        return len(self.lineages)
-
-    @property
-    def streams(self) -> tuple[int, ...]:
-        """The streams whose components they have."""
-        return tuple(s for s, rows in enumerate(self.batch.rows) if rows is not None)
-
-    def column(self, stream: int, column: int) -> pa.Array:
-        """Return the values of a column of a stream; ValueError where they have none of it."""
-        rows = self.batch.rows[stream]
-        if rows is None:
-            raise ValueError(f"results of {self.batch.signature} have nothing of stream {stream}")
-        return self._streams[stream].of(self.batch).column(column, rows)
-
-    def arrivals(self, stream: int) -> npt.NDArray[np.int64]:
-        """Return the numbers by which the components of a stream have come in, from 0 on."""
-        rows = self.batch.rows[stream]
-        if rows is None:
-            raise ValueError(f"results of {self.batch.signature} have nothing of stream {stream}")
-        held = self._streams[stream]
-        if not self.batch.signature.built:
-            return as_array(rows)
-        return held.arrivals[as_array(rows) - held.built.store.first]
 
 
 class SharedEddy:
@@ -208,14 +155,13 @@ class SharedEddy:
         since: int | None = None,
         *,
         without: Mapping[int, Sequence[range]] = MappingProxyType({}),
-        tell: bool = True,
     ) -> None:
         """Let queries see stored rows, too: those that some query wants, of a time from ``since``.
 
         In microseconds since 1970; None for all. Rows ``without`` what they need they do not see:
         those of a stream that came in by numbers in some ranges. What the rows join to among
-        themselves is handed over, unless ``tell`` is false. ValueError for a query that is not
-        here, and in a plan with joins of each query's own.
+        themselves is handed over. ValueError for a query that is not here, and in a plan with
+        joins of each query's own.
         """
         if unknown := set(queries) - self._queries.keys():
             raise ValueError(f"there are no queries {sorted(unknown)}")
@@ -227,8 +173,6 @@ class SharedEddy:
             asking = [n for n in queries if stream in self._queries[n].selections]
             if asking and not held.stream.static and len(held.built.store):
                 seen[stream] = self._see(stream, asking, since, without.get(stream, ()))
-        if not tell:
-            return
         for stream, (rows, lineages) in seen.items():
             # Each result has one component of the first stream of its query: it is found once.
             first = self.sets.number([n for n in queries if self._first_stream(n) == stream])

@@ -208,6 +208,11 @@ def test_what_is_refused_and_how_columns_are_called(
         one = pa.table({"it": [1.0]})
         with pytest.raises(NotShareableError, match="Python function twice in the SELECT list"):
             queries.add_many("SELECT twice(:it) AS it FROM trades", one, name="q")
+        template = "SELECT symbol FROM trades WHERE price > twice(:it)"
+        for argument in (":it", "1 + :it", "twice(:it)"):
+            sql = template.replace(":it", argument)
+            with pytest.raises(NotShareableError, match="a Python function of parameters alone"):
+                queries.add_many(sql, one, name="q")
         queries.add("SELECT symbol AS it FROM trades", name="other")
         with pytest.raises(NotShareableError, match="it is double here and string in"):
             queries.add_many("SELECT :it AS it FROM trades", one, name="q")

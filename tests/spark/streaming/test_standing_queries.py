@@ -419,17 +419,26 @@ def test_functions_are_called_for_few_rows_and_fail_for_one_query(
 
     spark.udf.register("scored", scored)
     spark.udf.register("picky", picky)
+    spark.udf.register(
+        "weighted", lambda price, by: None if price is None else price * by, "double"
+    )
     dear = "SELECT symbol, price FROM trades WHERE price > 90 AND scored(price) < 285"
     good = {f"scored{n}": dear.replace("90", str(n)) for n in range(90, 95)}
     good["joined"] = """SELECT t.volume tv, q.volume qv FROM trades t JOIN quotes q
         ON t.symbol = q.symbol AND q.time BETWEEN t.time AND t.time + INTERVAL 5 SECONDS
         WHERE scored(t.price) > 200 AND q.price < 20"""
     good["guarded"] = "SELECT volume FROM trades WHERE picky(volume) AND volume < 500"
+    weighted = """SELECT symbol, price FROM trades
+        WHERE weighted(price, 1 + :by) > 150 AND weighted(price, :by) < :most"""
+    by = pd.DataFrame({"name": ["light", "heavy"], "by": [0.6, 1.5], "most": [58.5, 120.0]})
+    for name, *numbers in by.itertuples(index=False):
+        good[name] = weighted.replace(":by", f"{numbers[0]}D").replace(":most", str(numbers[1]))
     sink = Gathered()
     streams = {"trades": trades.stream(), "quotes": quotes.stream()}
     with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
-        for name, sql in good.items():
-            queries.add(sql, name=name)
+        queries.add_many(weighted, by)
+        for name in good.keys() - set(by["name"]):
+            queries.add(good[name], name=name)
         queries.add("SELECT volume FROM trades WHERE picky(volume)", name="fails")
         with pytest.warns(UserWarning, match="'fails' has failed and is paused: .*too much"):
             run_all(queries, sink)

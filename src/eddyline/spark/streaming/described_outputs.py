@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import types
 
@@ -15,20 +15,19 @@ from eddyline.spark.plan.translation import CatalystNode
 from eddyline.spark.streaming.markers import PARAMETER
 
 
-def described(
-    schema: types.StructType,
-    outputs: Sequence[CatalystExpression],
-    places: Mapping[int, str],
-) -> tuple[OutputColumn, ...]:
-    """Describe outputs over columns that have names in ``places``, by identities' numbers."""
+def described(schema: types.StructType, meanings: Iterable[str]) -> tuple[OutputColumn, ...]:
+    """Describe outputs that have these columns."""
     return tuple(
-        OutputColumn(shown_name(column.name), column.dataType.json(), _meaning(output, places))
-        for column, output in zip(schema.fields, outputs, strict=True)
+        OutputColumn(shown_name(column.name), column.dataType.json(), meaning)
+        for column, meaning in zip(schema.fields, meanings, strict=True)
     )
 
 
-def _meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
-    """Return a text for an output that does not depend on the session's identities."""
+def meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
+    """Return a text for an output that does not depend on the session's identities.
+
+    ``places`` name the columns that it is made of, by the numbers in their identities.
+    """
     value = Tree.of(output).children[0]
     plain = value.name == "AttributeReference"
     # JSON leaves out some of what an expression does, as when it fails.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import types
 
-from eddyline.evaluation import reason_not_to_evaluate, type_of
+from eddyline.evaluation import reason_not_to_evaluate
 from eddyline.query.expressions import (
     And,
     Argument,
@@ -17,16 +18,12 @@ from eddyline.query.expressions import (
     ComparisonOperator,
     Expression,
     with_arguments,
-    with_children,
 )
 from eddyline.sharing.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.sharing.shared_query import Edge, SharedQuery, TimeBound, edge
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings
-from eddyline.spark.blocks.standing import (
-    QueryTemplate,
-)
-from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.decline import DeclinedError, not_understood
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Analyst, CatalystExpression, Plan
@@ -41,10 +38,12 @@ from eddyline.spark.streaming.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.spark.streaming.aggregate_reading import AggregateReader
-from eddyline.spark.streaming.described_outputs import described
+from eddyline.spark.streaming.constants import with_constants
+from eddyline.spark.streaming.described_outputs import described, meaning
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import PARAMETER
 from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
+from eddyline.spark.streaming.standing_terms import StandingTerms
 from eddyline.spark.streaming.time_bounds import Sides, time_bound
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
@@ -54,14 +53,25 @@ _PLAIN: Final = frozenset({"INNER", "CROSS"})
 class ReadQuery:
     """A query that was read: what is kept, and its outputs in the JVM.
 
-    ``columns`` are for each input the attributes of its columns; ``outputs`` named expressions
-    over these, and over those of ``shown``, by the column that their values travel in.
+    These are fetched when a batch asks for them: for a query that is added among others that put
+    out the same they never are, which saves two thirds of the calls into the JVM.
     """
 
     template: QueryTemplate
-    columns: tuple[tuple[CatalystExpression, ...], ...]
-    outputs: tuple[CatalystExpression, ...]
+    fetch_columns: Callable[[], tuple[tuple[CatalystExpression, ...], ...]]
+    fetch_outputs: Callable[[], tuple[CatalystExpression, ...]]
     shown: tuple[tuple[CatalystExpression, str], ...] = ()
+    """The attributes of parameters that are shown, by the column that their values travel in."""
+
+    @cached_property
+    def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
+        """For each input the attributes of its columns."""
+        return self.fetch_columns()
+
+    @cached_property
+    def outputs(self) -> tuple[CatalystExpression, ...]:
+        """What is put out: named expressions over ``columns`` and ``shown``."""
+        return self.fetch_outputs()
 
 
 def read_query(
@@ -103,18 +113,18 @@ class _Reader:
     parameters: Mapping[str, types.DataType]
     settings: SessionSettings
     inputs: list[str] = field(default_factory=list)
-    columns: list[tuple[CatalystExpression, ...]] = field(default_factory=list)
+    leaves: list[Plan] = field(default_factory=list)
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
     arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
     conjuncts: list[Tree] = field(default_factory=list)
     definitions: Definitions = field(default_factory=lambda: Definitions({}))
-    calls: Terms = field(init=False)
+    calls: StandingTerms = field(init=False)
     shown: ShownParameters = field(init=False)
 
     def __post_init__(self) -> None:
         """Have at hand what knows how functions are called, and which parameters are shown."""
         self.shown = ShownParameters(self.parameters)
-        self.calls = Terms(self.definitions, self.settings)
+        self.calls = StandingTerms(self.definitions, self.settings, self.parameters)
 
     def read(self, plan: Plan) -> None:
         """Take in a node and all below it."""
@@ -152,10 +162,10 @@ class _Reader:
         query = self._query(sql, constants)
         aggregated = None
         if nodes is None:
-            columns = tuple(self.columns)
-            outputs = self._outputs(plan)
-            used = frozenset(place for output in outputs for place in self._places(output))
-            names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
+            read = self._described(plan, len(schema.fields))
+            meanings = [meaning for meaning, _ in read]
+            used = frozenset(place for _, places in read for place in places)
+            fetch_columns, fetch_outputs = self._columns, lambda: self._outputs(plan)
         else:
             reader = AggregateReader(self, nodes)
             static = [number for number in query.selections if self.inputs[number] in tables]
@@ -163,17 +173,18 @@ class _Reader:
             having = reader.having()
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
-            columns = (of_groups,)
-            outputs = reader.outputs(plan)
-            used = frozenset((place.relation, place.column) for place in aggregated.used)
+            outputs = tuple(reader.outputs(plan))
             names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(of_groups)}
+            meanings = [meaning(output, names | self.shown.names()) for output in outputs]
+            used = frozenset((place.relation, place.column) for place in aggregated.used)
+            fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
         template = QueryTemplate(
             sql,
             tuple(self.inputs),
             query,
             tuple(constants),
             tuple((name, kind.json()) for name, kind in self.parameters.items()),
-            described(schema, outputs, names | self.shown.names()),
+            described(schema, meanings),
             tables,
             self.calls.contents.functions,
             self.settings,
@@ -181,7 +192,7 @@ class _Reader:
             aggregated,
             self.shown.shown,
         )
-        return ReadQuery(template, columns, tuple(outputs), self.shown.columns)
+        return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
 
     def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
         """Return how the inputs are selected and joined."""
@@ -245,13 +256,12 @@ class _Reader:
     def _input(self, table: str, plan: Plan) -> None:
         number = len(self.inputs)
         self.inputs.append(table)
-        attributes = catalyst.outputs(plan)
-        self.columns.append(attributes)
-        jvm = catalyst.session_identity()  # and the numbers come in one call
-        identities = [(each, jvm) for each in catalyst.output_numbers(plan)]
-        for position, (identity, column) in enumerate(
-            zip(identities, self.schemas[table].fields, strict=True)
+        self.leaves.append(plan)
+        numbers = catalyst.output_numbers(plan)
+        for position, (numbered, column) in enumerate(
+            zip(numbers, self.schemas[table].fields, strict=True)
         ):
+            identity = _identity(numbered)
             kind = column.dataType.json()
             self.places[identity] = number, position
             index = number * MOST_COLUMNS + position
@@ -302,20 +312,23 @@ class _Reader:
 
     def result_of(self, result: FunctionResult) -> Expression:
         """Return the call of a function, or the parameter that a function stands for."""
-        name = str(result.function.node.fields["name"])
-        if name.startswith(PARAMETER):
-            parameter = name.removeprefix(PARAMETER)
-            kind = arrow_type(self.parameters[parameter].json(), self.settings.time_zone)
-            return Argument(-1 - list(self.parameters).index(parameter), kind)
+        parameter = self.calls.parameter(result.function)
+        if parameter is not None:
+            return parameter
+        name = result.function.node.fields["name"]
         call = self.calls.call(result)
         if not result.function.pickled.surroundings.endswith("[]"):
             raise not_understood(f"broadcast variables in the Python function {name}")
         if self.calls.contents.functions[call.function].driver is not None:
             raise not_understood(f"the concurrent function {name}")
         handles = self.calls.contents.arguments
-        return with_arguments(
-            call, lambda argument: self.translated(Tree.of(handles[argument.index]))
-        )
+
+        def over_inputs(argument: Argument) -> Expression:
+            if argument.index < 0:
+                return argument
+            return self.translated(Tree.of(handles[argument.index]))
+
+        return with_arguments(call, over_inputs)
 
     def place(self, tree: Tree) -> tuple[int, int] | None:
         """Return input and column of an attribute; None for what is none."""
@@ -347,9 +360,33 @@ class _Reader:
                 return edge(one, two) if one[0] != two[0] else None
         return None
 
-    def _outputs(self, plan: Plan) -> list[CatalystExpression]:
+    def _described(self, plan: Plan, outputs: int) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Return what each output means, and the inputs' columns that it is made of.
+
+        Of a column, under whatever name, that is known without a question to the JVM.
+        """
+        names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
+        found = []
+        for index, number in zip(range(outputs), catalyst.output_numbers(plan), strict=True):
+            identity = _identity(number)
+            alias = self.definitions.known_alias(identity)
+            if alias is not None and alias.name == "AttributeReference":
+                identity = self.definitions.named(alias).identity
+            place = self.places.get(identity)
+            if place is not None:
+                found.append((names[identity[0]], [place]))
+            else:
+                output = self._output(Tree.of(catalyst.output(plan, index)))
+                found.append((meaning(output, names | self.shown.names()), self._places(output)))
+        return found
+
+    def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
+        """Return for each input the attributes of its columns."""
+        return tuple(map(catalyst.outputs, self.leaves))
+
+    def _outputs(self, plan: Plan) -> tuple[CatalystExpression, ...]:
         """Return the outputs of a plan in terms of the inputs' columns."""
-        return [self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan)]
+        return tuple(self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan))
 
     def _output(self, tree: Tree) -> CatalystExpression:
         value = self.definitions.over_base(self.definitions.named(tree))
@@ -372,29 +409,17 @@ class _Reader:
         return [self.places[each] for each in identities if each not in self.shown.attributes]
 
 
+def _identity(number: int) -> ExpressionId:
+    """Return the identity of an attribute of this JVM."""
+    return number, catalyst.session_identity()
+
+
 def event_time(schema: types.StructType) -> int | None:
     """Return the column of a stream that it has a watermark on; None where there is none."""
     for number, column in enumerate(schema.fields):
         if "spark.watermarkDelayMs" in column.metadata:
             return number
     return None
-
-
-def with_constants(expression: Expression, constants: dict[Expression, int]) -> Expression:
-    """Return an expression with what depends on parameters alone replaced by constants' numbers.
-
-    These are taken into ``constants`` as they come.
-    """
-    indexes = [node.index for node in expression.walk() if isinstance(node, Argument)]
-    if indexes and max(indexes) < 0:
-        over_parameters = with_arguments(
-            expression, lambda argument: Argument(-1 - argument.index, argument.type)
-        )
-        number = constants.setdefault(over_parameters, len(constants))
-        return Argument(-1 - number, type_of(expression))
-    if not indexes or min(indexes) >= 0:
-        return expression
-    return with_children(expression, lambda child: with_constants(child, constants))
 
 
 def _within(argument: Argument) -> Expression:

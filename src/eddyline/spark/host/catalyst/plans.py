@@ -240,6 +240,11 @@ def output_numbers(plan: Plan) -> tuple[int, ...]:
     return tuple(map(int, numbers.split(","))) if numbers else ()
 
 
+def output(plan: Plan, index: int) -> CatalystExpression:
+    """Return one of the attributes of a plan's output."""
+    return CatalystExpression(plan.java.output().apply(index))
+
+
 def session_identity() -> str:
     """Return what the identities of all attributes of this JVM have beside their numbers."""
     return str(_jvm_identity_in(id(jvm())))

@@ -16,7 +16,7 @@ from eddyline.sharing.aggregation.functions import Aggregate
 from eddyline.sharing.aggregation.grouping import Grouping
 from eddyline.sharing.aggregation.shared_aggregate import SharedAggregate, queries_in
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, alike
-from eddyline.sharing.shared_eddy import Results
+from eddyline.sharing.results import Results
 from eddyline.spark.blocks.standing import argument_number, place_of
 from eddyline.spark.query_log.engine_inputs import aggregation_of
 from eddyline.spark.query_log.live_queries import LiveQuery

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from eddyline.evaluation.labels import relabelled
 from eddyline.exchange.hypercube import coordinates, key_words
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import NEVER, Stream
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import (

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
-from eddyline.sharing.shared_eddy import Results, SharedEddy
+from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import Stream
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
