@@ -14,6 +14,8 @@ from pathlib import Path
 
 import eddyline
 from eddyline.spark.query_log.batch_log import BatchLog
+from eddyline.spark.query_log.change_log import ChangeLog
+from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.standing_queries import StandingQueries
 
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"
@@ -33,6 +35,9 @@ WATERMARK = 60
 """Seconds by which events may be late; those of a micro-batch are of one minute."""
 
 JOBS = ("select trades", "join quotes.0 trades.0", "aggregate trades")
+
+COMPACTED = 20
+"""Changes after which the log of queries is compacted, as it is after 1,000 of a user's."""
 
 MOST_QUERIES = 40
 """Queries that stand at once; beyond, some go before others come."""
@@ -78,6 +83,7 @@ def main(directory: Path, seed: int, batches: int) -> int:
         for name in ("trades", "quotes")
     }
     state = directory / "state"
+    QueryRegistry.__init__.__kwdefaults__ = {"every": COMPACTED}
     queries = StandingQueries(spark, streams=streams, state=state)
     chance = random.Random(seed)
     known = {row["name"] for row in queries.queries().select("name").collect()}
@@ -99,7 +105,9 @@ def main(directory: Path, seed: int, batches: int) -> int:
         if queries.await_termination(0.5):
             print("ended before its time", flush=True)
             return 1
-    print("done", [log.newest() for log in logs], flush=True)
+    changes = ChangeLog(state / "queries")
+    left = f"{len(changes.changes())} of {changes.last()} changes left"
+    print("done", [log.newest() for log in logs], left, flush=True)
     return 0
 
 

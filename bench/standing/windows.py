@@ -131,6 +131,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--apart", type=int, nargs="*", default=[1, 16])
     options = parser.parse_args(arguments)
     spark = start(CORES)
+    # Spark forgets what it says of micro-batches: after 100 of them, which is half a minute.
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 100_000)
     rows = [shared(spark, options.rate, options.queries, options.seconds)]
     rows += [apart(spark, options.rate, count, options.seconds) for count in options.apart]
     table = Table(title=f"2 x {options.rate:,} events/s, {options.seconds:.0f} s each")
