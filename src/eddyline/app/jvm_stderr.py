@@ -1,25 +1,31 @@
-"""Keeps one line of the JVM's own off the terminal.
+"""Keeps lines that nobody asked for off the terminal.
 
 Spark starts Java with an incubator module, and Java announces that on stderr
-before it reads any setting: there is no option to silence it. So the JVM gets a
-pipe for its stderr, and all that comes out of it is handed on but for that line.
+before it reads any setting; and the Python process that plans a query with state
+prints each step that it takes. There is no option to silence them. So the JVM gets
+a pipe for its stderr, and all that comes out of it is handed on but for these lines.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from threading import Thread
+from typing import Final
 
-_ANNOUNCEMENT = b"WARNING: Using incubator modules:"
+_OF_JAVA: Final = b"WARNING: Using incubator modules:"
+_OF_PLANNING: Final = re.compile(
+    rb"(Starting )?Streaming TransformWithStateInPandas Python worker\b"
+)
 _STDERR = 2
 
 
 @contextmanager
-def jvm_announcement_dropped() -> Iterator[None]:
-    """Give processes that start inside the block a stderr that drops the line.
+def jvm_noise_dropped() -> Iterator[None]:
+    """Give processes that start inside the block a stderr that drops these lines.
 
     This process goes on writing to its own stderr, inside the block and after.
     """
@@ -40,9 +46,14 @@ def jvm_announcement_dropped() -> Iterator[None]:
 
 
 def _hand_on(reader: int, target: int) -> None:
+    blank_too = False
     with os.fdopen(reader, "rb") as lines:
         for line in lines:
-            if line.startswith(_ANNOUNCEMENT):
+            if line.startswith(_OF_JAVA) or (blank_too and not line.strip()):
+                blank_too = False
+                continue
+            blank_too = _OF_PLANNING.match(line) is not None
+            if blank_too:
                 continue
             written = 0
             while written < len(line):

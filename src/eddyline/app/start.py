@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.jvm_stderr import jvm_announcement_dropped
+from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.quiet_logs import silence_libraries
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
@@ -37,7 +37,7 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
     with TemporaryDirectory(prefix="eddyline-") as folder:
         # Spark would make a folder for tables of its own in the current one.
         settings = _SETTINGS | {"spark.sql.warehouse.dir": str(Path(folder, "warehouse"))}
-        with jvm_announcement_dropped(), console.status("Starting Spark"):
+        with jvm_noise_dropped(), console.status("Starting Spark"):
             spark = eddyline.session("eddyline", config=settings)
         # PySpark's own handler calls the JVM in the midst of the call that it interrupts,
         # which breaks the connection; here Ctrl-C ends the block, and that stops Spark.
