@@ -283,7 +283,10 @@ class SharedEddy:
         )
 
     def stored_arrivals(self, stream: int) -> npt.NDArray[np.int64]:
-        """Return the numbers by which the stored rows came in that some query wants, ascending."""
+        """Return the numbers by which the stored rows came in that some query wants.
+
+        Those of a push stand before those of the next, and among themselves in any order.
+        """
         held = self._streams[stream]
         wanted: npt.NDArray[np.int64] = held.arrivals[held.lineages != DEAD]
         return wanted

@@ -320,7 +320,7 @@ class JoiningQueries:
         for number in (n for stream in streams for n in self.inputs.of_stream(stream)):
             kept = [e.arrivals[number].start for e in self.entries.values() if number in e.arrivals]
             arrivals = self._eddy.stored_arrivals(number)
-            bound = min(kept, default=int(arrivals[-1]) + 1 if len(arrivals) else 0)
+            bound = min(kept, default=int(arrivals.max()) + 1 if len(arrivals) else 0)
             can_go = int(np.searchsorted(arrivals, bound))
             if can_go * PLENTY >= max(len(arrivals), 1):
                 self._eddy.evict_arrived_before(number, bound)

@@ -164,7 +164,7 @@ class SelectingQueries:
         counts: Counts,
     ) -> pa.Array:
         starts = np.zeros(rows + 1, np.int32)
-        at, queries = _together(self._found)
+        at, queries = in_row_order(self._found)
         at = at if places is None else places[at]
         np.cumsum(np.bincount(at, minlength=rows), out=starts[1:])
         counts.add_results(queries)
@@ -179,15 +179,18 @@ class SelectingQueries:
         return pa.ListArray.from_arrays(pa.array(starts), values, type=matches)
 
 
-def _together(found: Sequence[Matches]) -> Matches:
-    """Return matches in the order of their rows."""
+def in_row_order(found: Sequence[Matches]) -> Matches:
+    """Return matches in the order of their rows.
+
+    The eddy gives even a single batch of results in any order: its rows have gone different ways.
+    """
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    if len(found) == 1:
-        return found[0]
     at, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.argsort(at, kind="stable")
-    return at[order], queries[order]
+    if (at[1:] < at[:-1]).any():
+        order = np.argsort(at, kind="stable")
+        at, queries = at[order], queries[order]
+    return at, queries
 
 
 _LIVE: dict[tuple[str, str], SelectingQueries] = {}
