@@ -25,6 +25,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 LONGEST: Final = (
     "tests/spark/streaming/test_standing_queries.py",
     "tests/spark/test_shapes.py",
+    "tests/spark/streaming/test_join_conditions.py",
+    "tests/spark/streaming/test_aggregates.py",
+    "tests/spark/worker/test_standing_cells.py",
     "tests/oracle/test_tpch.py",
     "tests/spark/test_concurrent_functions.py",
     "tests/app/test_rules.py",
