@@ -80,11 +80,18 @@ def test_selections(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
     assert sink.answers() == expected(spark, {"trades": trades.rows()}, SELECTIONS)
 
 
-def test_rows_go_different_ways(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+def test_rows_go_different_ways(
+    spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Feed
+) -> None:
     # Expressions over several columns are asked one by one, of some rows in this order, of others
     # in that; the rows come out of the eddy as they are done.
     ways = {
         f"way {n}": WEIGHED.format(f"price * {n} + volume % {n} > {40 * n}") for n in range(2, 14)
+    }
+    ways |= {
+        f"both {n}": f"""{JOINS["both"]} AND t.price * {n} + t.volume % {n} > {70 * n}
+                         AND q.price * {n} - q.volume % {n} < {50 * n}"""
+        for n in range(2, 6)
     }
     ways |= {
         f"fails {n}": WEIGHED.format(f"volume * 9223372036854775807 + price > {n}")
@@ -92,16 +99,16 @@ def test_rows_go_different_ways(spark: SparkSession, tmp_path: Path, trades: Fee
     }
     ways["all"] = SELECTIONS["all"]
     sink = Gathered()
-    with StandingQueries(
-        spark, streams={"trades": trades.stream()}, state=tmp_path / "state"
-    ) as queries:
+    streams = {"trades": trades.stream(), "quotes": quotes.stream()}
+    with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
         for name, sql in ways.items():
             queries.add(sql, name=name)
         with pytest.warns(UserWarning, match="'fails .' has failed and is paused"):
             run_all(queries, sink)
     good = {name: sql for name, sql in ways.items() if not name.startswith("fails")}
     found = {name: rows for name, rows in sink.answers().items() if name in good}
-    assert found == expected(spark, {"trades": trades.rows()}, good)
+    tables = {"trades": trades.rows(), "quotes": quotes.rows()}
+    assert found == expected(spark, tables, good)
 
 
 JOINS = {
