@@ -21,6 +21,7 @@ from eddyline.evaluation import (
     prepare,
     type_of,
 )
+from eddyline.evaluation.columns import Columns
 from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import (
     And,
@@ -449,3 +450,15 @@ def test_what_is_not_exact_is_refused(expression: Expression, reason: str) -> No
     assert reason in found
     with pytest.raises(UnsupportedExpressionError, match="leave the expression to Spark"):
         prepare(expression)
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    "target", [pa.int8(), INT, DOUBLE, TEXT, BOOL, pa.date32(), pa.decimal128(9, 2)], ids=str
+)
+def test_what_is_null_alone_is_null_in_any_type(target: pa.DataType, ansi: bool) -> None:  # noqa: FBT001 - parametrized
+    cast = Cast(Argument(0, pa.null()), target, ansi=ansi)
+    assert fault_of(cast) is None
+    found = evaluate(cast, Columns({0: pa.nulls(3)}, 3))
+    assert found.values.equals(pa.nulls(3, target))
+    assert not found.errors

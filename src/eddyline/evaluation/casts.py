@@ -26,12 +26,13 @@ def cast(operand: Program, target: pa.DataType, *, ansi: bool) -> Run:
     source = operand.type
     if source == target:
         return operand.run
-    if is_integer(target):
+    unknown = pa.types.is_null(source)  # is NULL in any type
+    if is_integer(target) and not unknown:
         if is_floating(source):
             return unary(operand, _truncation(target, ansi=ansi))
         if ansi and not cast_never_fails(source, target):
             return unary(operand, lambda values: _narrowed(values, target))
-    if pa.types.is_boolean(target):
+    if pa.types.is_boolean(target) and not unknown:
         zero = pa.scalar(0, source)
         return unary(operand, lambda values: (pc.not_equal(values, zero), NO_ERRORS))
     if pa.types.is_decimal128(source) and pa.types.is_float64(target):
@@ -54,7 +55,7 @@ def cast_fault(source: pa.DataType, target: pa.DataType) -> str | None:
 
 def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
     """Return whether a cast is computed here and has a result for every value in every mode."""
-    if source == target:
+    if source == target or pa.types.is_null(source):
         return True
     if is_integer(source):
         return (

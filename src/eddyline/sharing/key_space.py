@@ -99,6 +99,8 @@ class Places:
 
     def words(self, values: pa.Array) -> npt.NDArray[np.int64]:
         """Return one word a value."""
+        if not self._keys:  # then NULLs are asked for alone, of values that may have no order
+            return np.where(pc.is_null(values), NULL_WORD, 0)
         encoded = values.dictionary_encode()
         known = [
             self._word(ordered_key(value, self._type)) for value in encoded.dictionary.to_pylist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -14,18 +15,25 @@ from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.worker.standing.shown_values import values_of
 
 
-def as_table(parameters: object) -> pa.Table:
-    """Return a pandas or Spark DataFrame, or an Arrow table, as the last; TypeError for others."""
+def as_table(parameters: object, time_zone: str) -> pa.Table:
+    """Return a pandas or Spark DataFrame, or an Arrow table, as the last; TypeError for others.
+
+    Times of pandas without a zone are in ``time_zone``, as in Spark's ``createDataFrame``.
+    """
     if isinstance(parameters, pa.Table):
         return parameters
     if isinstance(parameters, DataFrame):
         return parameters.toArrow()
-    try:
-        return pa.Table.from_pandas(parameters, preserve_index=False)
-    except AttributeError as error:
+    if not isinstance(parameters, pd.DataFrame):
         raise TypeError(
             f"parameters are a DataFrame or an Arrow table, not {type(parameters).__name__}"
-        ) from error
+        )
+    local = {
+        str(name): column.dt.tz_localize(time_zone, ambiguous=False, nonexistent="shift_forward")
+        for name, column in parameters.items()
+        if pd.api.types.is_datetime64_dtype(column.dtype)
+    }
+    return pa.Table.from_pandas(parameters.assign(**local), preserve_index=False)
 
 
 def kinds_of(table: pa.Table) -> dict[str, types.DataType]:

@@ -42,6 +42,7 @@ from eddyline.spark.streaming.constants import with_constants
 from eddyline.spark.streaming.described_outputs import described, meaning
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import PARAMETER
+from eddyline.spark.streaming.registry import WATERMARK
 from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
 from eddyline.spark.streaming.standing_terms import StandingTerms
 from eddyline.spark.streaming.time_bounds import Sides, time_bound
@@ -230,7 +231,8 @@ class _Reader:
             _ = query.shape
         except ValueError as error:
             raise NotShareableError(
-                f"the streams of a query are joined by equal columns, all of them: {sql}"
+                "the streams of a query are joined by equal columns of one type, all of them: "
+                f"{sql}"
             ) from error
         return query
 
@@ -417,7 +419,7 @@ def _identity(number: int) -> ExpressionId:
 def event_time(schema: types.StructType) -> int | None:
     """Return the column of a stream that it has a watermark on; None where there is none."""
     for number, column in enumerate(schema.fields):
-        if "spark.watermarkDelayMs" in column.metadata:
+        if WATERMARK in column.metadata:
             return number
     return None
 

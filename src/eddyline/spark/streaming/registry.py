@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Final
 
 from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.query_log.batch_log import BatchLog, BatchRun
@@ -20,6 +20,9 @@ from eddyline.spark.query_log.compaction import EVERY, Compaction
 from eddyline.spark.query_log.files import DamagedFileError, read_whole, write_new
 from eddyline.spark.query_log.live_queries import LiveQueries, LiveQuery
 from eddyline.spark.streaming.errors import StateError, UnknownQueryError
+
+WATERMARK: Final = "spark.watermarkDelayMs"
+"""What Spark calls the watermark's delay in the metadata of a column."""
 
 
 class QueryRegistry:
@@ -61,6 +64,11 @@ class QueryRegistry:
         """The version of the queries as they are now."""
         with self._changing:
             return self._live.version
+
+    def require_open(self) -> None:
+        """Raise StateError where others may have the directory by now."""
+        if self._lock_file.closed:
+            raise StateError(f"the standing queries in {self.state} were stopped: make them anew")
 
     def close(self) -> None:
         """Let other processes have the directory."""
@@ -173,6 +181,7 @@ class QueryRegistry:
         return tuple(self._numbers[name] for name in dict.fromkeys(names))
 
     def _write(self, changes: tuple[Change, ...]) -> None:
+        self.require_open()
         self.log.append(self._live.version + 1, changes)
         self._live.take(changes)
         if self._compaction is not None:
@@ -246,8 +255,10 @@ def _check_schemas(state: Path, schemas: Mapping[str, str]) -> None:
     except FileNotFoundError:
         write_new(path, json.dumps(given, indent=1).encode())
         return
-    except (DamagedFileError, ValueError) as error:
-        raise StateError(f"{path}: {error}") from error
+    except DamagedFileError as error:
+        raise StateError(str(error)) from error
+    except ValueError as error:
+        raise StateError(f"{path} is damaged: {error}") from error
     for name in known.keys() | given.keys():
         if known.get(name) != given.get(name):
             what = (
@@ -255,12 +266,22 @@ def _check_schemas(state: Path, schemas: Mapping[str, str]) -> None:
                 if name not in known
                 else "is missing"
                 if name not in given
+                else "has another watermark"
+                if _without_watermark(known[name]) == _without_watermark(given[name])
                 else "has other columns"
             )
             raise StateError(
                 f"{state} was made for other streams: {name} {what}. Give the same ones, or "
                 "another state directory."
             )
+
+
+def _without_watermark(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the columns of a schema without what Spark notes of the watermark."""
+    return [
+        column | {"metadata": {k: v for k, v in column["metadata"].items() if k != WATERMARK}}
+        for column in schema["fields"]
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -72,13 +72,16 @@ def tell(
 ) -> None:
     """Hand the results of single queries to their callbacks; those without results are not told.
 
-    ``columns`` are those of each query.
+    ``columns`` are those of each query, whatever the letters in which others write them.
     """
     wanted = results.where(F.col(QUERY).isin(*callbacks))
     table = wanted.toArrow()
     names = table[QUERY].combine_chunks()
+    written = {column.casefold(): column for column in table.column_names}
     for name, told in callbacks.items():
-        own = table.filter(pa.compute.equal(names, name)).select(list(columns[name]))
+        own = table.filter(pa.compute.equal(names, name))
+        own = own.select([written[column.casefold()] for column in columns[name]])
+        own = own.rename_columns(list(columns[name]))
         if own.num_rows:
             for callback in told:
                 callback(own, batch)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import pandas as pd
@@ -40,6 +40,11 @@ from eddyline.spark.worker.standing.counts import CountsParam
 
 _GLANCE = 0.1
 """Seconds between two looks at whether there is a job by now."""
+
+_TRIGGERS: Final = ("processingTime", "once", "continuous", "availableNow")
+
+LONGEST_NAME: Final = 200
+"""Characters of a name as a directory has it, of 255 bytes: it stands behind ``query=``."""
 
 
 class StandingQueries:
@@ -75,6 +80,9 @@ class StandingQueries:
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
         self._on_overload, self._target = on_overload, positive_number(target, "target")
+        for name in (*streams, *(tables or {})):
+            if not str(name).isidentifier():
+                raise ValueError(f"{name!r} is no name for SQL: letters, digits and _ make one")
         self._streams = {name: _checked_stream(name, df) for name, df in streams.items()}
         if not self._streams:
             raise ValueError("standing queries need a stream")
@@ -124,7 +132,7 @@ class StandingQueries:
         none, they are called after ``name`` and the row's number. All come at once or not at all.
         Returns their names.
         """
-        table = as_table(parameters)
+        table = as_table(parameters, self._analysis.time_zone)
         if not len(table):
             return ()
         if "name" in table.column_names:
@@ -194,8 +202,16 @@ class StandingQueries:
         ``DataStreamWriter.trigger``: ``processingTime="1 second"``, ``availableNow=True``.
         """
         with self._starting:
+            self._registry.require_open()
+            if self._sink is not None and self._has_failed():
+                raise RuntimeError(
+                    "a job of the standing queries has failed: stop() them, and make them anew to "
+                    "go on from where they were"
+                )
             if self._sink is not None:
                 raise RuntimeError("the standing queries run already")
+            if unknown := trigger.keys() - _TRIGGERS:
+                raise TypeError(f"{min(unknown)} is no trigger of Spark: {', '.join(_TRIGGERS)}")
             self._sink = as_sink(sink)
             self._trigger = dict(trigger)
             self._desk = Desk(self._registry.state, self._answer)
@@ -218,6 +234,9 @@ class StandingQueries:
             ended = job.query.awaitTermination(timeout)  # type: ignore[arg-type]  # None is for ever
             done = done and ended is not False
         return done
+
+    def _has_failed(self) -> bool:
+        return any(job.query.exception() is not None for job in self._jobs.values())
 
     @property
     def _ends_by_itself(self) -> bool:
@@ -255,6 +274,7 @@ class StandingQueries:
         instead: Sequence[str] = (),
         look_back: int | None = None,
     ) -> None:
+        self._registry.require_open()
         template = self._analysis.read(sql, kinds).template
         job = job_of(template)
         if look_back is not None and not job.joins:
@@ -400,11 +420,16 @@ def _checked_table(name: str, df: DataFrame) -> ClassicDataFrame:
 def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a query's name is a text, not {name!r}")
+    if len(quote(name)) > LONGEST_NAME:
+        raise ValueError(
+            f"a query's name becomes that of a directory, and {name[:20]!r}... is too long: "
+            f"at most {LONGEST_NAME} characters, as they stand in a URL"
+        )
     return name
 
 
 def microseconds_of(interval: str | dt.timedelta) -> int:
-    """Return an interval in microseconds; ValueError for what is none, or below 0.
+    """Return an interval in microseconds; ValueError and TypeError for what is none, or below 0.
 
     >>> microseconds_of("1 hour 30 seconds")
     3630000000
@@ -414,6 +439,8 @@ def microseconds_of(interval: str | dt.timedelta) -> int:
             interval = pd.Timedelta(interval).to_pytimedelta()
         except ValueError as error:
             raise ValueError(f"{interval!r} is no interval such as '10 minutes'") from error
+    if not isinstance(interval, dt.timedelta):
+        raise TypeError(f"an interval is a text or a timedelta, not {interval!r}")
     found = interval // dt.timedelta(microseconds=1)
     if found < 0:
         raise ValueError(f"an interval is from 0 on, not {interval}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructType
@@ -12,6 +13,18 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.spark.host.catalyst.gateway import java_class, java_session, static
 from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.plans import class_name, rdd_number, read_ahead
+
+_EXCLUDED: Final = "spark.sql.optimizer.excludedRules"
+
+_UNREADABLE: Final = tuple(
+    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+    for rule in (
+        "DecimalAggregates",  # has decimals added up as whole numbers of their last digit
+        "PruneFilters",  # leaves nothing of a query whose condition is never true
+        "PropagateEmptyRelation",
+    )
+)
+"""What the optimizer is not to do, as its outcome says less of what was asked for."""
 
 
 class Analyst:
@@ -29,6 +42,8 @@ class Analyst:
     ) -> None:
         """Copy a session; ``constants`` are functions without arguments, with their types."""
         self._copy = java_session(spark).cloneSession()
+        excluded = self._copy.conf().get(_EXCLUDED, "")
+        self._copy.conf().set(_EXCLUDED, ",".join([*filter(None, [excluded]), *_UNREADABLE]))
         self._leaves: dict[int, str] = {}
         context = java_class("org.apache.spark.api.java.JavaSparkContext")(
             self._copy.sparkContext()
