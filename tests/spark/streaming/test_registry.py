@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegerType, StructType
 
 from eddyline.query.expressions import (
     And,
@@ -79,7 +79,7 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="other is new"):
         QueryRegistry(tmp_path, SCHEMAS | {"other": SCHEMAS["events"]})
     with pytest.raises(StateError, match="events has other columns"):
-        QueryRegistry(tmp_path, {"events": StructType().add("id", "int").json()})
+        QueryRegistry(tmp_path, {"events": StructType().add("id", IntegerType()).json()})
 
 
 def damaged(tmp_path: Path, version: int) -> QueryRegistry:
