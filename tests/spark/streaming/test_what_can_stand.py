@@ -107,7 +107,9 @@ def test_what_is_said_where_nothing_can_be_done(
 
         with pytest.raises(TypeError, match="often is no trigger of Spark"):
             queries.start(failing, often=True)
-        queries.start(failing, availableNow=True)
+        with pytest.raises(Exception, match="now and then"):
+            queries.start(failing, processingTime="now and then")
+        queries.start(failing, availableNow=True)  # what failed has left nothing running
         with pytest.raises(Exception, match="the disk is full"):
             queries.await_termination()
         with pytest.raises(RuntimeError, match="has failed: stop"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import inspect
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -14,15 +15,16 @@ from urllib.parse import quote
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from eddyline.sources.checked_numbers import positive_number
 from eddyline.spark.blocks.standing import QueryGroup
-from eddyline.spark.classic import classic, classic_session
+from eddyline.spark.classic import classic_session
 from eddyline.spark.query_log.constants import ConstantError, constants_of
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
+from eddyline.spark.streaming.checks import checked_name, checked_stream, checked_table
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
 from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
@@ -41,10 +43,8 @@ from eddyline.spark.worker.standing.counts import CountsParam
 _GLANCE = 0.1
 """Seconds between two looks at whether there is a job by now."""
 
-_TRIGGERS: Final = ("processingTime", "once", "continuous", "availableNow")
-
-LONGEST_NAME: Final = 200
-"""Characters of a name as a directory has it, of 255 bytes: it stands behind ``query=``."""
+_TRIGGERS: Final = tuple(inspect.signature(DataStreamWriter.trigger).parameters)[1:]
+"""What this PySpark knows: its later releases have more of them."""
 
 
 class StandingQueries:
@@ -83,10 +83,10 @@ class StandingQueries:
         for name in (*streams, *(tables or {})):
             if not str(name).isidentifier():
                 raise ValueError(f"{name!r} is no name for SQL: letters, digits and _ make one")
-        self._streams = {name: _checked_stream(name, df) for name, df in streams.items()}
+        self._streams = {name: checked_stream(name, df) for name, df in streams.items()}
         if not self._streams:
             raise ValueError("standing queries need a stream")
-        self._tables = {name: _checked_table(name, df) for name, df in (tables or {}).items()}
+        self._tables = {name: checked_table(name, df) for name, df in (tables or {}).items()}
         if both := self._streams.keys() & self._tables.keys():
             raise ValueError(f"{min(both)} is a stream and a table")
         frames = self._streams | self._tables
@@ -120,7 +120,7 @@ class StandingQueries:
         NotShareableError for one that cannot stand, ValueError for a name that is taken.
         """
         look_back = None if backfill is None else microseconds_of(backfill)
-        self._add(sql, pa.table({}), (_checked_name(name),), {}, look_back=look_back)
+        self._add(sql, pa.table({}), (checked_name(name),), {}, look_back=look_back)
 
     def add_many(
         self, template: str, parameters: object, *, name: str | None = None
@@ -130,17 +130,19 @@ class StandingQueries:
         ``parameters`` is a pandas or Spark DataFrame or an Arrow table, with a column for each
         marker; without rows nothing is done. Its column ``name`` names the queries; where it has
         none, they are called after ``name`` and the row's number. All come at once or not at all.
+        Times without a zone are in the session's in pandas, as in ``createDataFrame``; in an Arrow
+        table they are ``TIMESTAMP_NTZ``.
         Returns their names.
         """
         table = as_table(parameters, self._analysis.time_zone)
         if not len(table):
             return ()
         if "name" in table.column_names:
-            names = tuple(map(_checked_name, table["name"].to_pylist()))
+            names = tuple(map(checked_name, table["name"].to_pylist()))
             if "name" not in markers_in(template):
                 table = table.drop_columns(["name"])
         elif name is not None:
-            names = tuple(f"{_checked_name(name)}-{number}" for number in range(len(table)))
+            names = tuple(f"{checked_name(name)}-{number}" for number in range(len(table)))
         else:
             raise ValueError("queries need names: a column `name`, or name=")
         if len(set(names)) < len(names):
@@ -215,7 +217,11 @@ class StandingQueries:
             self._sink = as_sink(sink)
             self._trigger = dict(trigger)
             self._desk = Desk(self._registry.state, self._answer)
-            self._start_jobs(self._jobs_wanted())
+            try:
+                self._start_jobs(self._jobs_wanted())
+            except BaseException:
+                self._halt()  # so that it can be tried again
+                raise
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
@@ -248,6 +254,10 @@ class StandingQueries:
 
     def stop(self) -> None:
         """Stop the jobs, and let others have the state directory."""
+        self._halt()
+        self._registry.close()
+
+    def _halt(self) -> None:
         if self._desk is not None:
             self._desk.close()
             self._desk = None
@@ -255,7 +265,6 @@ class StandingQueries:
             job.stop()
         self._jobs.clear()
         self._sink = None
-        self._registry.close()
 
     def __enter__(self) -> Self:
         """Return these queries, which stop at the end of the block."""
@@ -398,34 +407,6 @@ def _require_protobuf() -> None:
             'to join or aggregate streams Spark needs protobuf: pip install "eddyline[streaming]"'
         )
         raise ModuleNotFoundError(message, name=error.name) from error
-
-
-def _checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:
-    frame = classic(df)
-    if not frame.isStreaming:
-        raise ValueError(f"{name} is no streaming DataFrame: make it with spark.readStream")
-    names = [column.casefold() for column in frame.columns]
-    if len(set(names)) < len(names):
-        raise ValueError(f"two columns of the stream {name} have the same name")
-    return frame
-
-
-def _checked_table(name: str, df: DataFrame) -> ClassicDataFrame:
-    frame = classic(df)
-    if frame.isStreaming:
-        raise ValueError(f"{name} is a streaming DataFrame: it belongs to streams")
-    return frame
-
-
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"a query's name is a text, not {name!r}")
-    if len(quote(name)) > LONGEST_NAME:
-        raise ValueError(
-            f"a query's name becomes that of a directory, and {name[:20]!r}... is too long: "
-            f"at most {LONGEST_NAME} characters, as they stand in a URL"
-        )
-    return name
 
 
 def microseconds_of(interval: str | dt.timedelta) -> int:

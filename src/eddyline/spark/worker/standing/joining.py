@@ -217,12 +217,13 @@ class JoiningQueries:
         saw, every = self._queries_since(entry.before)
         if saw is None:
             return None
+        enough = {  # by identity, as many queries have one template, which is long to compare
+            id(template): self._needed(template)[entry.stream] <= entry.columns
+            for template in (self._live.templates if every else ())
+        }
+        queries = self._live.queries
         looked = {
-            start: [
-                number
-                for number in numbers
-                if self._needed(self._live.queries[number].template)[entry.stream] <= entry.columns
-            ]
+            start: [number for number in numbers if enough[id(queries[number].template)]]
             for start, numbers in every.items()
         }
         starts = sorted(looked)

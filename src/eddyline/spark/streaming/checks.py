@@ -1,0 +1,45 @@
+"""What standing queries are given: streams, tables and names, as they must be."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.spark.classic import classic
+
+LONGEST_NAME: Final = 200
+"""Characters of a name as a directory has it, of 255 bytes: it stands behind ``query=``."""
+
+
+def checked_stream(name: str, df: DataFrame) -> ClassicDataFrame:
+    """Return a streaming DataFrame; ValueError for another, and for two columns of one name."""
+    frame = classic(df)
+    if not frame.isStreaming:
+        raise ValueError(f"{name} is no streaming DataFrame: make it with spark.readStream")
+    names = [column.casefold() for column in frame.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two columns of the stream {name} have the same name")
+    return frame
+
+
+def checked_table(name: str, df: DataFrame) -> ClassicDataFrame:
+    """Return a DataFrame that does not stream; ValueError for one that does."""
+    frame = classic(df)
+    if frame.isStreaming:
+        raise ValueError(f"{name} is a streaming DataFrame: it belongs to streams")
+    return frame
+
+
+def checked_name(name: object) -> str:
+    """Return the name of a query; ValueError for what is none, or too long for a directory."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a query's name is a text, not {name!r}")
+    if len(quote(name)) > LONGEST_NAME:
+        raise ValueError(
+            f"a query's name becomes that of a directory, and {name[:20]!r}... is too long: "
+            f"at most {LONGEST_NAME} characters, as they stand in a URL"
+        )
+    return name
