@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from eddyline.errors import EddylineError
+from eddyline.forgetful_mark import forgetful
 from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "adapt",
     "concurrent",
     "explain",
+    "forgetful",
     "lookup_table",
     "report",
     "session",

@@ -166,6 +166,10 @@ def _merged_functions(
             calls=one.calls + two.calls,
             calls_possible=one.calls_possible + two.calls_possible,
             seconds=one.seconds + two.seconds,
+            remembered=one.remembered + two.remembered,
+            distinct=max(one.distinct, two.distinct),
+            memory_bytes=max(one.memory_bytes, two.memory_bytes),
+            lookup_seconds=one.lookup_seconds + two.lookup_seconds,
         )
         for one, two in zip(left, right, strict=True)
     )

@@ -62,7 +62,11 @@ class FunctionRecord:
     """How often one user function was called, of how often plain Spark would have called it.
 
     ``calls`` counts rows handed to the function, ``calls_possible`` the rows
-    that a fixed plan hands to it: every row, for every distinct call.
+    that a fixed plan hands to it: every row, for every distinct call. ``remembered`` rows had
+    arguments that it had been called for before, and were answered without a call;
+    ``distinct`` tuples of arguments, in ``memory_bytes``, are what the process held at the end of
+    a task that held the most. ``seconds`` are those in the function and beside it, of which
+    ``lookup_seconds`` went into remembering.
 
     In a join block, a function over one input is called there once for every row of that
     input, below the joins, since that is where Spark puts its filter. A row that goes to
@@ -76,19 +80,27 @@ class FunctionRecord:
     calls: int = 0
     calls_possible: int = 0
     seconds: float = 0.0
+    remembered: int = 0
+    distinct: int = 0
+    memory_bytes: int = 0
+    lookup_seconds: float = 0.0
 
     @property
     def avoided(self) -> int:
-        """Calls that the routing made unnecessary; never below 0."""
+        """Calls that the routing and remembering made unnecessary; never below 0."""
         return max(self.calls_possible - self.calls, 0)
 
     @property
     def seconds_spared(self) -> float:
         """Estimate of the time the avoided calls would have taken, at the mean cost measured.
 
-        0.0 if the function was never called, since its cost is then unknown.
+        Less what remembering took. 0.0 if the function was never called, since its cost is then
+        unknown.
         """
-        return self.seconds / self.calls * self.avoided if self.calls else 0.0
+        if not self.calls:
+            return 0.0
+        in_calls = max(self.seconds - self.lookup_seconds, 0.0)
+        return max(in_calls / self.calls * self.avoided - self.lookup_seconds, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
+from eddyline.spark.rewriting.remembered_functions import Remember
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
 from eddyline.spark.rewriting.semijoins import forms
@@ -57,6 +58,7 @@ def adapt(
     joins: str = "auto",
     memory: int | str | None = None,
     worth: Mapping[str, float] | None = None,
+    remember: bool = True,
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
@@ -75,7 +77,11 @@ def adapt(
     ``spark.executor.pyspark.memory`` divided by the tasks that run at once, else 512 MB
     (Raman, Deshpande and Hellerstein, 2003). ``worth`` says how many seconds a unit of money
     is worth, as ``{"USD": 600}``: by that much routing avoids calls of
-    :func:`~eddyline.concurrent` functions that cost money; by default it heeds time alone. The
+    :func:`~eddyline.concurrent` functions that cost money; by default it heeds time alone.
+    With ``remember`` a deterministic function is called once for each distinct tuple of
+    arguments in a worker process, where that pays, and so functions run in eddies that stand
+    alone in a filter or in a select list; :func:`~eddyline.forgetful` marks one that is not to be
+    remembered (Hellerstein and Naughton, 1996). The
     plan is optimized now, so the tables' current versions and ``current_timestamp()`` are those
     of this moment.
 
@@ -90,13 +96,17 @@ def adapt(
     checked_seed(seed)
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
+    if not isinstance(remember, bool):
+        raise TypeError(f"remember is True or False, not {remember!r}.")
     if pin_order and not calls_concurrent_functions(classic):
         return df
     if pin_order:  # somebody must make the calls
         name = policy_name("static")
     registry = registry_of(classic.sparkSession.sparkContext)
     budget = task_memory(classic.sparkSession, memory)
-    options = RoutingOptions(name, seed, registry.next_run(), budget, worth_of_money(worth))
+    options = RoutingOptions(
+        name, seed, registry.next_run(), budget, worth_of_money(worth), remember
+    )
     spark = classic.sparkSession
     workshop = JoinBlockContext(
         spark,
@@ -115,7 +125,10 @@ def adapt(
     )
     tables = lookup_tables_of(spark.sparkContext)
     rewriting = _rewrite(
-        classic, lambda block: registry.fuse(served(block, tables), options), rules
+        classic,
+        lambda block: registry.fuse(served(block, tables), options),
+        rules,
+        (lambda block: registry.remembered(block, options)) if remember else None,
     )
     if any_declared():
         require_all_placed(rewriting.plan, rewriting.left)
@@ -149,7 +162,7 @@ def explain(df: DataFrame) -> Explanation:
         partial(pays, spark),
         table_of_session(spark),
     )
-    rewriting = _rewrite(classic, _only_described, rules)
+    rewriting = _rewrite(classic, _only_described, rules, lambda _: b"")
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
@@ -210,7 +223,12 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
     return any_declared() and next(marks_in(catalyst.optimized_plan(df)), None) is not None
 
 
-def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -> Rewriting:
+def _rewrite(
+    df: ClassicDataFrame,
+    fuse: Fuse,
+    rules: JoinRules | None = None,
+    remember: Remember | None = None,
+) -> Rewriting:
     """Rewrite a DataFrame's plan, in the first form of which all lookup tables are bound."""
     found = catalyst.optimized_plan(df)
     table_of = None if rules is None else rules.table_of
@@ -222,7 +240,7 @@ def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -
     refused: UnboundLookupError | None = None
     for form in (plan,) if table_of is None else forms(plan):
         try:
-            rewriting = _rewritten(df, form, fuse, rules)
+            rewriting = _rewritten(df, form, fuse, rules, remember)
             _require_no_lookup_left(rewriting, table_of)
         except UnboundLookupError as error:
             refused = refused or error
@@ -232,11 +250,15 @@ def _rewrite(df: ClassicDataFrame, fuse: Fuse, rules: JoinRules | None = None) -
 
 
 def _rewritten(
-    df: ClassicDataFrame, plan: catalyst.Plan, fuse: Fuse, rules: JoinRules | None
+    df: ClassicDataFrame,
+    plan: catalyst.Plan,
+    fuse: Fuse,
+    rules: JoinRules | None,
+    remember: Remember | None,
 ) -> Rewriting:
     if df.isStreaming and catalyst.reads_the_clock(df):
         return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
-    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules)
+    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules, remember)
 
 
 def table_of_session(spark: SparkSession) -> TableOf | None:

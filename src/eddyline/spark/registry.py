@@ -21,6 +21,7 @@ from eddyline.spark.latest import Latest
 from eddyline.spark.per_context import PerContext
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
 from eddyline.spark.worker.filter_task import fused_command, result_type
+from eddyline.spark.worker.remembered_call import remembered_command
 from eddyline.spark.worker.task_records import Records, RecordsParam
 
 # Blocks remembered at a time: each holds its user functions' pickles, mostly some
@@ -54,6 +55,17 @@ class Registry:
             self._functions.put(key, function)
         self.remember(function.command, block, options)
         return function
+
+    def remembered(self, block: FilterBlock, options: RoutingOptions) -> bytes:
+        """Return the function of a block of one value, pickled; the same for an equal block."""
+        key = (block.identity, options)
+        function = self._functions.get(key)
+        if function is None:
+            command = remembered_command(block, options, self.records)
+            function = FusedFunction(command, block.functions[0].return_type)
+            self._functions.put(key, function)
+        self.remember(function.command, block, options)
+        return function.command
 
     def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
         """Take note of what a function was made of."""

@@ -17,3 +17,4 @@ class RoutingOptions:
     run: int = 0  # tells the records of one `adapt` from those of another
     memory: int = DEFAULT_MEMORY  # bytes that a task of a join block may use
     worth: tuple[tuple[str, float], ...] = ()  # seconds that a unit of money counts as
+    remember: bool = True  # whether functions may be called once for each tuple of arguments

@@ -72,9 +72,7 @@ class Terms:
         known = self._calls.get(id(result.function))
         if known is not None:
             return known[1]
-        nest = [result.function]
-        while self._hands_on(nest[-1]):
-            nest.append(nest[-1].children[0])
+        nest = self._nest(result.function)
         values: list[Tree] = []
         keywords: list[str | None] = []
         for child in nest[-1].children:
@@ -88,9 +86,20 @@ class Terms:
         self._calls[id(result.function)] = result.function, call
         return call
 
+    def commands(self, function: Tree) -> tuple[bytes, ...]:
+        """Return a function as it is pickled, or the functions of a nest, innermost first."""
+        return tuple(each.command for each in self._pickles(self._nest(function)))
+
     def function_of(self, call: Call) -> Tree:
         """Return the function, outermost of a nest, that a call translates."""
         return next(tree for tree, known in self._calls.values() if known == call)
+
+    def _nest(self, function: Tree) -> list[Tree]:
+        """Return a function and those that it gets its values from, unconverted."""
+        nest = [function]
+        while self._hands_on(nest[-1]):
+            nest.append(nest[-1].children[0])
+        return nest
 
     @staticmethod
     def _hands_on(function: Tree) -> bool:

@@ -26,6 +26,7 @@ from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
+from eddyline.spark.rewriting.remembered_functions import Remember, with_memories
 
 
 class Joins(StrEnum):
@@ -78,13 +79,25 @@ class Rewriting:
 
 
 def rewrite_plan(
-    plan: Plan, settings: SessionSettings, fuse: Fuse, rules: JoinRules | None = None
+    plan: Plan,
+    settings: SessionSettings,
+    fuse: Fuse,
+    rules: JoinRules | None = None,
+    remember: Remember | None = None,
 ) -> Rewriting:
-    """Rewrite all blocks of an optimized plan; without ``rules`` joins are left to Spark."""
+    """Rewrite all blocks of an optimized plan.
+
+    Without ``rules`` joins are left to Spark, and without ``remember`` all functions that no
+    block takes in.
+    """
     may = rules is not None and rules.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
     walk = _Walk(settings, fuse, rules, looks_up)
     rewritten = walk.rewrite(plan)
+    if remember is not None:
+        memories = with_memories(rewritten, settings, remember)
+        rewritten = memories.plan
+        walk.blocks += memories.blocks
     return Rewriting(
         rewritten,
         tuple(dict.fromkeys(walk.blocks)),

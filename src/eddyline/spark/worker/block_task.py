@@ -13,6 +13,7 @@ import numpy as np
 from pyspark import TaskContext
 
 from eddyline.engine.eddy import Learned
+from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.evaluation import forget_programs
@@ -22,6 +23,7 @@ from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.latest import Latest
 from eddyline.spark.worker.action_settings import settings_of_action
+from eddyline.spark.worker.remembering import WithMemory
 from eddyline.spark.worker.task_functions import task_functions
 from eddyline.wall_clock import WallClock, WorkClock
 
@@ -71,7 +73,9 @@ class BlockTask:
         self.inside = 0.0  # seconds
         self.slices: list[OrderSlice] = []
         of_action = settings_of_action(settings)
-        self.functions = task_functions(functions, settings, of_action, options, server)
+        self.functions = task_functions(
+            functions, settings, of_action, options, server, self.work_clock
+        )
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         self.generator = np.random.default_rng([options.seed, partition])
@@ -92,6 +96,12 @@ class BlockTask:
                 functions.enter_context(contextlib.suppress(Exception))
             for function in self.functions:
                 functions.callback(function.close)
+
+    def memories(self) -> list[MemoryStatistics | None]:
+        """Return what each function's memory did in this task, None for one without."""
+        return [
+            each.statistics() if isinstance(each, WithMemory) else None for each in self.functions
+        ]
 
     def times(self, eddy: EddyStatistics) -> TaskRecord:
         """Return a record of where the time went, and of nothing else."""

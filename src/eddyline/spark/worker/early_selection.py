@@ -81,7 +81,7 @@ class EarlySelection:
         if self._task is None:
             return reading(self._block, rows)
         done = self._task.eddy.statistics()
-        record = reading(self._block, rows, made=done.calls)
+        record = reading(self._block, rows, made=done.calls, memories=self._task.memories())
         return replace(
             record,
             seconds=self._task.inside,

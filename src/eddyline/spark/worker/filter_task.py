@@ -171,7 +171,7 @@ class FilterTask(BlockTask):
             rows_in=statistics.rows_in,
             rows_out=statistics.rows_out,
             predicates=_predicates(statistics),
-            functions=function_records(self._block.functions, statistics.calls),
+            functions=function_records(self._block.functions, statistics.calls, self.memories()),
             changes=tuple(self._changes_noticed),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice

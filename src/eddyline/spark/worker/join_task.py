@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.join.results import Joined
@@ -115,7 +116,7 @@ class JoinTask(BlockTask):
         now = self.eddy.statistics()
         before = self._before
         made = now.calls if before is None else _calls_since(now.calls, before.done.calls)
-        counted = reading(self._block, read, came, made)
+        counted = reading(self._block, read, came, made, self.memories())
         stems = [
             stem_record(stem, seconds)
             for stem, seconds in zip(now.stems, _stem_seconds(self.eddy), strict=True)
@@ -158,8 +159,12 @@ def reading(
     read: Sequence[int] | None = None,
     came: Sequence[int] | None = None,
     made: Sequence[CallStatistics] = (),
+    memories: Sequence[MemoryStatistics | None] = (),
 ) -> TaskRecord:
-    """Return the record of rows that were read and not joined; ``made`` are calls on them."""
+    """Return the record of rows that were read and not joined; ``made`` are calls on them.
+
+    ``memories`` are what the functions have remembered.
+    """
     query = block.query
     nothing = (0,) * len(query.relations)
     read = nothing if read is None else tuple(read)
@@ -170,7 +175,7 @@ def reading(
         predicates=tuple(
             PredicateRecord(text=text) for text in block.steps[: -len(query.relations)]
         ),
-        functions=_functions(block, read, made),
+        functions=_functions(block, read, made, memories),
         join=JoinRecord(
             stems=tuple(SteMRecord(relation=relation.name) for relation in query.relations),
             read=read,
@@ -180,7 +185,10 @@ def reading(
 
 
 def _functions(
-    block: JoinBlock, read: Sequence[int], made: Sequence[CallStatistics]
+    block: JoinBlock,
+    read: Sequence[int],
+    made: Sequence[CallStatistics],
+    memories: Sequence[MemoryStatistics | None],
 ) -> tuple[FunctionRecord, ...]:
     """Return how often functions were called, and how often plain Spark would have.
 
@@ -202,7 +210,7 @@ def _functions(
         single = not mask & (mask - 1)
         possible = read[mask.bit_length() - 1] if single else done.calls
         calls.append(replace(done, possible=possible))
-    return function_records(block.functions, calls)
+    return function_records(block.functions, calls, memories)
 
 
 def _named(block: JoinBlock, predicates: Iterable[PredicateRecord]) -> tuple[PredicateRecord, ...]:

@@ -6,12 +6,14 @@ import contextlib
 from collections.abc import Sequence
 
 from eddyline.concurrency.shared_agenda import SharedAgenda
+from eddyline.engine.clock import Clock
 from eddyline.sources.remote_function import RemoteFunction
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.routing_options import RoutingOptions
-from eddyline.spark.worker.calling import WorkerFunction, make_function
+from eddyline.spark.worker.calling import WorkerFunction, made_function
+from eddyline.spark.worker.remembering import WithMemory, remembered
 from eddyline.spark.worker.task_lookups import job_of
 
 
@@ -21,11 +23,12 @@ def task_functions(
     of_action: SessionSettings,
     options: RoutingOptions,
     server: Address | None,
+    clock: Clock,
 ) -> list[WorkerFunction]:
     """Return functions in their order; ServerGoneError where the driver cannot be reached.
 
     The driver converts values under ``settings``, those of the block; a worker under those of
-    the action.
+    the action. ``clock`` tells what remembering spares.
     """
     agenda = SharedAgenda()
     worth = dict(options.worth)
@@ -34,7 +37,12 @@ def task_functions(
         for function in functions:
             driver = function.driver
             if driver is None:
-                made.append(make_function(function, of_action))
+                here = made_function(function, of_action)
+                if options.remember and not here.forgetful:
+                    memory = remembered(function, of_action, options, len(functions))
+                    made.append(WithMemory(here.function, memory, clock))
+                else:
+                    made.append(here.function)
                 continue
             if server is None:
                 raise AssertionError("a block with concurrent functions knows who calls them")

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pyspark.accumulators import AccumulatorParam
 
+from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.relation import CallStatistics
@@ -44,18 +45,28 @@ class RecordsParam(AccumulatorParam[Records]):
 
 
 def function_records(
-    functions: Sequence[UserFunction], calls: Sequence[CallStatistics]
+    functions: Sequence[UserFunction],
+    calls: Sequence[CallStatistics],
+    memories: Sequence[MemoryStatistics | None] = (),
 ) -> tuple[FunctionRecord, ...]:
-    """Return how often each function was called, for the report."""
+    """Return how often each function was called, for the report.
+
+    ``calls`` count rows that were answered from a memory as well, ``memories`` say how many.
+    """
     records = []
     for number, function in enumerate(functions):
         of_function = [call for call in calls if call.call.function == number]
+        memory = (memories[number] if memories else None) or MemoryStatistics(0, 0, 0, 0, 0.0, 0.0)
         records.append(
             FunctionRecord(
                 name=function.name,
-                calls=sum(call.calls for call in of_function),
+                calls=max(sum(call.calls for call in of_function) - memory.hits, 0),
                 calls_possible=sum(call.possible for call in of_function),
                 seconds=sum(call.seconds for call in of_function),
+                remembered=memory.hits,
+                distinct=memory.distinct,
+                memory_bytes=memory.nbytes,
+                lookup_seconds=memory.lookup_seconds,
             )
         )
     return tuple(records)

@@ -64,6 +64,7 @@ from eddyline.spark.host.catalyst.new_expressions import (
 )
 from eddyline.spark.host.catalyst.new_plans import (
     arrow_evaluation,
+    arrow_evaluations,
     distinct,
     evaluation_of,
     filtered,
@@ -128,6 +129,7 @@ __all__ = [
     "always_casts",
     "analyzed_plan",
     "arrow_evaluation",
+    "arrow_evaluations",
     "attribute_like",
     "attribute_of",
     "bytes_of",

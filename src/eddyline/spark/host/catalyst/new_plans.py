@@ -54,8 +54,19 @@ def arrow_evaluation(
     function: CatalystExpression, result: CatalystExpression, kind: int, child: Plan
 ) -> Plan:
     """Return an ``ArrowEvalPython`` of one function over ``child``."""
+    return arrow_evaluations([function], [result], kind, child)
+
+
+def arrow_evaluations(
+    functions: Sequence[CatalystExpression],
+    results: Sequence[CatalystExpression],
+    kind: int,
+    child: Plan,
+) -> Plan:
+    """Return an ``ArrowEvalPython`` of functions of one kind, with the attributes they give."""
     evaluate = java_class(LOGICAL + "ArrowEvalPython")
-    return Plan(evaluate(scala_seq([function.java]), scala_seq([result.java]), child.java, kind))
+    ways = scala_seq(function.java for function in functions)
+    return Plan(evaluate(ways, scala_seq(result.java for result in results), child.java, kind))
 
 
 def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:

@@ -6,6 +6,7 @@ Python's values and results become columns again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, assert_never
 
@@ -35,9 +36,11 @@ from eddyline.spark.worker.calling.vector_function import (
 )
 
 __all__ = [
+    "MadeFunction",
     "ReadAheadError",
     "ResultNotTransferableError",
     "WorkerFunction",
+    "made_function",
     "make_function",
     "reason_not_to_call",
 ]
@@ -51,7 +54,20 @@ class WorkerFunction(Function, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class MadeFunction:
+    """A function as it is called; ``forgetful`` if its results are not to be remembered."""
+
+    function: WorkerFunction
+    forgetful: bool
+
+
 def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFunction:
+    """Return what :func:`made_function` does, without what is said of remembering."""
+    return made_function(function, settings).function
+
+
+def made_function(function: UserFunction, settings: SessionSettings) -> MadeFunction:
     """Unpickle a user's function and make it callable over columns.
 
     Columns must come in the Arrow types in which Spark sends the function's
@@ -60,7 +76,14 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
 
     Raises what unpickling raises, for example ``ModuleNotFoundError``.
     """
-    code, return_type = load(function.commands)
+    loaded = load(function.commands)
+    made = _made(function, loaded.code, loaded.return_type, settings)
+    return MadeFunction(made, loaded.forgetful)
+
+
+def _made(
+    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
+) -> WorkerFunction:
     match function.kind:
         case FunctionKind.PICKLED | FunctionKind.ARROW_BATCHED:
             return _row_function(function, code, return_type, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -10,18 +11,30 @@ from pyspark.core.broadcast import Broadcast
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.types import DataType
 
+from eddyline.forgetful_mark import is_marked_forgetful
+
 UserCode = Callable[..., Any]
 
 
-def load(commands: Sequence[bytes]) -> tuple[UserCode, DataType]:
-    """Unpickle a chain of functions, innermost first; return it as one, with its return type.
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A chain of functions as one; ``forgetful`` if one of them was marked so."""
+
+    code: UserCode
+    return_type: DataType
+    forgetful: bool
+
+
+def load(commands: Sequence[bytes]) -> Loaded:
+    """Unpickle a chain of functions, innermost first; return it as one.
 
     The return type is the outermost function's. A function that PySpark found
     too large for a command comes as a broadcast variable, which must have
     reached this worker. Functions of a chain hand their values on unconverted.
     """
     functions, return_types = zip(*map(_load_one, commands), strict=True)
-    return reduce(_chain, functions), return_types[-1]
+    forgetful = any(map(is_marked_forgetful, functions))
+    return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
 
 
 def _load_one(command: bytes) -> tuple[UserCode, DataType]:

@@ -1,0 +1,1 @@
+"""User functions as index access methods, with a SteM on each: what remembers results."""

@@ -1,0 +1,85 @@
+"""Whether to remember what a function returns: as long as it does not lose.
+
+A row that is looked up and not found was looked up in vain; one that is found spares a call. The
+balance of the two decides, and what may be lost at any time is bounded by a part of what the
+function itself costs. So nothing has to be known of the arguments beforehand, and a change in
+them is noticed within that bound: the loss of a function whose arguments never repeat is a
+hundredth of its own cost, and of one whose arguments begin to repeat the looks that find it out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eddyline.engine.cost_model import CostModel, TypicalVisit
+
+ALLOWANCE: Final = 4e-3
+"""Seconds that may be lost at the beginning, before it is known what the function costs.
+
+Enough to look up ten thousand rows, a batch of Spark's. A query that is worth adapting takes
+a hundred times as long.
+"""
+
+SHARE: Final = 0.01
+"""Part of the time in the function's calls that may be lost in all."""
+
+LOOKUP_VISIT: Final = 30e-6
+LOOKUP_ROW: Final = 0.1e-6
+"""Seconds that a visit to the memory and a row in it take, until that was measured.
+
+Measured with one column of integers: 30 µs and 20 ns where a row in ten is new, 90 ns where all are.
+"""
+
+WINDOW: Final = 4_096
+"""Rows after which a hit counts half as much as a new one."""
+
+
+class Balance:
+    """Gains and losses of one function's memory.
+
+    >>> balance = Balance()
+    >>> balance.called(100, 1.0)  # the first visit may load something: it is not counted
+    >>> balance.called(100, 0.1)  # a millisecond a row
+    >>> balance.looked_up(100, hits=0, seconds=10e-6)
+    >>> balance.rows_worth(50)  # nothing was found, but a look costs next to nothing
+    50
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self._calls = CostModel(TypicalVisit(0.0))
+        self._lookups = CostModel(TypicalVisit(LOOKUP_VISIT))
+        self._call_seconds = 0.0
+        self._lost = 0.0
+        self._hit_rate = 0.0
+        self._weight = 0.0  # rows behind the hit rate
+
+    @property
+    def hit_rate(self) -> float:
+        """Part of the latest rows that were found, 0 to 1."""
+        return self._hit_rate
+
+    def rows_worth(self, rows: int) -> int:
+        """Return how many of ``rows`` rows to look up, from none to all."""
+        per_row = self._lookups.per_tuple or LOOKUP_ROW
+        loss = per_row - self._hit_rate * (self._calls.per_tuple or 0.0)
+        per_visit = self._lookups.per_visit
+        if per_visit + rows * loss <= 0.0:
+            return rows
+        left = ALLOWANCE + SHARE * self._call_seconds - self._lost - per_visit
+        if left <= 0.0:
+            return 0
+        return rows if rows * loss <= left else int(left / loss)
+
+    def looked_up(self, rows: int, hits: int, seconds: float) -> None:
+        """Take in that of so many rows some were found, and how long the looks took."""
+        self._lookups.record(rows, seconds)
+        spared = hits * (self._calls.per_tuple or 0.0)
+        self._lost = max(self._lost + seconds - spared, 0.0)
+        self._hit_rate = (self._hit_rate * self._weight + hits) / (self._weight + rows)
+        self._weight = min(self._weight + rows, WINDOW)
+
+    def called(self, rows: int, seconds: float) -> None:
+        """Take in how long calls for so many rows took."""
+        self._calls.record(rows, seconds)
+        self._call_seconds += seconds

@@ -1,0 +1,170 @@
+"""Gives functions a memory that run in no eddy, where they are.
+
+A function that the value of is wanted only, as in a select list or as an argument of an
+aggregate, goes back into a projection: there Spark's own rules see to it that it is not called for
+rows or columns that nobody asks for in the end. One that a filter is about stays in a node of its
+own, since users write filters in two kinds of functions to have the first keep rows from the second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.spark.claiming.remembering import may_remember
+from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.decline import DeclinedError
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression, Plan
+from eddyline.spark.plan.chains import (
+    FUSED_NAME,
+    EvaluationLink,
+    ExpressionId,
+    FilterLink,
+    ProjectLink,
+    Tree,
+    read_link,
+)
+from eddyline.spark.plan.concurrent_marks import mark_in
+from eddyline.spark.plan.definitions import Definitions, FunctionResult
+
+Remember: TypeAlias = Callable[[FilterBlock], bytes]
+"""Makes the function, pickled, of a block that computes one value."""
+
+_CALLED_ONCE: Final = frozenset(
+    {
+        FunctionKind.PICKLED,
+        FunctionKind.ARROW_BATCHED,
+        FunctionKind.PANDAS,
+        FunctionKind.ARROW,
+    }
+)
+"""Kinds whose calls stand for themselves; an iterator has to be told when there is no more."""
+
+_NONE: Final[frozenset[ExpressionId]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class WithMemories:
+    """A plan in which functions have memories; the one that was given if none has."""
+
+    plan: Plan
+    blocks: tuple[FilterBlock, ...]
+
+
+def with_memories(plan: Plan, settings: SessionSettings, remember: Remember) -> WithMemories:
+    """Give all functions of a plan a memory that can have one and are in no block."""
+    walk = _Walk(settings, remember)
+    return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks))
+
+
+@dataclass
+class _Walk:
+    settings: SessionSettings
+    remember: Remember
+    blocks: dict[FilterBlock, None] = field(default_factory=dict)
+
+    def rewrite(self, plan: Plan, asked: frozenset[ExpressionId]) -> Plan:
+        """Return a plan with memories; ``asked`` are attributes that filters above it are about."""
+        if not catalyst.has_python_function(plan):
+            return plan
+        link, deterministic = read_link(plan)
+        children = catalyst.children(plan)
+        if isinstance(link, EvaluationLink) and deterministic:
+            below = self.rewrite(children[0], asked | _of_functions(link, asked))
+            return self._with_memories(link, below, asked) or self._over(plan, children, [below])
+        if isinstance(link, FilterLink):
+            asked |= {each for term in link.conjuncts for each in term.attributes()}
+        elif isinstance(link, ProjectLink):
+            asked |= {
+                each
+                for item in link.items
+                if item.name == "Alias" and item.identity in asked
+                for each in item.attributes()
+            }
+        else:
+            asked = _NONE
+        return self._over(plan, children, [self.rewrite(child, asked) for child in children])
+
+    def _over(self, plan: Plan, children: Sequence[Plan], new: Sequence[Plan]) -> Plan:
+        """Return a node over other children, with the subqueries in it rewritten."""
+        if any(one is not other for one, other in zip(children, new, strict=True)):
+            plan = catalyst.with_children(plan, new)
+        if not catalyst.has_subquery(plan):
+            return plan
+        inner = catalyst.subqueries(plan)
+        new_inner = [self.rewrite(each, _NONE) for each in inner]
+        if all(one is other for one, other in zip(inner, new_inner, strict=True)):
+            return plan
+        return catalyst.with_subqueries(plan, new_inner) or plan
+
+    def _with_memories(
+        self, link: EvaluationLink, below: Plan, asked: frozenset[ExpressionId]
+    ) -> Plan | None:
+        """Return what evaluates the functions of a node, some with memories; None if none has."""
+        calls = {
+            index: call
+            for index in link.indexes
+            if (call := self._call(link.functions[index])) is not None
+        }
+        if not calls:
+            return None
+        plan = below
+        if rest := [index for index in link.indexes if index not in calls]:
+            plan = catalyst.evaluation_of(link.plan, rest, plan)
+        filtered = [index for index in calls if link.results[index].identity in asked]
+        if filtered:
+            results = [link.results[index].handle for index in filtered]
+            functions = [calls[index] for index in filtered]
+            plan = catalyst.arrow_evaluations(functions, results, FunctionKind.ARROW, plan)
+        values = [
+            catalyst.attribute_like(link.results[index].handle, call)
+            for index, call in calls.items()
+            if index not in filtered
+        ]
+        if values:
+            plan = catalyst.output_and_more(plan, plan, values)
+        in_order = [*rest, *filtered, *(index for index in calls if index not in filtered)]
+        return plan if in_order == sorted(in_order) else catalyst.projected_like(link.plan, plan)
+
+    def _call(self, function: Tree) -> CatalystExpression | None:
+        """Return the call of a function with a memory; None where it cannot have one."""
+        kind = int(str(function.node.fields["evalType"]))
+        if kind not in _CALLED_ONCE or not function.children or mark_in(function) is not None:
+            return None
+        terms = Terms(Definitions({}), self.settings)
+        try:
+            if not may_remember(terms.commands(function)):
+                return None
+            call = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
+        except (DeclinedError, RecursionError):
+            return None
+        contents = terms.contents
+        if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):
+            return None
+        names = tuple(map(catalyst.pretty, contents.arguments))
+        block = FilterBlock("", ALL_ROWS, (), contents.functions, (call,), self.settings, names)
+        block = replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
+        self.blocks[block] = None
+        return catalyst.python_call(
+            name=f"{FUSED_NAME}{contents.functions[0].name})",
+            command=self.remember(block),
+            like=contents.environments,
+            return_type=contents.functions[0].return_type,
+            arguments=contents.arguments,
+            kind=FunctionKind.ARROW,
+        )
+
+
+def _of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
+    """Return what those functions of a node are called for that filters above it are about."""
+    return frozenset(
+        each
+        for index in link.indexes
+        if link.results[index].identity in asked
+        for each in link.functions[index].attributes()
+    )
