@@ -51,7 +51,9 @@ def test_pinned_order_is_the_original(spark: SparkSession) -> None:
 
 def test_nothing_to_claim_is_the_original(spark: SparkSession) -> None:
     df = table(spark).filter(good("id"))
-    assert adapt(df) is df
+    assert adapt(df, remember=False) is df
+    native = table(spark).filter("id > 1")
+    assert adapt(native) is native
 
 
 def test_setting_that_changes_columns(spark: SparkSession) -> None:
@@ -113,7 +115,7 @@ def test_explain_prints_what_it_returns(
 ) -> None:
     not_understood = F.upper(label("id")) > "LABEL-2"
     df = table(spark).filter(good("id") & (score("id") > 0.2) & not_understood)
-    fast = adapt(df.withColumn("s", score("id")))
+    fast = adapt(df.withColumn("s", score("id")), remember=False)
     explanation = explain(fast)
     assert capsys.readouterr().out.strip() == str(explanation)
     (block,) = explanation.blocks

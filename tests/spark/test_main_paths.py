@@ -131,7 +131,7 @@ def test_explain_and_report(spark: SparkSession) -> None:
     fast = adapt(table(spark).filter(good("id") & (score("id") > 0.2) & not_understood))
     fast.collect()
     explanation = explain(fast)
-    (block,) = explanation.blocks
+    (block,) = (each for each in explanation.blocks if each.predicates)
     assert block.predicates == ("good(id)", "score(id) > 0.2")
     assert [left.text for left in explanation.left] == ["upper(label(id)) > LABEL-2"]
     text = str(report(fast))

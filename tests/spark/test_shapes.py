@@ -61,7 +61,7 @@ def test_rewritten_plan(
 @BY_NAME
 def test_in_eddies(shape: Shape, spark: SparkSession, plain: Callable[[Shape], list[str]]) -> None:
     df = shape.build(spark)
-    fast = adapt(df, joins="never")
+    fast = adapt(df, joins="never", remember=False)
     assert (fast is df) == (not shape.blocks)
     if fast is not df:  # the very DataFrame would only be plain Spark once more
         assert rows(fast) == plain(shape)
@@ -71,6 +71,15 @@ def test_in_eddies(shape: Shape, spark: SparkSession, plain: Callable[[Shape], l
     if catalyst.has_join(catalyst.optimized_plan(df)):
         with_joins = adapt(df)
         assert with_joins is df or rows(with_joins) == plain(shape)
+
+
+@BY_NAME
+def test_where_functions_remember(
+    shape: Shape, spark: SparkSession, plain: Callable[[Shape], list[str]]
+) -> None:
+    fast = adapt(shape.build(spark))
+    assert rows(fast) == plain(shape)
+    assert len(adapted_blocks(fast)) >= len(shape.blocks)
 
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Paris", "Asia/Kathmandu"])

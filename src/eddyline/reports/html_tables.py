@@ -128,6 +128,12 @@ def change_columns(changes: Sequence[Change], line: Timeline) -> Columns:
 def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
     """Return the calls of the user's functions that were made, and those that were avoided."""
     shares = [percent(each.avoided, each.calls_possible) for each in functions]
+    remembering = any(each.remembered for each in functions)
+    remembered = (
+        Column("Remembered rows", [count(each.remembered) for each in functions]),
+        Column("Distinct arguments", [count(each.distinct) for each in functions]),
+        Column("Memory", [size(each.memory_bytes) for each in functions]),
+    )
     return (
         Column("Function", [each.name for each in functions], "code"),
         Column("Calls made", [count(each.calls) for each in functions]),
@@ -138,6 +144,7 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
             "Time spared",
             [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
         ),
+        *(remembered if remembering else ()),
     )
 
 

@@ -18,6 +18,7 @@ from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.records import (
     OTHER_ORDERS,
+    FunctionRecord,
     JoinRecord,
     TaskRecord,
 )
@@ -123,6 +124,9 @@ def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableTy
     if record.functions:
         yield Text()
         yield _functions(record)
+        for function in record.functions:
+            if function.remembered:
+                yield Text(remembered_text(function))
     line = timeline(record.orders, record.order_rows, bins=24 if narrow else 40, top=_TOP_ORDERS)
     if line.bins:
         yield Text()
@@ -252,6 +256,14 @@ def _predicates(
 def _seen(row: NumberedPredicate, *, narrow: bool) -> str:
     share = percent(row.record.rows_in, row.within)
     return share if narrow else f"{compact(row.record.rows_in)} ({share})"
+
+
+def remembered_text(function: FunctionRecord) -> str:
+    """Return what was remembered of a function, in a sentence."""
+    return (
+        f"{one_line(function.name)}: {compact(function.remembered)} rows had arguments of before; "
+        f"{compact(function.distinct)} are remembered, in {size(function.memory_bytes)}"
+    )
 
 
 def _functions(record: TaskRecord) -> Table:

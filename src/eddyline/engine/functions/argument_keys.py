@@ -21,7 +21,7 @@ _INTEGERS: Final = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 _WORD: Final = 8  # bytes
 
 LARGEST: Final = 1 << 30
-"""Bytes of arguments in one visit that are packed; a column of Arrow's texts holds twice as many."""
+"""Bytes of arguments in a visit that are packed; a column of Arrow's texts holds twice as many."""
 
 _Words = npt.NDArray[np.int64]
 
@@ -29,16 +29,12 @@ _Words = npt.NDArray[np.int64]
 def keys_of(columns: Sequence[pa.Array], rows: int) -> pa.Array | None:
     """Return a key for each row, in a type that ``dictionary_encode`` takes.
 
-    ``columns`` have ``rows`` values each, of any type but intervals, unions and extensions. Without
-    columns all rows have the same key. None where the arguments are too large to be packed.
+    ``columns`` have ``rows`` values each, of any type but intervals, unions and extensions.
+    Without columns all rows have the same key. None where the arguments are too large to be packed.
 
-    >>> keys_of([pa.array([1, 1, None]), pa.array(["a", "a", "a"])], 3).dictionary_encode().indices
-    <pyarrow.lib.Int32Array object at ...>
-    [
-      0,
-      0,
-      1
-    ]
+    >>> keys = keys_of([pa.array([1, 1, None]), pa.array(["a", "a", "a"])], 3)
+    >>> keys.dictionary_encode().indices.to_pylist()
+    [0, 0, 1]
     """
     if not columns:
         return pa.nulls(rows)
@@ -54,12 +50,9 @@ def _plain(column: pa.Array) -> pa.Array | None:
     kind = column.type
     if pa.types.is_nested(kind):
         return None
-    if pa.types.is_floating(kind):
-        return column.view(_INTEGERS[kind.bit_width // 8])
-    if pa.types.is_string(kind):
-        return column.view(pa.binary())  # as bytes: nobody needs to decode a key
-    if pa.types.is_large_string(kind):
-        return column.view(pa.large_binary())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        # As bytes: nobody needs to decode a key.
+        return column.view(pa.binary() if pa.types.is_string(kind) else pa.large_binary())
     if pa.types.is_boolean(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return column
     if pa.types.is_decimal(kind):
@@ -109,7 +102,7 @@ def _parts(column: pa.Array) -> list[pa.Array]:
         return [_list_bytes(column)]
     plain = _plain(column)
     if plain is None:
-        raise AssertionError(f"{kind} is not nested")
+        raise AssertionError(f"{kind} is nested, and taken for what it is not")
     return [plain]
 
 

@@ -27,7 +27,7 @@ LOOKUP_VISIT: Final = 30e-6
 LOOKUP_ROW: Final = 0.1e-6
 """Seconds that a visit to the memory and a row in it take, until that was measured.
 
-Measured with one column of integers: 30 µs and 20 ns where a row in ten is new, 90 ns where all are.
+Measured with one column of integers: 30 µs, and 20 ns where a row in ten is new, 90 where all are.
 """
 
 WINDOW: Final = 4_096

@@ -91,9 +91,10 @@ class RememberedFunction:
             return self._looked_up(columns, rows)
         # A first look at some; how it goes with the others depends on what it finds.
         first = self._looked_up([column.slice(0, looked_up) for column in columns], looked_up)
+        held = pa.concat_arrays([first.values])  # a copy: of a buffer, say, that is filled anew
         rest = self([column.slice(looked_up) for column in columns], rows - looked_up)
         errors = {**first.errors, **{looked_up + at: each for at, each in rest.errors.items()}}
-        return Vector(pa.concat_arrays([first.values, rest.values]), errors or NO_ERRORS)
+        return Vector(pa.concat_arrays([held, rest.values]), errors or NO_ERRORS)
 
     def _looked_up(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()

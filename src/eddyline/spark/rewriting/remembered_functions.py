@@ -3,7 +3,7 @@
 A function that the value of is wanted only, as in a select list or as an argument of an
 aggregate, goes back into a projection: there Spark's own rules see to it that it is not called for
 rows or columns that nobody asks for in the end. One that a filter is about stays in a node of its
-own, since users write filters in two kinds of functions to have the first keep rows from the second.
+own: filters over two kinds of functions are how users have the first keep rows from the second.
 """
 
 from __future__ import annotations
