@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -16,6 +17,8 @@ import eddyline
 from eddyline.spark.adapt import adapted_blocks
 
 ROWS, DISTINCT = 20_000, 50
+
+VECTORIZED: Any = F  # of which the type checker does not know all
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ class Counted:
     def __init__(self, spark: SparkSession) -> None:
         self.calls = spark.sparkContext.accumulator(0)
 
-    def triple(self, kind: str) -> Callable[..., object]:
+    def triple(self, kind: str) -> Callable[..., Any]:
         calls = self.calls
 
         def of_row(value: int) -> int:
@@ -49,35 +52,35 @@ class Counted:
             calls.add(len(values))
             return pa.array(values.to_numpy(zero_copy_only=False) * 3)
 
-        made: Callable[..., object]
+        made: Callable[..., Any]
         if kind == "row":
             made = F.udf(of_row, "long")
         elif kind == "pickled":
             made = F.udf(of_row, "long", useArrow=False)
         elif kind == "pandas":
-            made = F.pandas_udf(of_series, "long")
+            made = VECTORIZED.pandas_udf(of_series, "long")
         else:
-            made = F.arrow_udf(of_array, "long")
+            made = VECTORIZED.arrow_udf(of_array, "long")
         return made
 
 
 KINDS = ["row", "pickled", "pandas", "arrow"]
-QUERIES: dict[str, Callable[[DataFrame, Callable[..., object]], DataFrame]] = {
-    "filter": lambda frame, triple: frame.filter(triple("few") > 30),  # type: ignore[arg-type, operator]
-    "not understood": lambda frame, triple: frame.filter(F.hex(triple("few")) > "30"),  # type: ignore[arg-type]
-    "select list": lambda frame, triple: frame.select("id", triple("few").alias("t")),  # type: ignore[attr-defined]
-    "aggregate": lambda frame, triple: frame.groupBy("text").agg(F.sum(triple("few"))),  # type: ignore[arg-type]
-    "group": lambda frame, triple: frame.groupBy(triple("few")).count(),  # type: ignore[arg-type]
+QUERIES: dict[str, Callable[[DataFrame, Callable[..., Any]], DataFrame]] = {
+    "filter": lambda frame, triple: frame.filter(triple("few") > 30),
+    "not understood": lambda frame, triple: frame.filter(F.hex(triple("few")) > "30"),
+    "select list": lambda frame, triple: frame.select("id", triple("few").alias("t")),
+    "aggregate": lambda frame, triple: frame.groupBy("text").agg(F.sum(triple("few"))),
+    "group": lambda frame, triple: frame.groupBy(triple("few")).count(),
     "generator": lambda frame, triple: frame.select(
         "id",
-        F.explode(F.array(triple("few"), triple("few"))),  # type: ignore[arg-type]
+        F.explode(F.array(triple("few"), triple("few"))),
     ),
     "condition of a join": lambda frame, triple: frame.join(
         frame.select(F.col("id").alias("other")).limit(100),
-        triple("few") == F.col("other"),  # type: ignore[arg-type]
+        triple("few") == F.col("other"),
     ),
     "in a subquery": lambda frame, triple: frame.filter(
-        F.col("id") < frame.select(F.max(triple("few"))).scalar()  # type: ignore[arg-type]
+        F.col("id") < frame.select(F.max(triple("few"))).scalar()
     ),
 }
 
@@ -105,7 +108,7 @@ def test_values_that_nobody_asks_for_are_not_computed(
     spark: SparkSession, numbers: DataFrame, how: str
 ) -> None:
     counted = Counted(spark)
-    adapted = eddyline.adapt(numbers.select("id", counted.triple("row")("few").alias("t")))  # type: ignore[attr-defined]
+    adapted = eddyline.adapt(numbers.select("id", counted.triple("row")("few").alias("t")))
     if how == "count":
         assert adapted.count() == ROWS
     else:
@@ -117,7 +120,7 @@ def test_what_a_filter_above_drops_is_not_asked_about(
     spark: SparkSession, numbers: DataFrame
 ) -> None:
     counted = Counted(spark)
-    adapted = eddyline.adapt(numbers.select("few", counted.triple("row")("id").alias("t")))  # type: ignore[attr-defined]
+    adapted = eddyline.adapt(numbers.select("few", counted.triple("row")("id").alias("t")))
     assert adapted.filter("few = 3").count() == ROWS // DISTINCT
     assert adapted.filter("few = 3").agg(F.sum("t")).first() is not None
     assert counted.calls.value == ROWS // DISTINCT
@@ -129,8 +132,8 @@ def test_a_filter_keeps_rows_from_the_next_function(
     """Two filters over two kinds of functions are a barrier in plain Spark, and stay one."""
 
     def build(counted: Counted) -> DataFrame:
-        few = numbers.filter(F.hex(F.pandas_udf(lambda v: v % 10, "long")("few")) == "1")
-        return few.filter(F.hex(counted.triple("row")("id")) != "0")  # type: ignore[arg-type]
+        few = numbers.filter(F.hex(VECTORIZED.pandas_udf(lambda v: v % 10, "long")("few")) == "1")
+        return few.filter(F.hex(counted.triple("row")("id")) != "0")
 
     plain, counted = Counted(spark), Counted(spark)
     assert rows(eddyline.adapt(build(counted))) == rows(build(plain))
@@ -139,7 +142,7 @@ def test_a_filter_keeps_rows_from_the_next_function(
 
 def test_the_next_action_calls_anew(spark: SparkSession, numbers: DataFrame) -> None:
     counted = Counted(spark)
-    adapted = eddyline.adapt(numbers.filter(counted.triple("row")("few") > 30))  # type: ignore[operator, arg-type]
+    adapted = eddyline.adapt(numbers.filter(counted.triple("row")("few") > 30))
     adapted.count()
     first = counted.calls.value
     adapted.count()
@@ -147,19 +150,19 @@ def test_the_next_action_calls_anew(spark: SparkSession, numbers: DataFrame) -> 
 
 
 def test_closures_are_kept_apart(numbers: DataFrame) -> None:
-    def times(factor: int) -> Callable[..., object]:
+    def times(factor: int) -> Callable[..., Any]:
         return F.udf(lambda value: value * factor, "long")
 
-    frame = numbers.select(times(2)("few").alias("two"), times(5)("few").alias("five"), "few")  # type: ignore[attr-defined]
+    frame = numbers.select(times(2)("few").alias("two"), times(5)("few").alias("five"), "few")
     found = eddyline.adapt(frame).filter("two <> 2 * few OR five <> 5 * few OR two IS NULL")
     assert found.count() == 0
 
 
 def test_remembering_can_be_switched_off(spark: SparkSession, numbers: DataFrame) -> None:
     counted = Counted(spark)
-    frame = numbers.filter(counted.triple("row")("few") > 30)  # type: ignore[operator, arg-type]
+    frame = numbers.filter(counted.triple("row")("few") > 30)
     assert eddyline.adapt(frame, remember=False) is frame
-    other = numbers.filter((counted.triple("row")("few") > 30) & F.udf(bool, "boolean")("id"))  # type: ignore[operator]
+    other = numbers.filter((counted.triple("row")("few") > 30) & F.udf(bool, "boolean")("id"))
     eddyline.adapt(other, remember=False, policy="static").count()
     assert counted.calls.value == ROWS
     with pytest.raises(TypeError, match="remember is True or False, not 1"):
@@ -204,7 +207,7 @@ def test_an_error_is_raised_as_in_plain_spark(numbers: DataFrame, kind: str) -> 
     def divide_all(values: pd.Series) -> pd.Series:
         return values.map(divide)
 
-    made = F.udf(divide, "long") if kind == "row" else F.pandas_udf(divide_all, "long")
+    made = F.udf(divide, "long") if kind == "row" else VECTORIZED.pandas_udf(divide_all, "long")
     frame = numbers.select(made("few").alias("q"))
     for each in (frame, eddyline.adapt(frame)):
         with pytest.raises(Exception, match="ZeroDivisionError"):
@@ -245,7 +248,7 @@ def test_arguments_and_results_that_are_changed_by_the_function(spark: SparkSess
         assert row.p[:2] == [row.id % 3, 1]
 
 
-AWKWARD = {
+AWKWARD: dict[str, list[Any]] = {
     "double": [0.0, -0.0, float("nan"), None, 1.5],
     "float": [0.0, -0.0, float("nan"), None],
     "string": ["", "a", "a ", None, "é", "e\u0301"],
@@ -265,7 +268,7 @@ AWKWARD = {
 @pytest.mark.parametrize("kind", AWKWARD)
 @pytest.mark.parametrize("arrow", [True, False])
 def test_arguments_of_every_type(spark: SparkSession, kind: str, arrow: bool) -> None:  # noqa: FBT001 - a parameter
-    values = AWKWARD[kind]
+    values: list[Any] = AWKWARD[kind]
     data = [(n, values[n % len(values)], values[n // 3 % len(values)]) for n in range(300)]
     frame = spark.createDataFrame(data, f"id int, a {kind}, b {kind}").repartition(2, "id").cache()
     shown = F.udf(lambda one, other: f"{one!r} {other!r}", "string", useArrow=arrow)
@@ -296,7 +299,7 @@ def test_a_stream_remembers_within_a_micro_batch(spark: SparkSession, tmp_path: 
     frame.write.parquet(f"{tmp_path}/in")
     counted = Counted(spark)
     stream = spark.readStream.schema("few long").parquet(f"{tmp_path}/in")
-    adapted = eddyline.adapt(stream.select(counted.triple("row")("few").alias("t")))  # type: ignore[attr-defined]
+    adapted = eddyline.adapt(stream.select(counted.triple("row")("few").alias("t")))
     writing = adapted.writeStream.format("memory").queryName("tripled")
     writing.trigger(availableNow=True).start().awaitTermination()
     try:
