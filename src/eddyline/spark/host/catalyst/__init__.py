@@ -104,6 +104,13 @@ from eddyline.spark.host.catalyst.plans import (
     with_children,
     with_subqueries,
 )
+from eddyline.spark.host.catalyst.pipeline import get_ready
+from eddyline.spark.host.catalyst.reading import (
+    NodeFields,
+    ReadNode,
+    node_fields,
+    read_expression,
+)
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
     default_settings,
@@ -119,9 +126,11 @@ from eddyline.spark.host.catalyst.tables import (
 __all__ = [
     "Analyst",
     "CatalystExpression",
+    "NodeFields",
     "NodeText",
     "PickledFunction",
     "Plan",
+    "ReadNode",
     "aggregate_mode",
     "aggregated",
     "aliased",
@@ -155,6 +164,7 @@ __all__ = [
     "filtered",
     "first_rows",
     "function_name",
+    "get_ready",
     "grouping",
     "has_join",
     "has_python_function",
@@ -178,6 +188,7 @@ __all__ = [
     "mapped_in_arrow",
     "named",
     "new_attribute",
+    "node_fields",
     "optimized_plan",
     "output",
     "output_and_more",
@@ -195,6 +206,7 @@ __all__ = [
     "projected_like",
     "python_call",
     "python_functions",
+    "read_expression",
     "read_node",
     "reads_the_clock",
     "result_attribute",

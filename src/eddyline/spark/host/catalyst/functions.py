@@ -20,6 +20,7 @@ from eddyline.spark.host.catalyst.gateway import (
     instance_of,
     java_class,
     jvm,
+    new_identity,
     scala_seq,
     static,
     text_of_builder,
@@ -143,6 +144,7 @@ def python_call(  # the fields of Spark's node
         first.accumulator(),
     )
     types = java_class("org.apache.spark.sql.types.DataType")
+    like_java = arguments[0].java if arguments else first
     java = java_class(EXPRESSIONS + "PythonUDF")(
         name,
         environment,
@@ -150,7 +152,7 @@ def python_call(  # the fields of Spark's node
         scala_seq(argument.java for argument in arguments),
         kind,
         True,  # noqa: FBT003  # deterministic
-        static(EXPRESSIONS + "NamedExpression", "newExprId")(),
+        new_identity(like_java),
     )
     return CatalystExpression(java)
 
