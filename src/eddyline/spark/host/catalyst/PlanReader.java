@@ -1,9 +1,14 @@
 package eddyline.catalyst;
 
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
@@ -22,11 +27,14 @@ import org.apache.spark.sql.catalyst.plans.logical.MapInArrow;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.catalyst.util.package$;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.TimestampType;
 import scala.Product;
 import scala.collection.Iterator;
+import scala.reflect.ClassTag$;
 
 /**
  * Reads a plan, or an expression, into one text; see reading.py, which knows its form.
@@ -110,6 +118,54 @@ public final class PlanReader {
             found.append(((NamedExpression) each.next()).exprId().id());
         }
         return found.toString();
+    }
+
+    /** Python functions: of each its pickle in Base64, its files and its broadcast variables. */
+    public static String functions(scala.collection.Seq asked) {
+        StringBuilder found = new StringBuilder("[");
+        Iterator each = asked.iterator();
+        while (each.hasNext()) {
+            PythonFunction function = ((PythonUDF) each.next()).func();
+            byte[] command = (byte[]) function.command().toArray(ClassTag$.MODULE$.Byte());
+            found.append("[\"").append(Base64.getEncoder().encodeToString(command)).append("\",");
+            string(found, function.pythonIncludes().toString()).append(',');
+            string(found, function.broadcastVars().toString()).append("],");
+        }
+        return closed(found).toString();
+    }
+
+    /** Settings of a session, null for one that is not set. */
+    public static String settings(SparkSession session, ArrayList keys) {
+        StringBuilder found = new StringBuilder("[");
+        for (int n = 0; n < keys.size(); n++) {
+            String value = session.conf().get((String) keys.get(n), (String) null);
+            if (value == null) {
+                found.append("null,");
+            } else {
+                string(found, value).append(',');
+            }
+        }
+        return closed(found).toString();
+    }
+
+    /** The name of the only table that a plan reads; null where it has none. */
+    public static String tableName(LogicalPlan plan) {
+        scala.collection.Seq leaves = plan.collectLeaves();
+        if (leaves.size() != 1 || !(leaves.apply(0) instanceof LogicalRelation)) {
+            return null;
+        }
+        LogicalRelation leaf = (LogicalRelation) leaves.apply(0);
+        if (leaf.catalogTable().isDefined()) {
+            return ((CatalogTable) leaf.catalogTable().get()).identifier().table();
+        }
+        if (leaf.relation() instanceof HadoopFsRelation) {
+            scala.collection.Seq paths = ((HadoopFsRelation) leaf.relation()).location().rootPaths();
+            if (paths.size() == 1) {
+                String name = ((Path) paths.apply(0)).getName();
+                return name.indexOf('.') < 0 ? name : name.substring(0, name.indexOf('.'));
+            }
+        }
+        return null;
     }
 
     /** Put expressions for attributes, everywhere below and at the top of an expression. */
@@ -196,6 +252,17 @@ public final class PlanReader {
         return true;
     }
 
+    /** Whether a node's own expressions are, whatever is below it. */
+    private static boolean isDeterministic(LogicalPlan plan) {
+        Iterator each = plan.expressions().iterator();
+        while (each.hasNext()) {
+            if (!((Expression) each.next()).deterministic()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private void readPlan(LogicalPlan plan, boolean output) {
         int number = plans.size();
         plans.add(plan);
@@ -203,7 +270,7 @@ public final class PlanReader {
         out.append(',').append(plan.children().size()).append(',').append(patterns(plan));
         boolean run = plan instanceof Filter || plan instanceof Project || plan instanceof BaseEvalPython;
         boolean join = plan instanceof Join;
-        out.append(',').append(run && !plan.deterministic() ? 0 : 1).append(",{");
+        out.append(',').append((run || join) && !isDeterministic(plan) ? 0 : 1).append(",{");
         if (plan instanceof Filter) {
             out.append("\"condition\":");
             readWhole(((Filter) plan).condition());

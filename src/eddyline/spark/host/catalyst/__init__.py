@@ -114,6 +114,7 @@ from eddyline.spark.host.catalyst.reading import (
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
     default_settings,
+    settings_of,
 )
 from eddyline.spark.host.catalyst.tables import (
     first_rows,
@@ -213,6 +214,7 @@ __all__ = [
     "same_value",
     "session_identity",
     "set_members",
+    "settings_of",
     "size_in_bytes",
     "struct_field",
     "subqueries",

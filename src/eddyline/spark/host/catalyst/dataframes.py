@@ -135,4 +135,4 @@ def analyzed_plan(df: DataFrame) -> Plan:
     """Return the plan of a DataFrame before it is optimized; TypeError for one of Connect."""
     if not is_classic(df):
         raise TypeError("only a classic DataFrame has its plan at hand")
-    return Plan(execution_of(df).analyzed())
+    return Plan(put_off(execution_of(df).analyzed()))

@@ -126,8 +126,19 @@ def fetched(value: Any) -> Any:  # noqa: ANN401  # Py4J has no types
 
 def new_identity(near: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a new identity for an expression, in the way that ``near`` came."""
-    kind, name = EXPRESSIONS + "NamedExpression", "newExprId"
-    return near.pipeline.static(kind, name, ()) if isinstance(near, Later) else static(kind, name)()
+    return static_near(near, EXPRESSIONS + "NamedExpression", "newExprId")
+
+
+def type_from(text: str, near: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a type from its JSON, in the way that ``near`` came."""
+    return static_near(near, "org.apache.spark.sql.types.DataType", "fromJson", text)
+
+
+def static_near(near: Any, kind: str, name: str, *arguments: object) -> Any:  # noqa: ANN401
+    """Return what a static method gives; the call is put off where those of ``near`` are."""
+    if isinstance(near, Later):
+        return near.pipeline.static(kind, name, arguments)
+    return static(kind, name)(*arguments)
 
 
 def is_java(value: object) -> TypeGuard[JavaObject]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from eddyline.spark.host.catalyst.expressions import is_deterministic
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -259,7 +260,12 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     read_plan(plan)
     if isinstance(known := plan.told.get("node_fields"), NodeFields):
         found = known.fields.get("condition")
-        return handle_of(found[0]) if found else None
+        if not found:
+            return None
+        handle = handle_of(found[0])
+        if known.deterministic:
+            remember(is_deterministic, handle, answer=True)
+        return handle
     given = plan.java.condition()
     return CatalystExpression(given.get()) if given.isDefined() else None
 
