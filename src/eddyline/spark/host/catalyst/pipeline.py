@@ -152,7 +152,7 @@ class Pipeline:
             case bool():
                 return "t" if value else "f"
             case int():
-                return f"i{value};" if value in _WHOLE else f"j{value};"
+                return f"i{int(value)};" if int(value) in _WHOLE else f"j{int(value)};"
             case str():
                 return f"s{_word(str(value))}"
             case bytes() | bytearray():

@@ -60,6 +60,14 @@ class CatalystNode:
         is_read = entry is None or entry.below is None
         self._children = tuple(children) if is_read else None
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CatalystNode):
+            return NotImplemented
+        one, two = ((each.class_name, each.fields, each.children) for each in (self, other))
+        return one == two
+
+    __hash__ = None  # type: ignore[assignment]  # fields are mappings
+
     @property
     def children(self) -> tuple[CatalystNode, ...]:
         """The expressions right below."""
