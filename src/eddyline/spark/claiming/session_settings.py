@@ -13,7 +13,6 @@ from eddyline.spark.worker.action_settings import KEYS, settings_from
 
 def session_settings(spark: SparkSession) -> SessionSettings:
     """Return the settings as they are now."""
-
     given = catalyst.settings_of(spark, KEYS)
     return settings_from(given.get, catalyst.default_settings(KEYS))
 

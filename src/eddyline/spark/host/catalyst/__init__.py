@@ -74,6 +74,7 @@ from eddyline.spark.host.catalyst.new_plans import (
     projected,
     projected_like,
 )
+from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.plans import (
     NodeText,
     aggregated,
@@ -104,7 +105,6 @@ from eddyline.spark.host.catalyst.plans import (
     with_children,
     with_subqueries,
 )
-from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.reading import (
     NodeFields,
     ReadNode,

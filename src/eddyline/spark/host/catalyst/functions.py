@@ -156,7 +156,6 @@ def python_call(  # the fields of Spark's node
         _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
         first.accumulator(),
     )
-    types = java_class("org.apache.spark.sql.types.DataType")
     like_java = arguments[0].java if arguments else first
     java = java_class(EXPRESSIONS + "PythonUDF")(
         name,

@@ -3,8 +3,8 @@
 A crossing over the gateway takes 0.1 to 0.2 ms, whatever is done in the JVM; building the plan of
 a join of five tables takes a thousand calls. Most of them only make something for the next one:
 their result is of no interest here. So a call on a :class:`Later` gives a Later again, and goes
-into a program; where a value is asked for, by ``int``, ``str``, ``bool`` or ``==``, all that was put
-off crosses with the question. (Liskov and Shrira, Promises, 1988, call this call streaming.)
+into a program; where a value is asked for, by ``int``, ``str``, ``bool`` or ``==``, all that was
+put off crosses with the question. (Liskov and Shrira, Promises, 1988, call this call streaming.)
 
 The program is run by a small class in Java that Spark's own compiler, Janino, compiles at run time.
 Where that does not work, nothing is put off: a call is what Py4J makes of it.
@@ -33,6 +33,9 @@ _WHOLE: Final = range(-(2**31), 2**31)
 """What Java's int can hold."""
 
 
+_NOT_YET: Final = object()
+
+
 class Later:
     """Something in the JVM of which it was not asked yet what it is."""
 
@@ -41,6 +44,7 @@ class Later:
     def __init__(self, pipeline: Pipeline, slot: int) -> None:
         self.pipeline: Final = pipeline
         self.slot: Final = slot
+        self._fetched: Any = _NOT_YET
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as Py4J's objects
         """Return a method of that name."""
@@ -50,11 +54,9 @@ class Later:
 
     def fetch(self) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return what it is: a number, a text, a handle of Py4J's."""
-        try:
-            return self._fetched
-        except AttributeError:
+        if self._fetched is _NOT_YET:
             self._fetched = self.pipeline.value(self)
-            return self._fetched
+        return self._fetched
 
     def _get_object_id(self) -> str:
         """Return how Py4J knows it, so that it may be an argument of any call."""

@@ -252,7 +252,7 @@ def _fields_in_json(plan: Plan) -> NodeFields:
     for name in ("condition", "projectList", "udfs", "resultAttrs"):
         if isinstance(found := given.get(name), list):
             read[name] = [_nodes(each) for each in ([found] if name in _ONE else found)]
-    return NodeFields(read, bool(plan.java.deterministic()))
+    return NodeFields(read, bool(alone.deterministic()))
 
 
 def _nodes(entries: Iterable[Mapping[str, Any]]) -> Expression:

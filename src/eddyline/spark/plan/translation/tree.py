@@ -85,7 +85,10 @@ class CatalystNode:
 
 
 def tree_of(entries: Iterable[Entry]) -> CatalystNode:
-    """Build the tree of an expression from its nodes, parents first; ValueError for another list."""
+    """Build the tree of an expression from its nodes, parents first.
+
+    ValueError for another list.
+    """
     # Backwards, the children of a node are on top of the stack when it comes,
     # the first one uppermost. A deep tree needs no deep recursion this way.
     stack: list[CatalystNode] = []
