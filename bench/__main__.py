@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import bench.adversarial.benchmark
+import bench.beginnings
 import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
@@ -28,6 +29,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "adversarial": bench.adversarial.benchmark.main,
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
+    "beginnings": bench.beginnings.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,

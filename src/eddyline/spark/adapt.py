@@ -92,6 +92,7 @@ def adapt(
     concurrent function stands where its calls cannot be made, as in a stream.
     """
     classic = classic_frame(df)
+    catalyst.get_ready()
     name = policy_name(policy)
     checked_seed(seed)
     if not isinstance(pin_order, bool):

@@ -13,8 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, as_array
-from eddyline.engine.storage import text_kernels
+from eddyline.engine.storage.on_first_use import OnFirstUse
 from eddyline.query.key_types import is_binary, is_text_like
+
+text_kernels = OnFirstUse("eddyline.engine.storage.text_kernels")
 
 FIRST_ROOM = 1024
 """Elements that a growing array has room for at first."""

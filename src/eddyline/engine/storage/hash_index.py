@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import room_for
 from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.engine.storage.on_first_use import OnFirstUse
 from eddyline.engine.storage.slots import (
     Bound,
     Counting,
@@ -24,6 +24,8 @@ from eddyline.engine.storage.slots import (
     flags,
     words_of,
 )
+
+kernels = OnFirstUse("eddyline.engine.storage.kernels")
 
 LIST_SIZE = 8
 """Rows up to which a SteM is a list: comparing with each takes no longer than hashing.

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage import text_kernels
 from eddyline.engine.storage.growing import (
     GrowingArray,
     raw_values,
@@ -24,8 +23,11 @@ from eddyline.engine.storage.growing import (
     unlocked,
     validity,
 )
+from eddyline.engine.storage.on_first_use import OnFirstUse
 from eddyline.errors import EddylineError
 from eddyline.query.key_types import is_binary, is_joinable, is_text_like
+
+text_kernels = OnFirstUse("eddyline.engine.storage.text_kernels")
 
 
 class UnsupportedKeyError(EddylineError, TypeError):

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import GrowingArray, raw_values, validity
+from eddyline.engine.storage.on_first_use import OnFirstUse
 from eddyline.engine.storage.slots import Bound, Matches, flags
+
+kernels = OnFirstUse("eddyline.engine.storage.kernels")
 
 LEAST_WORD = np.iinfo(np.int64).min
 GREATEST_WORD = np.iinfo(np.int64).max

@@ -8,9 +8,11 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.engine.storage import kernels
 from eddyline.engine.storage.growing import GrowingArray, room_for
 from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.engine.storage.on_first_use import OnFirstUse
+
+kernels = OnFirstUse("eddyline.engine.storage.kernels")
 
 Bound: TypeAlias = "npt.NDArray[np.int64]"
 """Row places that bound what counts as a match: one for all probing tuples, or one a tuple."""

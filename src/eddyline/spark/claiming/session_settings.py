@@ -13,12 +13,8 @@ from eddyline.spark.worker.action_settings import KEYS, settings_from
 
 def session_settings(spark: SparkSession) -> SessionSettings:
     """Return the settings as they are now."""
-
-    def value_of(key: str) -> str | None:
-        value = spark.conf.get(key, None)
-        return None if value is None else str(value)
-
-    return settings_from(value_of, catalyst.default_settings(KEYS))
+    given = catalyst.settings_of(spark, KEYS)
+    return settings_from(given.get, catalyst.default_settings(KEYS))
 
 
 def task_memory(spark: SparkSession, asked: int | str | None) -> int:

@@ -17,8 +17,8 @@ from functools import cached_property, partial
 from typing import Final
 
 from eddyline.spark.host import catalyst
-from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
-from eddyline.spark.plan.translation import CatalystNode, parse
+from eddyline.spark.host.catalyst import CatalystExpression, NodeFields, PickledFunction, Plan
+from eddyline.spark.plan.translation import CatalystNode, tree_of
 
 FUSED_NAME: Final = "eddy("  # no function of a user can be called like this
 
@@ -44,7 +44,7 @@ class Tree:
     @classmethod
     def of(cls, expression: CatalystExpression) -> Tree:
         """Read an expression from the JVM."""
-        return cls(parse(catalyst.expression_json(expression)), lambda: expression)
+        return cls(tree_of(catalyst.read_expression(expression)), lambda: expression)
 
     @property
     def name(self) -> str:
@@ -64,6 +64,8 @@ class Tree:
         Those above it are remembered as well: in a nest of n levels a way from the outermost
         one for each part would be n * n / 2 calls.
         """
+        if (known := self._known_handle()) is not None:
+            return known
         unknown = [self]
         while unknown[-1].parent is not None and "handle" not in unknown[-1].parent.__dict__:
             unknown.append(unknown[-1].parent)
@@ -72,6 +74,11 @@ class Tree:
             found = self.root() if above is None else catalyst.expression_at(above, [tree.position])
             tree.__dict__["handle"] = found
         return found
+
+    def _known_handle(self) -> CatalystExpression | None:
+        """Return the handle that came with what was read, if one did."""
+        entry = self.node.entry
+        return entry.handle if isinstance(entry, catalyst.ReadNode) else None
 
     @property
     def pickled(self) -> PickledFunction:
@@ -111,6 +118,9 @@ class Tree:
             tree = pending.pop()
             if tree.name == "AttributeReference":
                 yield tree.identity
+            elif (known := tree.node.attributes) is not None:  # what is below is not read
+                yield from (_identity(each.fields["exprId"]) for each in known)
+                continue
             pending.extend(tree.children)
 
     def terms(self, connective: str) -> Iterator[Tree]:
@@ -232,32 +242,35 @@ def read_link(plan: Plan) -> tuple[Link | None, bool]:
     name = catalyst.class_name(plan).rpartition(".")[2]
     if name not in {"Filter", "Project", "ArrowEvalPython", "BatchEvalPython"}:
         return None, False
-    text = catalyst.read_node(plan)
-    fields = json.loads(text.json)[0]
+    read = catalyst.node_fields(plan)
     if name == "Filter":
-        condition = Tree(_parsed(fields["condition"]), partial(catalyst.condition, plan))
-        return FilterLink(plan, tuple(condition.terms("And"))), text.deterministic
+        (condition,) = _trees(read, "condition", lambda _: catalyst.condition(plan))
+        return FilterLink(plan, tuple(condition.terms("And"))), read.deterministic
     if name == "Project":
-        items = enumerate(fields["projectList"])
-        trees = (Tree(_parsed(item), partial(catalyst.project_item, plan, i)) for i, item in items)
-        return ProjectLink(plan, tuple(trees)), text.deterministic
+        items = _trees(read, "projectList", partial(catalyst.project_item, plan))
+        return ProjectLink(plan, items), read.deterministic
     pickled = _Pickled(plan)
     functions = tuple(
-        Tree(
-            _parsed(function),
-            partial(catalyst.evaluated_function, plan, i),
-            fetch_pickled=partial(pickled.number, i),
+        replace(function, fetch_pickled=partial(pickled.number, i))
+        for i, function in enumerate(
+            _trees(read, "udfs", partial(catalyst.evaluated_function, plan))
         )
-        for i, function in enumerate(fields["udfs"])
     )
     if any(str(function.node.fields["name"]).startswith(FUSED_NAME) for function in functions):
         return None, True
-    results = tuple(
-        Tree(_parsed(result), partial(catalyst.result_attribute, plan, i))
-        for i, result in enumerate(fields["resultAttrs"])
-    )
+    results = _trees(read, "resultAttrs", partial(catalyst.result_attribute, plan))
     link = EvaluationLink(plan, functions, results, tuple(range(len(functions))))
-    return link, text.deterministic
+    return link, read.deterministic
+
+
+def _trees(
+    read: NodeFields, name: str, handle_at: Callable[[int], CatalystExpression]
+) -> tuple[Tree, ...]:
+    """Return the expressions in a field of a node; ``handle_at`` fetches the handle of one."""
+    return tuple(
+        Tree(tree_of(expression), partial(handle_at, index))
+        for index, expression in enumerate(read.fields[name])
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,10 +285,6 @@ class _Pickled:
 
     def number(self, index: int) -> PickledFunction:
         return self._all[index]
-
-
-def _parsed(expression: object) -> CatalystNode:
-    return parse(json.dumps(expression))
 
 
 def _split(

@@ -35,7 +35,8 @@ class Definitions:
     def __init__(self, unstable: Mapping[ExpressionId, Tree]) -> None:
         """``unstable`` are the functions that are not deterministic, by their results."""
         self._unstable = unstable
-        self._aliases: dict[ExpressionId, Tree] = {}
+        # The names, not what they are for: that may not have been read, and may never be needed.
+        self._names: dict[ExpressionId, Tree] = {}
         self._results: dict[ExpressionId, FunctionResult] = {}
         self._dependent: set[ExpressionId] = set()
 
@@ -54,17 +55,18 @@ class Definitions:
         elif not isinstance(link, FilterLink):
             for item in link.items:
                 if item.name == "Alias":
-                    self._aliases[item.identity] = item.children[0]
+                    self._names[item.identity] = item
                     if self.is_dependent(item):
                         self._dependent.add(item.identity)
 
     def known_alias(self, identity: ExpressionId) -> Tree | None:
         """Return the expression that an attribute is a name for; None if it is none."""
-        return self._aliases.get(identity)
+        name = self._names.get(identity)
+        return None if name is None else name.children[0]
 
     def alias(self, attribute: Tree) -> Tree:
         """Return the expression that an attribute, which is no result, is a name for."""
-        return self._aliases[attribute.identity]
+        return self._names[attribute.identity].children[0]
 
     def is_dependent(self, tree: Tree) -> bool:
         """Whether an expression depends on the result of a function of the chain."""
@@ -77,13 +79,13 @@ class Definitions:
 
     def may_throw(self, tree: Tree) -> bool:
         """Whether an expression, its aliases looked through, could raise on some row."""
-        aliases = (self._aliases.get(identity) for identity in tree.attributes())
+        aliases = (self.known_alias(identity) for identity in tree.attributes())
         return may_throw(tree) or any(self.may_throw(each) for each in aliases if each is not None)
 
     def named(self, tree: Tree) -> Tree:
         """Return what an attribute is a name for, be it through other names; else the tree."""
         while tree.name == "AttributeReference":
-            alias = self._aliases.get(tree.identity)
+            alias = self.known_alias(tree.identity)
             if alias is None:
                 break
             tree = alias
@@ -91,10 +93,10 @@ class Definitions:
 
     def over_base(self, tree: Tree) -> CatalystExpression:
         """Return an expression that depends on no function in terms of the base."""
-        if self._aliases.keys().isdisjoint(tree.attributes()):
+        if self._names.keys().isdisjoint(tree.attributes()):
             return tree.handle
         if tree.name == "AttributeReference":
-            return self.over_base(self._aliases[tree.identity])
+            return self.over_base(self.alias(tree))
         return catalyst.with_operands(tree.handle, [self.over_base(c) for c in tree.children])
 
     def text(self, tree: Tree) -> str:
@@ -139,7 +141,7 @@ class Definitions:
     def _meaning(self, identity: ExpressionId) -> Tree | None:
         if (result := self._results.get(identity)) is not None:
             return result.function
-        return self._aliases.get(identity) or self._unstable.get(identity)
+        return self.known_alias(identity) or self._unstable.get(identity)
 
 
 def _is_parenthesized(text: str) -> bool:

@@ -75,6 +75,7 @@ from eddyline.spark.host.catalyst.new_plans import (
     projected,
     projected_like,
 )
+from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.plans import (
     NodeText,
     aggregated,
@@ -105,9 +106,16 @@ from eddyline.spark.host.catalyst.plans import (
     with_children,
     with_subqueries,
 )
+from eddyline.spark.host.catalyst.reading import (
+    NodeFields,
+    ReadNode,
+    node_fields,
+    read_expression,
+)
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
     default_settings,
+    settings_of,
 )
 from eddyline.spark.host.catalyst.tables import (
     first_rows,
@@ -120,9 +128,11 @@ from eddyline.spark.host.catalyst.tables import (
 __all__ = [
     "Analyst",
     "CatalystExpression",
+    "NodeFields",
     "NodeText",
     "PickledFunction",
     "Plan",
+    "ReadNode",
     "aggregate_mode",
     "aggregated",
     "aliased",
@@ -157,6 +167,7 @@ __all__ = [
     "filtered",
     "first_rows",
     "function_name",
+    "get_ready",
     "grouping",
     "has_join",
     "has_python_function",
@@ -180,6 +191,7 @@ __all__ = [
     "mapped_in_arrow",
     "named",
     "new_attribute",
+    "node_fields",
     "optimized_plan",
     "output",
     "output_and_more",
@@ -197,12 +209,14 @@ __all__ = [
     "projected_like",
     "python_call",
     "python_functions",
+    "read_expression",
     "read_node",
     "reads_the_clock",
     "result_attribute",
     "same_value",
     "session_identity",
     "set_members",
+    "settings_of",
     "size_in_bytes",
     "struct_field",
     "subqueries",

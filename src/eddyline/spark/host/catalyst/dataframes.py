@@ -23,6 +23,7 @@ from eddyline.spark.host.catalyst.gateway import (
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
 from eddyline.spark.host.catalyst.new_expressions import attribute_like
 from eddyline.spark.host.catalyst.new_plans import projected
+from eddyline.spark.host.catalyst.pipeline import put_off
 from eddyline.spark.host.catalyst.plans import outputs
 
 
@@ -48,9 +49,9 @@ def optimized_plan(df: ClassicDataFrame) -> Plan:
     """
     execution = execution_of(df)
     if not df.isStreaming:
-        return Plan(execution.optimizedPlan())
+        return Plan(put_off(execution.optimizedPlan()))
     optimizer = java_session(df.sparkSession).sessionState().optimizer()
-    return Plan(optimizer.execute(execution.analyzed()))
+    return Plan(put_off(optimizer.execute(execution.analyzed())))
 
 
 def reads_the_clock(df: ClassicDataFrame) -> bool:
@@ -134,4 +135,4 @@ def analyzed_plan(df: DataFrame) -> Plan:
     """Return the plan of a DataFrame before it is optimized; TypeError for one of Connect."""
     if not is_classic(df):
         raise TypeError("only a classic DataFrame has its plan at hand")
-    return Plan(execution_of(df).analyzed())
+    return Plan(put_off(execution_of(df).analyzed()))

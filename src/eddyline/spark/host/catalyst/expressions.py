@@ -8,6 +8,7 @@ from typing import Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
+    fetched,
     has_method,
     in_python,
     instance_of,
@@ -76,6 +77,7 @@ def holds_subquery(expression: CatalystExpression) -> bool:
     return bool(expression.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))
 
 
+@remembered
 def evaluation_mode(expression: CatalystExpression) -> str:
     """Return what a cast or an arithmetic expression does where it has no result.
 
@@ -97,17 +99,20 @@ def aggregate_mode(function: CatalystExpression) -> str:
     return str((java.evalContext() if in_context else java).evalMode().toString())
 
 
+@remembered
 def always_casts(cast: CatalystExpression) -> bool:
     """Whether a ``Cast`` has a result for every value, as from integer to long."""
     operand = cast.java.child().dataType()
     return bool(static(EXPRESSIONS + "Cast", "canUpCast")(operand, cast.java.dataType()))
 
 
+@remembered
 def escape_character(like: CatalystExpression) -> str:
     """Return the escape character of a ``Like``."""
     return str(like.java.escapeChar())
 
 
+@remembered
 def literal_value(literal: CatalystExpression) -> object:
     """Return Catalyst's own value of a ``Literal``: numbers and bytes, all else as text."""
     return _plain(literal.java.value())
@@ -145,7 +150,7 @@ _READERS: Final[dict[str, Callable[[str], object]]] = {
 
 
 def _plain(value: object) -> object:
-    return str(value.toString()) if is_java(value) else value
+    return str(value.toString()) if is_java(value) else fetched(value)
 
 
 @remembered
@@ -156,20 +161,27 @@ def data_type(expression: CatalystExpression) -> str:
 
 def same_value(one: CatalystExpression, other: CatalystExpression) -> bool:
     """Whether two expressions mean the same, whatever their looks."""
+    if one is other:
+        return True
+    if "column" in one.told and "column" in other.told:  # what was read of attributes tells it
+        return one.told["column"] == other.told["column"]
     return bool(one.java.semanticEquals(other.java))
 
 
+@remembered
 def hash_of_value(expression: CatalystExpression) -> int:
     """Return a number that is the same for all expressions that mean the same."""
     return int(expression.java.semanticHash())
 
 
+@remembered
 def pretty(expression: CatalystExpression) -> str:
     """Return the text that Spark would show for a column of this expression."""
     prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
     return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
 
 
+@remembered
 def is_nullable(expression: CatalystExpression) -> bool:
     """Whether an expression may be NULL, as far as Spark knows."""
     return bool(expression.java.nullable())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
+import json
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,13 +21,16 @@ from eddyline.spark.host.catalyst.gateway import (
     instance_of,
     java_class,
     jvm,
+    new_identity,
     scala_seq,
     static,
     text_of_builder,
     texts_of,
     tree_pattern,
+    type_from,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
+from eddyline.spark.host.catalyst.pipeline import Later, reader
 
 _PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
@@ -95,6 +99,16 @@ def pickled_functions(plan: Plan) -> list[PickledFunction]:
 
 def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J has no types
     functions = each_of(expressions, EXPRESSIONS + "PythonUDF", "func")
+    if isinstance(expressions, Later):
+        told = json.loads(str(reader(expressions.pipeline).functions(expressions)))
+        return [
+            PickledFunction(
+                base64.b64decode(command),
+                f"{included} {broadcast}",
+                functools.partial(functions.apply, index),
+            )
+            for index, (command, included, broadcast) in enumerate(told)
+        ]
     commands = each_of(functions, _PYTHON_FUNCTION, "command")
     sizes = map(int, texts_of(each_of(commands, "scala.collection.SeqOps", "size")))
     # The bytes of all, end to end: flattened by the function that changes nothing.
@@ -142,21 +156,23 @@ def python_call(  # the fields of Spark's node
         _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
         first.accumulator(),
     )
-    types = java_class("org.apache.spark.sql.types.DataType")
+    like_java = arguments[0].java if arguments else first
     java = java_class(EXPRESSIONS + "PythonUDF")(
         name,
         environment,
-        types.fromJson(return_type),
+        type_from(return_type, like_java),
         scala_seq(argument.java for argument in arguments),
         kind,
         True,  # noqa: FBT003  # deterministic
-        static(EXPRESSIONS + "NamedExpression", "newExprId")(),
+        new_identity(like_java),
     )
     return CatalystExpression(java)
 
 
-def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> list[Any]:
+def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> Any:  # noqa: ANN401
     """Return the distinct elements of some Java lists in order of first appearance."""
+    if len(lists) == 1:
+        return lists[0]
     found: dict[object, Any] = {}
     for elements in lists:
         # By index: Py4J's iterator ends with a Java exception, and to make a Python

@@ -12,10 +12,12 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeGuard
 
-from py4j.java_gateway import JavaObject
+from py4j.java_gateway import JavaMember, JavaObject
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline.spark.host.catalyst.pipeline import Later, Pipeline
 
 EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
 
@@ -31,14 +33,59 @@ def _class_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no t
     return getattr(jvm(), name)
 
 
-def java_class(name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+class JavaType:
+    """A class of the JVM's, of which objects are made and static methods called.
+
+    Where an argument is something that calls are put off for, so is this one.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Name the class in full."""
+        self._name = name
+
+    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401  # Py4J has no types
+        """Return a new object of the class."""
+        of_thread = _pipeline_of(arguments)
+        if of_thread is not None:
+            return of_thread.new(self._name, arguments)
+        return _class_in(id(jvm()), self._name)(*arguments)
+
+    def __getattr__(self, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
+        """Return a static method or constant of the class."""
+        return static(self._name, member)
+
+
+class _StaticMethod:
+    def __init__(self, kind: str, name: str, java: Any) -> None:  # noqa: ANN401
+        self._kind, self._name, self._java = kind, name, java
+
+    def __call__(self, *arguments: object) -> Any:  # noqa: ANN401  # Py4J has no types
+        of_thread = _pipeline_of(arguments)
+        if of_thread is not None:
+            return of_thread.static(self._kind, self._name, arguments)
+        return self._java(*arguments)
+
+
+def _pipeline_of(arguments: Iterable[object]) -> Pipeline | None:
+    """Return the pipeline by which a call with these arguments is put off; mostly None."""
+    for each in arguments:
+        if isinstance(each, Later):
+            return each.pipeline
+        if isinstance(each, list) and (found := _pipeline_of(each)) is not None:
+            return found
+    return None
+
+
+@functools.cache
+def java_class(name: str) -> JavaType:
     """Return a class or a Scala object's static face; its look-up is remembered."""
-    return _class_in(id(jvm()), name)
+    return JavaType(name)
 
 
 @functools.cache
 def _static_in(_gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
-    return getattr(java_class(name), member)
+    found = getattr(_class_in(id(jvm()), name), member)
+    return _StaticMethod(name, member, found) if isinstance(found, JavaMember) else found
 
 
 def static(name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -69,18 +116,40 @@ def execution_of(df: ClassicDataFrame) -> Any:  # noqa: ANN401  # Py4J has no ty
 def dataframe_of(spark: SparkSession, plan: Any) -> ClassicDataFrame:  # noqa: ANN401  # Py4J has no types
     """Return a DataFrame over a plan, analyzed unless it says that it is."""
     rows = static("org.apache.spark.sql.classic.Dataset", "ofRows")
-    return ClassicDataFrame(rows(java_session(spark), plan), spark)
+    return ClassicDataFrame(fetched(rows(java_session(spark), plan)), spark)
+
+
+def fetched(value: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a value itself, where calls for it were put off."""
+    return value.fetch() if isinstance(value, Later) else value
+
+
+def new_identity(near: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a new identity for an expression, in the way that ``near`` came."""
+    return static_near(near, EXPRESSIONS + "NamedExpression", "newExprId")
+
+
+def type_from(text: str, near: Any) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a type from its JSON, in the way that ``near`` came."""
+    return static_near(near, "org.apache.spark.sql.types.DataType", "fromJson", text)
+
+
+def static_near(near: Any, kind: str, name: str, *arguments: object) -> Any:  # noqa: ANN401
+    """Return what a static method gives; the call is put off where those of ``near`` are."""
+    if isinstance(near, Later):
+        return near.pipeline.static(kind, name, arguments)
+    return static(kind, name)(*arguments)
 
 
 def is_java(value: object) -> TypeGuard[JavaObject]:
     """Whether this lives in the JVM; Py4J brings numbers and strings over."""
-    return isinstance(value, JavaObject)
+    return isinstance(fetched(value), JavaObject)
 
 
 def java_array(kind: str, elements: Sequence[object]) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a Java array of a class."""
     gateway: Any = SparkContext._gateway
-    array = gateway.new_array(java_class(kind), len(elements))
+    array = gateway.new_array(_class_in(id(jvm()), kind), len(elements))
     for position, element in enumerate(elements):
         array[position] = element
     return array
@@ -100,7 +169,7 @@ def scala_none() -> Any:  # noqa: ANN401  # Py4J has no types
 
 
 def in_python(seq: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
-    """Return the elements of a Scala sequence, one call each."""
+    """Return the elements of a Scala sequence, one call each unless these are put off."""
     return [seq.apply(i) for i in range(seq.size())]
 
 
@@ -177,6 +246,8 @@ def base64_in(gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
 
 def text_of_builder(builder: Any) -> str:  # noqa: ANN401  # Py4J has no types
     """Return the text of a Java ``StringBuilder``."""
+    if isinstance(builder, Later):
+        return str(builder.toString())
     length = builder.length()
     if length <= _PIECE or builder.codePointCount(0, length) != length:  # pairs must not be cut
         return str(builder.toString())
@@ -186,6 +257,8 @@ def text_of_builder(builder: Any) -> str:  # noqa: ANN401  # Py4J has no types
 
 def json_of(tree: Any) -> str:  # noqa: ANN401  # Py4J has no types
     """Return Catalyst's own JSON of an expression or of a plan."""
+    if isinstance(tree, Later):
+        return str(tree.toJSON())
     to_json = _long_text_in(id(jvm()), "org.apache.spark.sql.catalyst.trees.TreeNode", "toJSON")
     return text_of_builder(to_json.apply(tree))
 
@@ -253,7 +326,9 @@ def texts_of(seq: Any) -> list[str]:  # noqa: ANN401  # Py4J has no types
 def instance_of(java: object, name: str) -> bool:
     """Whether something from the JVM is an instance of a class."""
     is_instance = static("py4j.reflection.TypeUtil", "isInstanceOf")
-    return is_java(java) and bool(is_instance(name, java))
+    if not isinstance(java, Later | JavaObject):
+        return False
+    return bool(is_instance(name, java))
 
 
 def has_method(java: Any, name: str) -> bool:  # noqa: ANN401  # Py4J has no types

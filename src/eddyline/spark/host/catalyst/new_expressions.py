@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     java_class,
+    new_identity,
     scala_none,
     scala_seq,
     static,
@@ -22,7 +23,7 @@ def attribute_of(named_expression: CatalystExpression) -> CatalystExpression:
 def named(expression: CatalystExpression, name: str) -> CatalystExpression:
     """Return an expression under a new name and a new identity."""
     alias = java_class(EXPRESSIONS + "Alias")
-    identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
+    identity = new_identity(expression.java)
     return CatalystExpression(
         alias(expression.java, name, identity, scala_seq([]), scala_none(), scala_seq([]))
     )
@@ -70,7 +71,7 @@ def value_beside(present: CatalystExpression, item: CatalystExpression) -> Catal
 def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
     """Return a fresh nullable attribute of the type of an expression."""
     metadata = static("org.apache.spark.sql.types.Metadata", "empty")()
-    identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
+    identity = new_identity(like.java)
     attribute = java_class(EXPRESSIONS + "AttributeReference")
     java = attribute(name, like.java.dataType(), True, metadata, identity, scala_seq([]))  # noqa: FBT003
     return CatalystExpression(java)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from eddyline.spark.host.catalyst.gateway import LOGICAL, java_class, scala_none, scala_seq, static
+from eddyline.spark.host.catalyst.gateway import (
+    LOGICAL,
+    java_class,
+    scala_none,
+    scala_seq,
+    static,
+    type_from,
+)
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
 from eddyline.spark.host.catalyst.plans import class_name
 
@@ -91,7 +98,7 @@ def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
 
     ``schema`` is the struct of its output, as JSON.
     """
-    struct = static("org.apache.spark.sql.types.DataType", "fromJson")(schema)
+    struct = type_from(schema, child.java)
     attributes = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(struct)
     return Plan(
         java_class(LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, scala_none())  # noqa: FBT003 - no barrier

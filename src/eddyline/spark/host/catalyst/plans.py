@@ -6,8 +6,9 @@ import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from eddyline.spark.host.catalyst.expressions import is_deterministic
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -23,6 +24,14 @@ from eddyline.spark.host.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remember, remembered
+from eddyline.spark.host.catalyst.pipeline import Later, reader
+from eddyline.spark.host.catalyst.reading import (
+    PATTERNS,
+    NodeFields,
+    handle_of,
+    read_plan,
+    read_sequence,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,9 @@ _IDENTITIES: Final = (
 @remembered
 def class_name(plan: Plan) -> str:
     """Return the full class name of the top node."""
+    read_plan(plan)
+    if "class_name" in plan.told:
+        return str(plan.told["class_name"])
     return str(chained_in(id(jvm()), *_CLASS_NAME).apply(plan.java))
 
 
@@ -99,36 +111,55 @@ def rdd_number(leaf: Plan) -> int:
 @remembered
 def children(plan: Plan) -> tuple[Plan, ...]:
     """Return the nodes right below."""
+    read_plan(plan)
+    if "children" in plan.told:
+        return cast("tuple[Plan, ...]", plan.told["children"])
     return tuple(Plan(java) for java in in_python(plan.java.children()))
 
 
 def with_children(plan: Plan, new: Sequence[Plan]) -> Plan:
     """Return the top node over other children."""
-    return Plan(plan.java.withNewChildren(scala_seq(child.java for child in new)))
+    rebuilt = Plan(plan.java.withNewChildren(scala_seq(child.java for child in new)))
+    rebuilt.told |= {name: plan.told[name] for name in _OWN if name in plan.told}
+    rebuilt.told["children"] = tuple(new)
+    return rebuilt
+
+
+_OWN: Final = ("class_name", "node_fields", "output_numbers", "join_type", "evaluated_functions")
+"""What is known of a node that does not change with what is below it."""
+
+
+def _has(plan: Plan, name: str, pattern: str) -> bool:
+    """Whether something is anywhere in a plan, subqueries included."""
+    if isinstance(plan.java, Later):
+        found = int(reader(plan.java.pipeline).patterns(plan.java))
+        plan.told |= {each: bool(found & bit) for each, bit in PATTERNS.items()}
+        return bool(plan.told[name])
+    return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
 
 @remembered
 def has_python_function(plan: Plan) -> bool:
     """Whether a Python function is called anywhere in the plan, subqueries included."""
-    return bool(plan.java.containsPattern(tree_pattern("PYTHON_UDF")))
+    return _has(plan, "has_python_function", "PYTHON_UDF")
 
 
 @remembered
 def has_join(plan: Plan) -> bool:
     """Whether there is a join anywhere in the plan, subqueries included."""
-    return bool(plan.java.containsPattern(tree_pattern("JOIN")))
+    return _has(plan, "has_join", "JOIN")
 
 
 @remembered
 def has_semijoin(plan: Plan) -> bool:
     """Whether there is a semijoin or an antijoin anywhere in the plan, subqueries included."""
-    return bool(plan.java.containsPattern(tree_pattern("LEFT_SEMI_OR_ANTI_JOIN")))
+    return _has(plan, "has_semijoin", "LEFT_SEMI_OR_ANTI_JOIN")
 
 
 @remembered
 def has_subquery(plan: Plan) -> bool:
     """Whether there is a subquery expression anywhere in the plan."""
-    return bool(plan.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))
+    return _has(plan, "has_subquery", "PLAN_EXPRESSION")
 
 
 @remembered
@@ -209,6 +240,9 @@ def result_attribute(plan: Plan, index: int) -> CatalystExpression:
 @remembered
 def join_type(plan: Plan) -> str:
     """Return the type of a ``Join``, as ``INNER``, ``LEFT OUTER`` or ``EXISTENCE``."""
+    read_plan(plan)
+    if "join_type" in plan.told:
+        return str(plan.told["join_type"])
     kind = plan.java.joinType()
     # The one type that no SQL says: an EXISTS or IN that is no condition by itself.
     if instance_of(kind, "org.apache.spark.sql.catalyst.plans.ExistenceJoin"):
@@ -223,6 +257,15 @@ def existence(plan: Plan) -> CatalystExpression:
 
 def join_condition(plan: Plan) -> CatalystExpression | None:
     """Return the condition of a ``Join``, None where there is none."""
+    read_plan(plan)
+    if isinstance(known := plan.told.get("node_fields"), NodeFields):
+        found = known.fields.get("condition")
+        if not found:
+            return None
+        handle = handle_of(found[0])
+        if known.deterministic:
+            remember(is_deterministic, handle, answer=True)
+        return handle
     given = plan.java.condition()
     return CatalystExpression(given.get()) if given.isDefined() else None
 
@@ -230,13 +273,18 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
 @remembered
 def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""
+    if isinstance(plan.java, Later):
+        return tuple(handle_of(each) for each in read_sequence(plan.java.output()))
     return tuple(CatalystExpression(java) for java in in_python(plan.java.output()))
 
 
 @remembered
 def output_numbers(plan: Plan) -> tuple[int, ...]:
     """Return the numbers in the identities of a plan's output, in one call for all."""
-    numbers = str(joined_in(id(jvm()), *_IDENTITIES).apply(plan.java))
+    if isinstance(plan.java, Later):
+        numbers = str(reader(plan.java.pipeline).outputNumbers(plan.java))
+    else:
+        numbers = str(joined_in(id(jvm()), *_IDENTITIES).apply(plan.java))
     return tuple(map(int, numbers.split(","))) if numbers else ()
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
-from eddyline.spark.host.catalyst.gateway import java_class, jvm
+from pyspark.sql import SparkSession
+
+from eddyline.spark.host.catalyst.gateway import java_class, java_session, jvm
+from eddyline.spark.host.catalyst.pipeline import pipeline, reader
 
 
 def default_settings(keys: tuple[str, ...]) -> Mapping[str, str]:
@@ -22,6 +26,18 @@ def _default_settings_in(_gateway: int, keys: tuple[str, ...]) -> Mapping[str, s
     return {
         key: str(nothing_set.getConfString(key)) for key in keys if nothing_set.isModifiable(key)
     }
+
+
+def settings_of(spark: SparkSession, keys: Sequence[str]) -> Mapping[str, str]:
+    """Return what a session sets, without those that it does not set."""
+    of_thread = pipeline()
+    if of_thread is None:
+        values = [spark.conf.get(key, None) for key in keys]
+    else:
+        found = reader(of_thread).settings(java_session(spark), list(keys))
+        values = json.loads(str(found))
+    given = zip(keys, values, strict=True)
+    return {key: str(value) for key, value in given if value is not None}
 
 
 def bytes_of(text: str) -> int:

@@ -3,7 +3,7 @@
 from eddyline.spark.plan.translation.details import Details, EvaluationMode
 from eddyline.spark.plan.translation.rules import translate
 from eddyline.spark.plan.translation.translator import Leaf
-from eddyline.spark.plan.translation.tree import CatalystNode, Path, parse
+from eddyline.spark.plan.translation.tree import CatalystNode, Path, parse, tree_of
 
 __all__ = [
     "CatalystNode",
@@ -13,4 +13,5 @@ __all__ = [
     "Path",
     "parse",
     "translate",
+    "tree_of",
 ]

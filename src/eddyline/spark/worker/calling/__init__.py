@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Protocol, assert_never
 
 from pyspark.sql.types import DataType
@@ -20,12 +21,6 @@ from eddyline.spark.worker.calling.commands import UserCode, bind_keywords, load
 from eddyline.spark.worker.calling.iterator_function import IteratorFunction, ReadAheadError
 from eddyline.spark.worker.calling.jvm_values import ResultNotTransferableError
 from eddyline.spark.worker.calling.limits import reason_not_to_call
-from eddyline.spark.worker.calling.pandas_values import (
-    LegacyWriter,
-    PandasArguments,
-    PandasResults,
-    legacy_reader,
-)
 from eddyline.spark.worker.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.spark.worker.calling.row_function import Reader, RowFunction, Writer
 from eddyline.spark.worker.calling.vector_function import (
@@ -97,13 +92,15 @@ def _made(
             pack = _positional_only(function, partial(arrays_as_sent, settings))
             return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
         case FunctionKind.PANDAS:
-            pandas = PandasResults(return_type, settings)
+            values = _pandas_values()
+            pandas = values.PandasResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)
-            arguments = PandasArguments(settings)
+            arguments = values.PandasArguments(settings)
             return VectorFunction(bound, arguments, pandas.of_batch, pandas.arrow_type)
         case FunctionKind.PANDAS_ITERATOR:
-            pandas = PandasResults(return_type, settings)
-            pack = _positional_only(function, PandasArguments(settings))
+            values = _pandas_values()
+            pandas = values.PandasResults(return_type, settings)
+            pack = _positional_only(function, values.PandasArguments(settings))
             return IteratorFunction(
                 code, pack, pandas.of_iterator, pandas.arrow_type, pandas.iterated
             )
@@ -122,12 +119,20 @@ def _row_function(
         readers = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
         write = PickledWriter(return_type, settings)
     elif settings.legacy_pandas_conversion:
-        readers = [legacy_reader(kind, settings) for kind in kinds]
-        write = LegacyWriter(return_type, settings)
+        values = _pandas_values()
+        readers = [values.legacy_reader(kind, settings) for kind in kinds]
+        write = values.LegacyWriter(return_type, settings)
     else:
         readers = [arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
         write = ArrowWriter(return_type, settings)
     return RowFunction(bind_keywords(code, function.keywords), readers, write)
+
+
+def _pandas_values() -> ModuleType:
+    """Return what calls functions over Series: only where there are any is pandas imported."""
+    from eddyline.spark.worker.calling import pandas_values  # noqa: PLC0415 - 0.2 to 0.4 s
+
+    return pandas_values
 
 
 def _positional_only(function: UserFunction, pack: Pack) -> Pack:

@@ -1,0 +1,264 @@
+"""Calls into the JVM that are put off until somebody asks what came of them, then made together.
+
+A crossing over the gateway takes 0.1 to 0.2 ms, whatever is done in the JVM; building the plan of
+a join of five tables takes a thousand calls. Most of them only make something for the next one:
+their result is of no interest here. So a call on a :class:`Later` gives a Later again, and goes
+into a program; where a value is asked for, by ``int``, ``str``, ``bool`` or ``==``, all that was
+put off crosses with the question. (Liskov and Shrira, Promises, 1988, call this call streaming.)
+
+The program is run by a small class in Java that Spark's own compiler, Janino, compiles at run time.
+Where that does not work, nothing is put off: a call is what Py4J makes of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import logging
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, cast
+
+from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+_SOURCES: Final = ("Pipeline", "PlanReader")
+"""Classes in Java, each a file beside this one."""
+
+_WHOLE: Final = range(-(2**31), 2**31)
+"""What Java's int can hold."""
+
+
+_NOT_YET: Final = object()
+
+
+class Later:
+    """Something in the JVM of which it was not asked yet what it is."""
+
+    __slots__ = ("__weakref__", "_fetched", "pipeline", "slot")
+
+    def __init__(self, pipeline: Pipeline, slot: int) -> None:
+        self.pipeline: Final = pipeline
+        self.slot: Final = slot
+        self._fetched: Any = _NOT_YET
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as Py4J's objects
+        """Return a method of that name."""
+        if name == "Java" or name.startswith("_"):  # what Py4J and Python ask objects for
+            raise AttributeError(name)
+        return functools.partial(self.pipeline.method, self, name)
+
+    def fetch(self) -> Any:  # noqa: ANN401 - Py4J has no types
+        """Return what it is: a number, a text, a handle of Py4J's."""
+        if self._fetched is _NOT_YET:
+            self._fetched = self.pipeline.value(self)
+        return self._fetched
+
+    def _get_object_id(self) -> str:
+        """Return how Py4J knows it, so that it may be an argument of any call."""
+        return str(self.fetch()._get_object_id())
+
+    def __int__(self) -> int:
+        return int(self.fetch())
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        return str(self.fetch())
+
+    def __bool__(self) -> bool:
+        return bool(self.fetch())
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.fetch() == (other.fetch() if isinstance(other, Later) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.fetch())
+
+    def __repr__(self) -> str:
+        return f"Later({self.slot})"
+
+    def __del__(self) -> None:
+        self.pipeline.freed.append(self.slot)
+
+
+class Pipeline:
+    """The calls that one thread has put off."""
+
+    def __init__(self, java: Any) -> None:  # noqa: ANN401 - Py4J has no types
+        """Take a new object of the class in Java."""
+        self._java = java
+        self._program: list[str] = []
+        self._slots = 0
+        self._running = threading.RLock()  # whoever got a Later from another thread
+        self._known: dict[str, int] = {}  # handles of Py4J's that were put into slots
+        self.freed: deque[int] = deque()
+        self.reader: Later | None = None
+
+    def static(self, kind: str, name: str, arguments: Iterable[object]) -> Later:
+        """Put off a call of a static method of a class."""
+        return self._put_off("S", f"{_word(kind)}{_word(name)}", arguments)
+
+    def new(self, kind: str, arguments: Iterable[object]) -> Later:
+        """Put off making an object of a class."""
+        return self._put_off("C", _word(kind), arguments)
+
+    def method(self, target: Later, name: str, *arguments: object) -> Later:
+        """Put off a call of a method."""
+        return self._put_off("M", f"r{target.slot};{_word(name)}", arguments)
+
+    def holding(self, java: JavaObject) -> Later:
+        """Return a handle of Py4J's as something to call methods of later."""
+        with self._running:
+            self._slots += 1
+            later = Later(self, self._slots)
+            self._java.put(later.slot, java)
+            return later
+
+    def value(self, later: Later) -> Any:  # noqa: ANN401 - Py4J has no types
+        """Make all calls that were put off, and return what came of one."""
+        with self._running:
+            gone = [self.freed.popleft() for _ in range(len(self.freed))]
+            program = "".join((*self._program, *(f"D{slot};" for slot in gone)))
+            self._program.clear()
+            value = self._java.run(program, later.slot)
+            if not isinstance(value, str):
+                return value
+            pieces = [value]
+            read = len(value.encode("utf-16-le")) // 2 - 1
+            while pieces[-1][0] == "+":
+                pieces.append(self._java.textFrom(read))
+                read += len(pieces[-1].encode("utf-16-le", "surrogatepass")) // 2 - 1
+            return "".join(piece[1:] for piece in pieces)
+
+    def _put_off(self, kind: str, what: str, arguments: Iterable[object]) -> Later:
+        with self._running:
+            given = [self._argument(each) for each in arguments]
+            self._slots += 1
+            later = Later(self, self._slots)
+            self._program.append(f"{kind}{later.slot};{what}{len(given)};{''.join(given)}")
+            return later
+
+    def _argument(self, value: object) -> str:  # noqa: PLR0911 - one a kind
+        match value:
+            case Later():
+                if value.pipeline is not self:
+                    return self._argument(value.fetch())
+                return f"r{value.slot};"
+            case None:
+                return "n"
+            case bool():
+                return "t" if value else "f"
+            case int():
+                return f"i{int(value)};" if int(value) in _WHOLE else f"j{int(value)};"
+            case str():
+                return f"s{_word(str(value))}"
+            case bytes() | bytearray():
+                return f"y{_word(base64.b64encode(value).decode())}"
+            case list():
+                return f"l{len(value)};{''.join(map(self._argument, value))}"
+            case JavaObject():
+                return f"r{self._slot_of(value)};"
+        raise TypeError(f"{value!r} is nothing that a call which is put off may have")
+
+    def _slot_of(self, java: JavaObject) -> int:
+        name = str(java._get_object_id())
+        if name not in self._known:
+            self._slots += 1
+            self._java.put(self._slots, java)
+            self._known[name] = self._slots
+            weakref.finalize(java, self._forget, name)
+        return self._known[name]
+
+    def _forget(self, name: str) -> None:
+        self.freed.append(self._known.pop(name))
+
+
+def _word(text: str) -> str:
+    length = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return f"{length};{text}"
+
+
+class _OfThread(threading.local):
+    """The pipeline of a thread, and for which gateway it is."""
+
+    gateway: int | None = None
+    pipeline: Pipeline | None = None
+
+
+_of_thread = _OfThread()
+_compiling = threading.Lock()
+_compiled: dict[int, Any] = {}  # a class loader by gateway; None where nothing could be compiled
+
+
+def pipeline() -> Pipeline | None:
+    """Return the pipeline of this thread; None where calls are not to be put off."""
+    gateway = id(SparkContext._jvm)
+    if _of_thread.gateway != gateway:
+        kind = _loaded("Pipeline")
+        _of_thread.pipeline = None if kind is None else Pipeline(_new(kind))
+        _of_thread.gateway = gateway
+    return _of_thread.pipeline
+
+
+def put_off(java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return a handle of Py4J's such that calls of its methods are put off, where that works."""
+    of_thread = pipeline()
+    return java if of_thread is None else of_thread.holding(java)
+
+
+@functools.cache
+def _reader_in(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
+    return _new(_loaded("PlanReader"))
+
+
+def reader(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return the class that reads plans: its static methods, called by a pipeline."""
+    if of_thread.reader is None:
+        of_thread.reader = of_thread.holding(_reader_in(id(SparkContext._jvm)))
+    return of_thread.reader
+
+
+def get_ready() -> None:
+    """Compile, in the background: 0.3 s in a JVM that has just started."""
+    if id(SparkContext._jvm) not in _compiled:
+        threading.Thread(target=_loader, name="eddyline-compiling", daemon=True).start()
+
+
+def _loaded(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
+    loader = _loader()
+    return None if loader is None else loader.loadClass(f"eddyline.catalyst.{name}")
+
+
+def _new(kind: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    gateway: Any = SparkContext._gateway
+    nothing = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+    no_arguments = gateway.new_array(gateway.jvm.java.lang.Object, 0)
+    return kind.getConstructor(nothing).newInstance(no_arguments)
+
+
+def _loader() -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return the class loader of what was compiled; None where it could not be."""
+    jvm = cast("Any", SparkContext._jvm)
+    with _compiling:
+        if id(jvm) not in _compiled:
+            _compiled[id(jvm)] = _compile(jvm)
+        return _compiled[id(jvm)]
+
+
+def _compile(jvm: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    try:
+        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+        for name in _SOURCES:
+            compiler = jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(loader)
+            compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
+            loader = compiler.getClassLoader()
+    except (Py4JError, TypeError) as error:  # TypeError: no such class
+        logging.getLogger("eddyline").info("Calls into the JVM are made one by one: %s", error)
+        return None
+    return loader
