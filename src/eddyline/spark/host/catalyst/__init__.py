@@ -104,6 +104,18 @@ from eddyline.spark.host.catalyst.plans import (
     with_children,
     with_subqueries,
 )
+from eddyline.spark.host.catalyst.reductions import (
+    bloom_filter_of,
+    drops_rows,
+    hashed,
+    joined_on,
+    joined_over,
+    might_contain,
+    no_error,
+    semijoin,
+    unrepeatable,
+    wanting_all,
+)
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
     default_settings,
@@ -117,6 +129,16 @@ from eddyline.spark.host.catalyst.tables import (
 )
 
 __all__ = [
+    "wanting_all",
+    "unrepeatable",
+    "semijoin",
+    "no_error",
+    "might_contain",
+    "joined_over",
+    "joined_on",
+    "hashed",
+    "drops_rows",
+    "bloom_filter_of",
     "Analyst",
     "CatalystExpression",
     "NodeText",
