@@ -40,6 +40,7 @@ from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
 from eddyline.spark.rewriting.native_joins import joined_natively
+from eddyline.spark.rewriting.reduced_inputs import reduced_inputs
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
 from eddyline.spark.rewriting.semijoins import forms
@@ -115,6 +116,7 @@ def adapt(
         partial(pays, spark),
         partial(choose_joiner, spark),
         partial(joined_natively, spark),
+        partial(reduced_inputs, spark),
         table_of,
     )
     tables = lookup_tables_of(spark.sparkContext)
@@ -153,6 +155,7 @@ def explain(df: DataFrame) -> Explanation:
         partial(pays, spark),
         partial(choose_joiner, spark),
         partial(joined_natively, spark),
+        partial(reduced_inputs, spark),
         table_of_session(spark),
     )
     rewriting = _rewrite(classic, _only_described, rules)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -18,7 +19,6 @@ from eddyline.query.expressions import Argument, calls_in
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.join_edges import JoinEdges, join_edges
 from eddyline.spark.claiming.reduction import (
-    Means,
     Reducer,
     Reduction,
     Reductions,
@@ -28,6 +28,10 @@ from eddyline.spark.claiming.reduction import (
 )
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.regions import Region
+
+_SEVERAL: Final = (
+    "the eddy joins, as functions look at several inputs, or the result wants their values"
+)
 
 
 class Joiner(StrEnum):
@@ -65,7 +69,7 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
     """Choose by what the inputs say about themselves: conditions, rows, sizes."""
     root = _asked_about(claim)
     if root is None:
-        return Choice(Joiner.EDDY, "functions look at several inputs, or the result wants them")
+        return Choice(Joiner.EDDY, _SEVERAL)
     sources = sources_of(claim, region.inputs)
     edges = join_edges(region)
     reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
@@ -73,14 +77,22 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
     names = names_of(region)
     if unknown and not reduction.selective:
         name = names[unknown[0].number]
-        why = f"no condition says whether the join with {name} drops rows or makes more of them"
+        why = (
+            f"the eddy joins, as no condition says whether the join with {name} drops rows or "
+            f"makes more of them"
+        )
         return Choice(Joiner.EDDY, why)
     if not reduction.reducers:
         terms = [predicate for predicate in claim.predicates if calls_in(predicate)]
         why = "no other input can reduce what the functions are asked about"
         if len(terms) <= 1:
             return Choice(Joiner.SPARK, why)
-    described = tuple(describe(reduction, names))
+    rest = "rows for which a function fails carry the error above the joins"
+    described = (
+        f"Spark joins around it, as functions look at {names[root]} only"
+        + ("" if reduction.exact else f"; {rest}"),
+        *describe(reduction, names),
+    )
     small = _root_to_broadcast(spark, reduction, sources, region)
     natively = NativeJoins(reduction, sources, edges, described, small)
     return Choice(Joiner.SPARK_AROUND_BLOCK, "the functions look at one input", natively)

@@ -259,9 +259,7 @@ def _keys_size(source: Source, edge: Edge) -> int:
     )
 
 
-def edge_columns(
-    edge: Edge, columns: Sequence[CatalystExpression]
-) -> list[CatalystExpression]:
+def edge_columns(edge: Edge, columns: Sequence[CatalystExpression]) -> list[CatalystExpression]:
     """Return those of some columns that the conditions of an edge look at."""
     looked_at = {n for each in edge.conditions for n, _ in Tree.of(each).attributes()}
     return [column for column in columns if catalyst.identity_number(column) in looked_at]

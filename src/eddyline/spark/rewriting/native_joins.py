@@ -24,7 +24,7 @@ from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.native_choice import NativeJoins
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
-from eddyline.spark.plan.chains import EvaluationLink, FilterLink, Link, ProjectLink
+from eddyline.spark.plan.chains import EvaluationLink, Link, ProjectLink
 from eddyline.spark.plan.definitions import Definitions
 from eddyline.spark.plan.regions import Region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, block_of, block_over, identified
@@ -59,9 +59,7 @@ def joined_natively(
     base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
     asked = _claim_of(claim)
     block = block_of(asked, (), settings)
-    described = replace(
-        block, hands_on_errors=not choice.reduction.exact, joined=choice.described
-    )
+    described = replace(block, hands_on_errors=not choice.reduction.exact, joined=choice.described)
     block = identified(described)
     struct, plan = block_over(base, asked, block, fuse)
     error: CatalystExpression | None = None
@@ -79,7 +77,7 @@ def joined_natively(
 
 
 def _claim_of(claim: JoinClaim) -> Claim:
-    """Return the predicates with functions, which look at one input, as those of a chain over it."""
+    """Return the predicates with functions, which look at one input, as a chain's over it."""
     pairs = zip(claim.predicates, claim.texts, strict=True)
     asking = [(predicate, text) for predicate, text in pairs if calls_in(predicate)]
     nodes = (node for predicate, _ in asking for node in predicate.walk())

@@ -9,7 +9,7 @@ which was rewritten before it; a chain with a barrier in it can give several blo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -60,6 +60,12 @@ JoinNatively: TypeAlias = Callable[
 """Makes the plan of a region whose joins are Spark's, over inputs likewise."""
 
 
+Reduce: TypeAlias = Callable[
+    [Region, JoinClaim, Sequence[Plan]], tuple[Sequence[Plan], Sequence[str]]
+]
+"""Reduces the inputs of a region that the eddy joins; also says in words by what."""
+
+
 TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 """Tells which lookup table a node is; None where it is none."""
 
@@ -74,6 +80,7 @@ class JoinRules:
     pays: Pays
     choose: Choose
     join_natively: JoinNatively
+    reduce: Reduce
     table_of: TableOf | None = None  # None where there are no lookup tables
 
 
@@ -195,7 +202,9 @@ class _Walk:
             for number, each in enumerate(region.inputs)
         ]
         if chosen.natively is None:
-            return rules.rebuild(claim, inputs), frozenset()
+            reduced, notes = rules.reduce(region, claim, inputs)
+            why = (chosen.why,) if chosen.why else ()
+            return rules.rebuild(replace(claim, notes=(*why, *notes)), reduced), frozenset()
         native = rules.join_natively(
             chosen.natively, region, claim, inputs, self.settings, self.fuse
         )
