@@ -230,7 +230,9 @@ class Reductions:
         sizes = {each.number: self._sources[each.number].rows for each in found}
         return tuple(sorted(found, key=lambda each: (not each.selective, sizes[each.number])))
 
-    def _reducer(self, root: int, edge: Edge, by: tuple[Reducer, ...]) -> Reducer | Rule:
+    def _reducer(  # noqa: PLR0911 - a rule after the other
+        self, root: int, edge: Edge, by: tuple[Reducer, ...]
+    ) -> Reducer | Rule:
         number = edge.other(root)
         source, reduced = self._sources[number], self._sources[root]
         if not source.repeatable:

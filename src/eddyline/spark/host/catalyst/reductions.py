@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXECUTION,
@@ -84,18 +84,20 @@ def hashed(values: Sequence[CatalystExpression]) -> CatalystExpression:
 
 def bloom_filter_of(value: CatalystExpression, plan: Plan, items: int, bits: int) -> Plan:
     """Return a plan of one row: a Bloom filter of the 64-bit values of an expression."""
-    long = static("org.apache.spark.sql.types.DataTypes", "LongType")
-    literal = static(EXPRESSIONS + "Literal", "create")
-    # Py4J would send small numbers as integers.
-    whole = [literal(java_class("java.lang.Long").valueOf(str(n)), long) for n in (items, bits)]
     make = java_class(EXPRESSIONS + "aggregate.BloomFilterAggregate")
-    aggregate = make(value.java, *whole).toAggregateExpression()
+    aggregate = make(value.java, _long(items), _long(bits)).toAggregateExpression()
     identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
     alias = java_class(EXPRESSIONS + "Alias")
     named = alias(aggregate, "bloom", identity, scala_seq([]), scala_none(), scala_seq([]))
     node = java_class(LOGICAL + "Aggregate")
     none = scala_none()
     return Plan(node(scala_seq([]), scala_seq([named]), plan.java, none))
+
+
+def _long(number: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a literal of 64 bits; Py4J sends small numbers as integers of 32."""
+    parser = static("org.apache.spark.sql.catalyst.parser.CatalystSqlParser$", "MODULE$")
+    return parser.parseExpression(f"{number}L")
 
 
 def might_contain(bloom: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
@@ -111,13 +113,12 @@ def no_error(text: CatalystExpression) -> CatalystExpression:
     """
     always = java_class(EXPRESSIONS + "GreaterThanOrEqual")(
         java_class(EXPRESSIONS + "MonotonicallyIncreasingID")(),
-        static(EXPRESSIONS + "Literal", "create")(
-            java_class("java.lang.Long").valueOf("0"),
-            static("org.apache.spark.sql.types.DataTypes", "LongType"),
-        ),
+        _long(0),
     )
     boolean = static("org.apache.spark.sql.types.DataTypes", "BooleanType")
-    failing = java_class(EXPRESSIONS + "RaiseError")(text.java, boolean)
+    make = java_class(EXPRESSIONS + "RaiseError")
+    untyped = make(text.java)
+    failing = make(untyped.errorClass(), untyped.errorParms(), boolean)
     fine = java_class(EXPRESSIONS + "IsNull")(text.java)
     return CatalystExpression(java_class(EXPRESSIONS + "If")(fine, always, failing))
 
