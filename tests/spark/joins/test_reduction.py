@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from eddyline.spark.claiming import reduction
+from eddyline.spark.classic import classic
 from eddyline.spark.host import catalyst
 from eddyline.spark.rewriting import reduced_inputs
 from tests.oracle.plain_values import plain
@@ -190,7 +191,7 @@ def test_what_may_give_other_rows_is_read_once(spark: SparkSession) -> None:
 def test_only_what_is_known_to_be_so_is_repeatable(
     spark: SparkSession, made: str, *, repeatable: bool
 ) -> None:
-    plan = catalyst.optimized_plan(spark.sql(made))
+    plan = catalyst.optimized_plan(classic(spark.sql(made)))
     assert (catalyst.unrepeatable(plan) is None) == repeatable
 
 
@@ -223,7 +224,7 @@ def test_a_filter_that_lies_changes_no_answer(
 
 def test_keys_alone_are_broadcast_where_the_rows_are_too_large(spark: SparkSession) -> None:
     sql = STAR.replace("(value)", "(id)")
-    size = catalyst.size_in_bytes(catalyst.optimized_plan(spark.table("reduced_colours")))
+    size = catalyst.size_in_bytes(catalyst.optimized_plan(classic(spark.table("reduced_colours"))))
     spark.conf.set(THRESHOLD, str(size - 1))
     try:
         fast = same(spark, sql)
