@@ -26,12 +26,17 @@ AskAgain: TypeAlias = Callable[[int, Sequence[int]], Sequence[Verdict]]
 """Takes a predicate and positions of tuples; returns what it says of each of them now."""
 
 
-def settle(held: Mapping[int, Mapping[int, Held]], ask_again: AskAgain) -> set[int]:
+def settle(
+    held: Mapping[int, Mapping[int, Held]],
+    ask_again: AskAgain,
+    failed: dict[int, Exception] | None = None,
+) -> set[int]:
     """Return the positions of the tuples that are rejected after all.
 
     ``held`` is what is held of tuples, by position and predicate. Raises the error of the
     first predicate of the first tuple that no predicate rejects, as the user's function raised
-    it. Of a tuple that one predicate rejects no other is asked any more.
+    it; where there is ``failed``, it takes the error of each such tuple, and nothing is raised.
+    Of a tuple that one predicate rejects no other is asked any more.
 
     >>> settle({3: {0: ValueError("odd"), 1: False}}, lambda _, positions: [])
     {3}
@@ -49,7 +54,10 @@ def settle(held: Mapping[int, Mapping[int, Held]], ask_again: AskAgain) -> set[i
         if _is_rejected(of_tuple):
             rejected.add(position)
         elif of_tuple:
-            raise cause(of_tuple[min(of_tuple)])
+            error = cause(of_tuple[min(of_tuple)])
+            if failed is None:
+                raise error
+            failed[position] = error
     return rejected
 
 

@@ -19,6 +19,7 @@ from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import pays
+from eddyline.spark.claiming.native_choice import choose_joiner
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
 from eddyline.spark.classic import classic as classic_frame
 from eddyline.spark.concurrent_functions import (
@@ -38,6 +39,8 @@ from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
+from eddyline.spark.rewriting.native_joins import joined_natively
+from eddyline.spark.rewriting.reduced_inputs import reduced_inputs
 from eddyline.spark.rewriting.remembered_functions import Remember
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
@@ -122,6 +125,9 @@ def adapt(
         partial(rebuilt, workshop),
         partial(rebuilt_keeping, workshop),
         partial(pays, spark),
+        partial(choose_joiner, spark),
+        partial(joined_natively, spark),
+        partial(reduced_inputs, spark),
         table_of,
     )
     tables = lookup_tables_of(spark.sparkContext)
@@ -161,6 +167,9 @@ def explain(df: DataFrame) -> Explanation:
         partial(rebuilt, workshop),
         partial(rebuilt_keeping, workshop),
         partial(pays, spark),
+        partial(choose_joiner, spark),
+        partial(joined_natively, spark),
+        partial(reduced_inputs, spark),
         table_of_session(spark),
     )
     rewriting = _rewrite(classic, _only_described, rules, lambda _: b"")

@@ -16,7 +16,8 @@ class BlockExplanation:
     """One block: its predicates, the functions whose values it hands on, what it joins.
 
     ``called`` tells how its concurrent functions are called, and what a call costs, ``looked_up``
-    for which columns which of its inputs are asked.
+    for which columns which of its inputs are asked, ``joined`` what reduces its rows, what does
+    not and by which rule, and who joins them and why.
     """
 
     identity: str
@@ -26,6 +27,7 @@ class BlockExplanation:
     layout: str = ""
     called: tuple[str, ...] = ()
     looked_up: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the block as a few lines of text."""
@@ -35,6 +37,7 @@ class BlockExplanation:
             lines.append(f"  probes their SteMs{checks}, in any order, as it pays,")
             lines.extend(f"  {predicate}" for predicate in self.predicates)
             lines.extend(f"  and looks up {each}" for each in self.looked_up)
+            lines.extend(f"  {each}" for each in self.joined)
             return "\n".join(lines)
         if self.predicates:
             lines = [f"Block {self.identity}: in any order, as it pays,"]
@@ -43,7 +46,7 @@ class BlockExplanation:
                 lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
         else:
             lines = [f"Block {self.identity}: computes {', '.join(self.outputs)}"]
-        lines.extend(f"  {each}" for each in self.called)
+        lines.extend(f"  {each}" for each in (*self.called, *self.joined))
         return "\n".join(lines)
 
 
@@ -84,10 +87,13 @@ def explained(block: Block) -> BlockExplanation:
             names,
             block.layout,
             looked_up=tuple(_looked_up(block)),
+            joined=block.notes,
         )
     names = tuple(block.functions[call.function].name for call in block.outputs)
     called = (_called(each) for each in block.functions if each.driver is not None)
-    return BlockExplanation(block.identity, block.texts, names, called=tuple(called))
+    return BlockExplanation(
+        block.identity, block.texts, names, called=tuple(called), joined=block.joined
+    )
 
 
 def _looked_up(block: JoinBlock) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -67,10 +67,14 @@ class FilterPlan:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """``kept`` are the positions of the rows that pass, ascending; ``outputs`` are for them."""
+    """``kept`` are the positions of the rows that pass, ascending; ``outputs`` are for them.
+
+    ``failed`` are those of them for which a predicate failed, where errors are handed on.
+    """
 
     kept: npt.NDArray[np.int64]
     outputs: tuple[pa.Array, ...]
+    failed: Mapping[int, Exception] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +114,31 @@ class FilterEddy:
         quantum: Quantum | None = None,
         instrument: Instrument | None = None,
         learned: Learned | None = None,
+        hands_on_errors: bool = False,
     ) -> None:
         """Make the eddy.
 
         Calls in ``plan`` name ``functions`` by position; ValueError for one that names
         none. ``make_policy`` is called once for the block and once for every AND and OR
         inside it. ``learned`` is what another eddy over the same plan knew at its end;
-        ValueError where it has other eddies or modules.
+        ValueError where it has other eddies or modules. An eddy that ``hands_on_errors`` keeps
+        the rows whose errors would count, and tells of them, as what else is asked about these
+        rows it does not know; ValueError for one with outputs.
 
         A function may be one that
         :class:`answers later <eddyline.engine.modules.concurrent_function.AnswersLater>`;
         ValueError where its caller cannot be had for each place in which it stands.
         """
         require_functions(functions, (plan.predicate, *plan.outputs))
+        if hands_on_errors and plan.outputs:
+            raise ValueError("a row for which a predicate failed has no outputs")
         terms = () if plan.predicate == ALL_ROWS else conjuncts_of(plan.predicate)
         self._terms = terms
         self._outputs = plan.outputs
         expressions = tuple(map(expression_of, terms))
         self._relation = Relation(functions, (*expressions, *plan.outputs), clock)
         self._held = HeldErrors()
+        self._hands_on_errors = hands_on_errors
         self._build = TermModules(
             self._relation, make_policy, clock, generator, plan.text_of, quantum, learned
         )
@@ -173,12 +183,15 @@ class FilterEddy:
         alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
         if len(alive) == rows:
             alive = numbers
+        failed: dict[int, Exception] = {}
         if self._held.by_row:
-            alive = self._settle(alive)
+            alive, failed = self._settle(alive)
         outputs = self._values(alive)
         self._rows_in += rows
         self._rows_out += len(alive)
-        return Filtered(as_array(alive) - numbers.start, outputs)
+        start = numbers.start
+        by_position = {row - start: error for row, error in failed.items()}
+        return Filtered(as_array(alive) - start, outputs, by_position)
 
     def statistics(self) -> FilterStatistics:
         """Return what was done so far."""
@@ -194,8 +207,8 @@ class FilterEddy:
             tuple(self._errors_dropped),
         )
 
-    def _settle(self, alive: Rows) -> Rows:
-        """Raise what counts among the held errors; return the rows that pass after all."""
+    def _settle(self, alive: Rows) -> tuple[Rows, dict[int, Exception]]:
+        """Raise what counts among the held errors, or return it; first the rows that pass."""
 
         def ask_again(term: int, positions: Sequence[int]) -> list[Verdict]:
             rows = as_array(alive)[list(positions)]
@@ -210,13 +223,18 @@ class FilterEddy:
             true, errors = decide(self._terms[term], self._relation.scope(rows))
             return verdicts(true, errors)
 
+        failed: dict[int, Exception] = {}
         rejected = settle(
-            {position: dict(held) for position, held in self._held.among(alive)}, ask_again
+            {position: dict(held) for position, held in self._held.among(alive)},
+            ask_again,
+            failed if self._hands_on_errors else None,
         )
+        rows = as_array(alive)
+        of_rows = {int(rows[position]): error for position, error in failed.items()}
         for held in self._held.by_row.values():
             for term, _ in held:
                 self._errors_dropped[term] += 1
-        return np.delete(as_array(alive), list(rejected)) if rejected else alive
+        return np.delete(rows, list(rejected)) if rejected else alive, of_rows
 
     def _values(self, rows: Rows) -> tuple[pa.Array, ...]:
         """Return the outputs for rows that are kept."""

@@ -89,7 +89,9 @@ class FilterBlock:
     A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
     ``texts`` shows each top-level conjunct as the user would recognize it, and
     ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
-    driver is.
+    driver is. A block that ``hands_on_errors`` keeps the rows for which a predicate failed, with
+    the error as text, for joins above it that may drop them. ``joined`` says in words what was
+    done to its rows before, and what joins them after.
     """
 
     identity: str
@@ -100,3 +102,5 @@ class FilterBlock:
     settings: SessionSettings
     argument_names: tuple[str, ...] = ()
     server: Address | None = None
+    hands_on_errors: bool = False
+    joined: tuple[str, ...] = ()

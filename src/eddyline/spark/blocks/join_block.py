@@ -19,6 +19,7 @@ class JoinBlock:
     ``sizes`` are Spark's estimates of each input in bytes, ``output_types`` are Spark's, as
     JSON, ``column_names`` what each input's columns are, as text, and ``layout`` says how the
     inputs meet. ``lookups`` are those of the query, in its order, which ``server`` makes.
+    ``notes`` say in words why the eddy joins, and what reduces its inputs before.
     """
 
     identity: str
@@ -31,6 +32,7 @@ class JoinBlock:
     layout: str = ""
     lookups: tuple[BlockLookup, ...] = ()
     server: Address | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def graph(self) -> JoinGraph:

@@ -74,6 +74,7 @@ class JoinClaim:
     that the region's top needs, the attribute and the column or call that is its value.
     ``items`` are the named expressions over these that make the region's output. Of a region that
     is claimed as a whole ``values`` make it, of which the columns number the ``outputs``.
+    ``notes`` say in words who joins and why, and what reduces what.
     """
 
     predicates: tuple[Expression, ...]
@@ -88,6 +89,7 @@ class JoinClaim:
     looked_up: Mapping[int, LookupTable] = field(default_factory=dict)
     constants: tuple[Constants, ...] = ()
     values: tuple[Expression, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -67,9 +67,9 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         if (identity := link.results[index].identity) in needs[0]
     }
     outputs = tuple(dict.fromkeys(claim.calls[identity] for identity in attributes))
-    block = _block(claim, outputs, settings)
+    block = block_of(claim, outputs, settings)
 
-    struct, plan = _block_over(chain.base, claim, block, fuse)
+    struct, plan = block_over(chain.base, claim, block, fuse)
     fields = {call: catalyst.struct_field(struct, 1 + i) for i, call in enumerate(outputs)}
     values = [
         catalyst.attribute_like(attribute, fields[claim.calls[identity]])
@@ -84,14 +84,21 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
     return Rewritten(plan, block)
 
 
-def _block(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
+def block_of(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
+    """Describe a claim as plain data."""
     names = tuple(map(catalyst.pretty, claim.arguments))
     block = FilterBlock("", claim.predicate, claim.texts, claim.functions, outputs, settings, names)
+    return identified(block)
+
+
+def identified(block: FilterBlock) -> FilterBlock:
+    """Return a block with the identity that only equal blocks have."""
+    block = replace(block, identity="")
     # Frozen data all the way down, so equal blocks have equal texts.
     return replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
 
 
-def _block_over(
+def block_over(
     base: Plan, claim: Claim, block: FilterBlock, fuse: Fuse
 ) -> tuple[CatalystExpression, Plan]:
     """Return the struct attribute, and the filter on it over the block's evaluation."""

@@ -153,6 +153,7 @@ def join_block(
         types_out,
         tuple(names),
         lookups=tuple(lookups),
+        notes=claim.notes,
     )
     identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
     return replace(block, identity=identity)

@@ -9,7 +9,7 @@ which was rewritten before it; a chain with a barrier in it can give several blo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -18,6 +18,7 @@ from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.bindings import UnboundLookupError, called_too_early
 from eddyline.spark.claiming.filter_claim import judge, left_to_chance
 from eddyline.spark.claiming.join_claim import JoinClaim, claim_matches, claim_region
+from eddyline.spark.claiming.native_choice import Choice, Joiner, NativeJoins
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
@@ -26,6 +27,7 @@ from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
+from eddyline.spark.rewriting.native_joins import JoinedNatively
 from eddyline.spark.rewriting.remembered_functions import Remember, with_memories
 
 
@@ -49,6 +51,22 @@ Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
 """Tells whether a region with predicates over Python functions is worth what it has to move."""
 
 
+Choose: TypeAlias = Callable[[Region, JoinClaim], Choice]
+"""Tells who joins the inputs of a claimed region, and why."""
+
+
+JoinNatively: TypeAlias = Callable[
+    [NativeJoins, Region, JoinClaim, Sequence[Plan], SessionSettings, Fuse], JoinedNatively
+]
+"""Makes the plan of a region whose joins are Spark's, over inputs likewise."""
+
+
+Reduce: TypeAlias = Callable[
+    [Region, JoinClaim, Sequence[Plan]], tuple[Sequence[Plan], Sequence[str]]
+]
+"""Reduces the inputs of a region that the eddy joins; also says in words by what."""
+
+
 TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 """Tells which lookup table a node is; None where it is none."""
 
@@ -61,6 +79,9 @@ class JoinRules:
     rebuild: Rebuild
     rebuild_keeping: RebuildKeeping
     pays: Pays
+    choose: Choose
+    join_natively: JoinNatively
+    reduce: Reduce
     table_of: TableOf | None = None  # None where there are no lookup tables
 
 
@@ -186,19 +207,32 @@ class _Walk:
         if found is None:
             return None, frozenset()
         region, claim = found
-        if (
-            rules.joins is Joins.AUTO
-            and not claim.looked_up
-            and not rules.pays(claim, region.inputs)
-        ):
-            few = DeclineReason.MUCH_TO_MOVE
-            self.left.extend(LeftToSpark(text, few) for text in claim.asking)
+        chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
+        if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
         inputs = [
             each if number in claim.looked_up else self.rewrite(each)
             for number, each in enumerate(region.inputs)
         ]
-        return rules.rebuild(claim, inputs), frozenset()
+        if chosen.natively is None:
+            reduced, notes = rules.reduce(region, claim, inputs)
+            why = (chosen.why,) if chosen.why else ()
+            return rules.rebuild(replace(claim, notes=(*why, *notes)), reduced), frozenset()
+        native = rules.join_natively(
+            chosen.natively, region, claim, inputs, self.settings, self.fuse
+        )
+        self.blocks.append(native.block)
+        return native.plan, frozenset()
+
+    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
+        """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
+        if rules.joins is not Joins.AUTO:
+            return Choice(Joiner.EDDY, "")
+        chosen = rules.choose(region, claim)
+        if chosen.joiner is Joiner.EDDY and not rules.pays(claim, region.inputs):
+            chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
+            self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
+        return chosen
 
     def _kept(self, plan: Plan) -> Plan | None:
         """Rewrite a join that keeps the rows of one side, if these are to bind lookups.

@@ -48,7 +48,10 @@ def sampled_heavy_keys(
         max(size // sum(map(width, relation.types)), 1)
         for size, relation in zip(block.sizes, relations, strict=True)
     ]
-    scans = [r.scan and catalyst.is_scan(i.plan) for r, i in zip(relations, inputs, strict=True)]
+    scans = [
+        r.scan and catalyst.is_scan(i.plan, reduced=True)
+        for r, i in zip(relations, inputs, strict=True)
+    ]
     known = [_is_known(dimension, scans, rows) for dimension in cube.dimensions]
     counted: list[DataFrame] = []
     for relation, each in enumerate(inputs):

@@ -19,6 +19,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import (
     BooleanType,
+    StringType,
     StructField,
     StructType,
 )
@@ -42,6 +43,7 @@ from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
+from eddyline.spark.worker.error_texts import ErrorTexts
 from eddyline.spark.worker.task_records import (
     Records,
     function_records,
@@ -61,10 +63,18 @@ Smaller ones come and go with whatever else the machine does.
 KEEP = "keep"
 """Field of the fused function's result that says whether the row passes."""
 
+ERROR = "error"
+"""Field with the error of a row for which a predicate failed, where the block hands errors on."""
+
 
 def result_type(block: FilterBlock) -> StructType:
-    """Return the Spark type of the fused function: ``keep``, then a field for each output."""
+    """Return the Spark type of the fused function: ``keep``, then a field for each output.
+
+    Of a block that hands errors on, the errors are the field after ``keep``.
+    """
     fields = [StructField(KEEP, BooleanType(), nullable=False)]
+    if block.hands_on_errors:
+        fields.append(StructField(ERROR, StringType()))
     for position, call in enumerate(block.outputs):
         declared = block.functions[call.function].return_type
         fields.append(StructField(f"v{position}", spark_type(declared)))
@@ -134,7 +144,9 @@ class FilterTask(BlockTask):
             self.generator,
             instrument=self._orders,
             learned=self.known(),
+            hands_on_errors=block.hands_on_errors,
         )
+        self._errors = ErrorTexts()
         self._orders.policy = self._eddy.eddy.policy
         self._changes_seen = len(self._changes())
         self._changes_noticed: list[Change] = []
@@ -147,10 +159,13 @@ class FilterTask(BlockTask):
         kept = self._eddy.filter(columns, rows)
         mask = np.zeros(rows, dtype=np.bool_)
         mask[kept.kept] = True
-        outputs = (_spread(values, kept.kept, rows) for values in kept.outputs)
+        found: list[pa.Array] = [pa.array(mask)]
+        if self._block.hands_on_errors:
+            found.append(self._errors.column(kept.failed, rows))
+        found += (_spread(values, kept.kept, rows) for values in kept.outputs)
         arrays = [
             relabelled(values, field.type)
-            for values, field in zip([pa.array(mask), *outputs], self._fields, strict=True)
+            for values, field in zip(found, self._fields, strict=True)
         ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
         ended = self.clock.now()

@@ -148,9 +148,17 @@ public final class PlanReader {
         return closed(found).toString();
     }
 
-    /** The name of the only table that a plan reads; null where it has none. */
+    private static boolean isSemijoin(LogicalPlan plan) {
+        return plan instanceof Join && ((Join) plan).joinType().sql().equals("LEFT SEMI");
+    }
+
+    /** The name of the only table that a plan reads, but for those of semijoins; null for none. */
     public static String tableName(LogicalPlan plan) {
-        scala.collection.Seq leaves = plan.collectLeaves();
+        LogicalPlan top = plan;
+        while (top instanceof Filter || top instanceof Project || isSemijoin(top)) {
+            top = (LogicalPlan) top.children().apply(0);
+        }
+        scala.collection.Seq leaves = top.collectLeaves();
         if (leaves.size() != 1 || !(leaves.apply(0) instanceof LogicalRelation)) {
             return null;
         }

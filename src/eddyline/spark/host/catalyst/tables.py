@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 
@@ -10,6 +10,7 @@ from eddyline.spark.host.catalyst.gateway import (
     EXECUTION,
     EXPRESSIONS,
     LOGICAL,
+    in_python,
     instance_of,
     java_class,
     scala_seq,
@@ -65,11 +66,17 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
 
 
 def table_name(plan: Plan) -> str | None:
-    """Return the name of the only table that a plan reads; None where it has no name."""
+    """Return the name of the only table that a plan reads; None where it has no name.
+
+    Tables that reduce it by semijoins do not count.
+    """
     if isinstance(plan.java, Later):
         name = reader(plan.java.pipeline).tableName(plan.java).fetch()
         return None if name is None else str(name)
-    leaves = plan.java.collectLeaves()
+    java = plan.java
+    while java.nodeName() in _ROW_BY_ROW or _is_semijoin(java):
+        java = java.children().apply(0)
+    leaves = java.collectLeaves()
     if leaves.size() != 1:
         return None
     leaf = leaves.apply(0)
@@ -85,14 +92,19 @@ def table_name(plan: Plan) -> str | None:
     return None
 
 
-def is_scan(plan: Plan) -> bool:
+def _is_semijoin(java: Any) -> bool:  # noqa: ANN401  # Py4J has no types
+    return java.nodeName() == "Join" and str(java.joinType().sql()) == "LEFT SEMI"
+
+
+def is_scan(plan: Plan, *, reduced: bool = False) -> bool:
     """Whether a plan reads files or what is in memory, with filters and projections at most.
 
-    Such a plan can be read twice for little. Others compute, or ask another system.
+    Such a plan can be read twice for little. Others compute, or ask another system. What is
+    ``reduced`` by semijoins is one where that is asked for.
     """
     java = plan.java
-    while java.nodeName() in _ROW_BY_ROW:
-        java = java.child()
+    while java.nodeName() in _ROW_BY_ROW or (reduced and _is_semijoin(java)):
+        java = java.children().apply(0)
     if instance_of(java, EXECUTION + "LogicalRelation"):
         files = EXECUTION + "HadoopFsRelation"
         return instance_of(java.relation(), files) and not has_python_function(plan)
@@ -102,9 +114,10 @@ def is_scan(plan: Plan) -> bool:
 def first_rows(count: int, scan: Plan) -> Plan:
     """Return a scan of no more than the first so many rows of each partition, then filtered."""
     java = scan.java
-    if java.nodeName() in _ROW_BY_ROW:
-        below = first_rows(count, Plan(java.child()))
-        return Plan(java.withNewChildren(scala_seq([below.java])))
+    if java.nodeName() in _ROW_BY_ROW or _is_semijoin(java):
+        first, *others = in_python(java.children())
+        below = first_rows(count, Plan(first))
+        return Plan(java.withNewChildren(scala_seq([below.java, *others])))
     whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
     limit = static(EXPRESSIONS + "Literal", "create")(count, whole)
     return Plan(java_class(LOGICAL + "LocalLimit")(limit, java))
