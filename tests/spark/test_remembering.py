@@ -308,3 +308,46 @@ def test_a_stream_remembers_within_a_micro_batch(spark: SparkSession, tmp_path: 
         assert counted.calls.value <= 20
     finally:
         spark.catalog.dropTempView("tripled")
+
+
+TOP: dict[str, Callable[[DataFrame, Callable[..., Any]], DataFrame]] = {
+    "a column": lambda frame, triple: frame.select("id", triple("few").alias("t")).orderBy(
+        F.desc("id")
+    ),
+    "something computed": lambda frame, triple: frame.select(
+        (F.col("id") % 1_000).alias("rest"), (triple("few") + 1).alias("t"), "id"
+    ).orderBy("rest", "id"),
+    "what is not shown": lambda frame, triple: frame.orderBy(F.desc("id")).select(
+        triple("few").alias("t")
+    ),
+    "a name for two": lambda frame, triple: frame.select(
+        F.col("few").alias("id"), triple("few").alias("few"), F.col("id").alias("key")
+    ).orderBy("key"),
+}
+
+
+@pytest.mark.parametrize("by", TOP)
+@pytest.mark.parametrize("remember", [True, False])
+def test_the_first_rows_are_found_before_functions_are_called(
+    spark: SparkSession,
+    numbers: DataFrame,
+    by: str,
+    remember: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    plain, counted = Counted(spark), Counted(spark)
+    expected = TOP[by](numbers, plain.triple("row")).limit(10).collect()
+    adapted = eddyline.adapt(TOP[by](numbers, counted.triple("row")).limit(10), remember=remember)
+    assert adapted.collect() == expected  # in this order
+    assert counted.calls.value <= 10
+
+
+def test_rows_that_are_sorted_by_a_function_are_all_asked_about(
+    spark: SparkSession, numbers: DataFrame
+) -> None:
+    counted = Counted(spark)
+    frame = numbers.select("id", counted.triple("row")("few").alias("t"))
+    top = frame.orderBy(F.desc("t"), "id").limit(10)
+    expected = top.collect()
+    assert counted.calls.value == ROWS
+    assert eddyline.adapt(top).collect() == expected
+    assert eddyline.adapt(top, remember=False) is top

@@ -31,6 +31,7 @@ from eddyline.spark.plan.chains import (
 )
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
+from eddyline.spark.rewriting.after_limits import is_limit
 
 Remember: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function, pickled, of a block that computes one value."""
@@ -116,7 +117,9 @@ class _Walk:
         plan = below
         if rest := [index for index in link.indexes if index not in calls]:
             plan = catalyst.evaluation_of(link.plan, rest, plan)
-        filtered = [index for index in calls if link.results[index].identity in asked]
+        # Spark would push a projection below a limit, where it is called for all rows again.
+        over_limit = is_limit(below)
+        filtered = [index for index in calls if over_limit or link.results[index].identity in asked]
         if filtered:
             results = [link.results[index].handle for index in filtered]
             functions = [calls[index] for index in filtered]

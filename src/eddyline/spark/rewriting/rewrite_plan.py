@@ -26,6 +26,7 @@ from eddyline.spark.plan.chains import Chain, EvaluationLink, read_chain
 from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
+from eddyline.spark.rewriting.after_limits import with_functions_after_limits
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 from eddyline.spark.rewriting.native_joins import JoinedNatively
 from eddyline.spark.rewriting.remembered_functions import Remember, with_memories
@@ -114,7 +115,7 @@ def rewrite_plan(
     may = rules is not None and rules.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
     walk = _Walk(settings, fuse, rules, looks_up)
-    rewritten = walk.rewrite(plan)
+    rewritten = with_functions_after_limits(walk.rewrite(plan))
     if remember is not None:
         memories = with_memories(rewritten, settings, remember)
         rewritten = memories.plan

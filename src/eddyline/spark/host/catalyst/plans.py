@@ -288,6 +288,12 @@ def output_numbers(plan: Plan) -> tuple[int, ...]:
     return tuple(map(int, numbers.split(","))) if numbers else ()
 
 
+def refers_to(plan: Plan, named: Sequence[CatalystExpression]) -> bool:
+    """Whether a node's own expressions refer to the attributes of some named expressions."""
+    used = plan.java.references()
+    return any(bool(used.contains(each.java.toAttribute())) for each in named)
+
+
 def output(plan: Plan, index: int) -> CatalystExpression:
     """Return one of the attributes of a plan's output."""
     return CatalystExpression(plan.java.output().apply(index))
