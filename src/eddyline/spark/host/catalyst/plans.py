@@ -13,6 +13,7 @@ from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
     chained_in,
+    fetched,
     in_python,
     instance_of,
     java_class,
@@ -318,7 +319,8 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     expression nor in a sequence or an option of expressions.
     """
     remaining = iter([replacement.java for replacement in new])
-    fields = plan.java.productIterator().toArray(static("scala.reflect.ClassTag", "Any")())
+    # An array that is changed in place: at once, not later.
+    fields = fetched(plan.java.productIterator().toArray(static("scala.reflect.ClassTag", "Any")()))
     for position in range(len(fields)):
         field = fields[position]
         if instance_of(field, EXPRESSIONS + "Expression"):
