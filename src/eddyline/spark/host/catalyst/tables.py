@@ -16,7 +16,7 @@ from eddyline.spark.host.catalyst.gateway import (
     static,
 )
 from eddyline.spark.host.catalyst.handles import Plan
-from eddyline.spark.host.catalyst.pipeline import Later, reader
+from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.plans import has_python_function
 
 _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
@@ -67,7 +67,7 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
 def table_name(plan: Plan) -> str | None:
     """Return the name of the only table that a plan reads; None where it has no name."""
     if isinstance(plan.java, Later):
-        name = reader(plan.java.pipeline).tableName(plan.java).fetch()
+        name = questions(plan.java.pipeline).tableName(plan.java).fetch()
         return None if name is None else str(name)
     leaves = plan.java.collectLeaves()
     if leaves.size() != 1:
