@@ -11,6 +11,7 @@ crossings are the commands that ``adapt`` sends to the JVM.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -91,9 +92,7 @@ def measure(case: str, contestant: str, folder: Path) -> list[dict[str, float]]:
         times.append(time.perf_counter())
         frame.toArrow()
         times.append(time.perf_counter())
-        adapting, planning, collecting = (
-            end - begin for begin, end in zip(times, times[1:], strict=False)
-        )
+        adapting, planning, collecting = (end - begin for begin, end in itertools.pairwise(times))
         measured.append(
             {
                 "adapt": adapting,
@@ -135,8 +134,11 @@ def main(arguments: Sequence[str]) -> int:
                     results[name] = in_fresh_process(case, contestant, Path(folder))
                     advance()
     rows = [
-        [name, *(f"{one[what]:.2f}" for what in ("adapt", "planning", "collect") for one in runs)]
-        + [f"{runs[-1]['crossings']:.0f}"]
+        [
+            name,
+            *(f"{one[what]:.2f}" for what in ("adapt", "planning", "collect") for one in runs),
+            f"{runs[-1]['crossings']:.0f}",
+        ]
         for name, runs in results.items()
     ]
     columns = [f"{what} {n + 1}" for what in ("adapt", "planning", "collect") for n in range(TIMES)]

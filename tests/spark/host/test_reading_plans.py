@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import BooleanType
 
 import eddyline
@@ -52,7 +55,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Have calls made one by one from now on, as where nothing could be compiled."""
 
     def switch() -> None:
-        monkeypatch.setattr(pipeline._of_thread, "gateway", id(pipeline.SparkContext._jvm))
+        monkeypatch.setattr(pipeline._of_thread, "gateway", id(SparkContext._jvm))
         monkeypatch.setattr(pipeline._of_thread, "pipeline", None)
 
     return switch
@@ -128,8 +131,8 @@ def test_both_ways_adapt_alike(spark: SparkSession, one_by_one: Callable[[], Non
         assert sorted(map(str, fast.collect())) == sorted(map(str, other.collect()))
 
 
-def classic(df: DataFrame) -> DataFrame:
-    assert catalyst.is_classic(df)
+def classic(df: DataFrame) -> ClassicDataFrame:
+    assert isinstance(df, ClassicDataFrame)
     return df
 
 
@@ -163,7 +166,7 @@ def test_long_formulas_of_a_wide_projection_are_not_read(
 
     eddyline.adapt(asked(2))
     plain = [asked(width) for width in (2, 100)]
-    few, many = (counted_calls(monkeypatch, lambda df=df: eddyline.adapt(df)) for df in plain)
+    few, many = (counted_calls(monkeypatch, partial(eddyline.adapt, df)) for df in plain)
     assert many - few < 20
 
 

@@ -1,14 +1,9 @@
 package eddyline.catalyst;
 
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import org.apache.hadoop.fs.Path;
-import org.apache.spark.api.python.PythonFunction;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
@@ -27,14 +22,11 @@ import org.apache.spark.sql.catalyst.plans.logical.MapInArrow;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.catalyst.util.package$;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.TimestampType;
 import scala.Product;
 import scala.collection.Iterator;
-import scala.reflect.ClassTag$;
 
 /**
  * Reads a plan, or an expression, into one text; see reading.py, which knows its form.
@@ -101,111 +93,6 @@ public final class PlanReader {
         return (Expression) expressions.get(number);
     }
 
-    /** Which of four things are anywhere in a plan, subqueries included. */
-    public static int patterns(LogicalPlan plan) {
-        return (plan.containsPattern(TreePattern.PYTHON_UDF()) ? 1 : 0)
-            + (plan.containsPattern(TreePattern.JOIN()) ? 2 : 0)
-            + (plan.containsPattern(TreePattern.LEFT_SEMI_OR_ANTI_JOIN()) ? 4 : 0)
-            + (plan.containsPattern(TreePattern.PLAN_EXPRESSION()) ? 8 : 0);
-    }
-
-    /** The numbers in the identities of a plan's output. */
-    public static String outputNumbers(LogicalPlan plan) {
-        StringBuilder found = new StringBuilder();
-        Iterator each = plan.output().iterator();
-        while (each.hasNext()) {
-            found.append(found.length() == 0 ? "" : ",");
-            found.append(((NamedExpression) each.next()).exprId().id());
-        }
-        return found.toString();
-    }
-
-    /** Python functions: of each its pickle in Base64, its files and its broadcast variables. */
-    public static String functions(scala.collection.Seq asked) {
-        StringBuilder found = new StringBuilder("[");
-        Iterator each = asked.iterator();
-        while (each.hasNext()) {
-            PythonFunction function = ((PythonUDF) each.next()).func();
-            byte[] command = (byte[]) function.command().toArray(ClassTag$.MODULE$.Byte());
-            found.append("[\"").append(Base64.getEncoder().encodeToString(command)).append("\",");
-            string(found, function.pythonIncludes().toString()).append(',');
-            string(found, function.broadcastVars().toString()).append("],");
-        }
-        return closed(found).toString();
-    }
-
-    /** Settings of a session, null for one that is not set. */
-    public static String settings(SparkSession session, ArrayList keys) {
-        StringBuilder found = new StringBuilder("[");
-        for (int n = 0; n < keys.size(); n++) {
-            String value = session.conf().get((String) keys.get(n), (String) null);
-            if (value == null) {
-                found.append("null,");
-            } else {
-                string(found, value).append(',');
-            }
-        }
-        return closed(found).toString();
-    }
-
-    private static boolean isSemijoin(LogicalPlan plan) {
-        return plan instanceof Join && ((Join) plan).joinType().sql().equals("LEFT SEMI");
-    }
-
-    /** The name of the only table that a plan reads, but for those of semijoins; null for none. */
-    public static String tableName(LogicalPlan plan) {
-        LogicalPlan top = plan;
-        while (top instanceof Filter || top instanceof Project || isSemijoin(top)) {
-            top = (LogicalPlan) top.children().apply(0);
-        }
-        scala.collection.Seq leaves = top.collectLeaves();
-        if (leaves.size() != 1 || !(leaves.apply(0) instanceof LogicalRelation)) {
-            return null;
-        }
-        LogicalRelation leaf = (LogicalRelation) leaves.apply(0);
-        if (leaf.catalogTable().isDefined()) {
-            return ((CatalogTable) leaf.catalogTable().get()).identifier().table();
-        }
-        if (leaf.relation() instanceof HadoopFsRelation) {
-            scala.collection.Seq paths = ((HadoopFsRelation) leaf.relation()).location().rootPaths();
-            if (paths.size() == 1) {
-                String name = ((Path) paths.apply(0)).getName();
-                return name.indexOf('.') < 0 ? name : name.substring(0, name.indexOf('.'));
-            }
-        }
-        return null;
-    }
-
-    /** Put expressions for attributes, everywhere below and at the top of an expression. */
-    public static Expression substituted(Expression tree, ArrayList numbers, ArrayList values) {
-        HashMap known = new HashMap();
-        for (int n = 0; n < numbers.size(); n++) {
-            known.put(Long.valueOf(((Number) numbers.get(n)).longValue()), values.get(n));
-        }
-        return put(tree, known);
-    }
-
-    private static Expression put(Expression tree, HashMap known) {
-        if (tree instanceof AttributeReference) {
-            Object value = known.get(Long.valueOf(((AttributeReference) tree).exprId().id()));
-            return value == null ? tree : (Expression) value;
-        }
-        ArrayList children = new ArrayList();
-        boolean changed = false;
-        Iterator each = tree.children().iterator();
-        while (each.hasNext()) {
-            Expression child = (Expression) each.next();
-            Expression other = put(child, known);
-            changed |= other != child;
-            children.add(other);
-        }
-        if (!changed) {
-            return tree;
-        }
-        return (Expression) tree.withNewChildren(
-            org.apache.spark.api.python.PythonUtils.toSeq(children));
-    }
-
     /** The whole text: new words, new attributes, and what was read. */
     public String text() {
         StringBuilder all = new StringBuilder("[[");
@@ -214,12 +101,12 @@ public final class PlanReader {
         while (each.hasNext()) {
             String word = (String) each.next();
             if (position++ >= wordsGiven) {
-                string(all, word).append(',');
+                PlanQuestions.string(all, word).append(',');
             }
         }
         wordsGiven = position;
-        closed(all).append(",[").append(writtenAttributes);
-        return closed(all).append(',').append(out).append(']').toString();
+        PlanQuestions.closed(all).append(",[").append(writtenAttributes);
+        return PlanQuestions.closed(all).append(',').append(out).append(']').toString();
     }
 
     // -- plans -------------------------------------------------------------------------------
@@ -275,7 +162,7 @@ public final class PlanReader {
         int number = plans.size();
         plans.add(plan);
         out.append('[').append(word(plan.getClass().getName()));
-        out.append(',').append(plan.children().size()).append(',').append(patterns(plan));
+        out.append(',').append(plan.children().size()).append(',').append(PlanQuestions.patterns(plan));
         boolean run = plan instanceof Filter || plan instanceof Project || plan instanceof BaseEvalPython;
         boolean join = plan instanceof Join;
         out.append(',').append((run || join) && !isDeterministic(plan) ? 0 : 1).append(",{");
@@ -309,7 +196,7 @@ public final class PlanReader {
             boolean existence = joining.joinType()
                 instanceof org.apache.spark.sql.catalyst.plans.ExistenceJoin;
             out.append("\"joinType\":");
-            string(out, existence ? "EXISTENCE" : joining.joinType().sql());
+            PlanQuestions.string(out, existence ? "EXISTENCE" : joining.joinType().sql());
             out.append(",\"condition\":");
             if (joining.condition().isDefined()) {
                 readWhole((Expression) joining.condition().get());
@@ -322,7 +209,7 @@ public final class PlanReader {
         }
         if (output || !(run || join)) {
             out.append(out.charAt(out.length() - 1) == '{' ? "" : ",");
-            out.append("\"output\":[").append(outputNumbers(plan)).append(']');
+            out.append("\"output\":[").append(PlanQuestions.outputNumbers(plan)).append(']');
         }
         out.append("}],");
         Iterator children = plan.children().iterator();
@@ -400,11 +287,11 @@ public final class PlanReader {
         StringBuilder to = writtenAttributes;
         to.append('[').append(expressions.size()).append(',');
         expressions.add(attribute);
-        string(to, attribute.name()).append(',').append(word(attribute.dataType().json()));
+        PlanQuestions.string(to, attribute.name()).append(',').append(word(attribute.dataType().json()));
         to.append(',').append(attribute.nullable()).append(',').append(attribute.exprId().id());
         to.append(',').append(word(attribute.exprId().jvmId().toString()));
         to.append(',').append(attribute.semanticHash()).append(',');
-        string(to, package$.MODULE$.toPrettySQL(attribute, true)).append("],");
+        PlanQuestions.string(to, package$.MODULE$.toPrettySQL(attribute, true)).append("],");
         return number;
     }
 
@@ -422,7 +309,7 @@ public final class PlanReader {
                 continue;
             }
             comma();
-            string(out, product.productElementName(n)).append(':');
+            PlanQuestions.string(out, product.productElementName(n)).append(':');
             plain(value);
         }
         if (tree instanceof Alias) {
@@ -447,12 +334,12 @@ public final class PlanReader {
 
     private void plain(Object value) {
         if (value instanceof String) {
-            string(out, (String) value);
+            PlanQuestions.string(out, (String) value);
         } else if (value instanceof DataType) {
             out.append(((DataType) value).json());
         } else if (value instanceof ExprId) {
             out.append("{\"id\":").append(((ExprId) value).id()).append(",\"jvmId\":");
-            string(out, ((ExprId) value).jvmId().toString()).append('}');
+            PlanQuestions.string(out, ((ExprId) value).jvmId().toString()).append('}');
         } else {
             out.append(String.valueOf(value));
         }
@@ -475,7 +362,7 @@ public final class PlanReader {
         } else if (tree instanceof Like) {
             comma();
             out.append("\"escape\":");
-            string(out, String.valueOf(((Like) tree).escapeChar()));
+            PlanQuestions.string(out, String.valueOf(((Like) tree).escapeChar()));
         } else if (tree instanceof PythonUDF) {
             comma();
             out.append("\"deterministic\":").append(tree.deterministic());
@@ -507,27 +394,5 @@ public final class PlanReader {
             out.setLength(out.length() - 1);
         }
         return out.append(bracket);
-    }
-
-    private static StringBuilder closed(StringBuilder list) {
-        if (list.charAt(list.length() - 1) == ',') {
-            list.setLength(list.length() - 1);
-        }
-        return list.append(']');
-    }
-
-    private static StringBuilder string(StringBuilder to, String text) {
-        to.append('"');
-        for (int n = 0; n < text.length(); n++) {
-            char each = text.charAt(n);
-            if (each == '"' || each == '\\') {
-                to.append('\\').append(each);
-            } else if (each < ' ' || each > '~') {
-                to.append("\\u").append(Integer.toHexString(each + 0x10000).substring(1));
-            } else {
-                to.append(each);
-            }
-        }
-        return to.append('"');
     }
 }

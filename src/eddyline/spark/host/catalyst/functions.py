@@ -30,7 +30,7 @@ from eddyline.spark.host.catalyst.gateway import (
     type_from,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
-from eddyline.spark.host.catalyst.pipeline import Later, reader
+from eddyline.spark.host.catalyst.pipeline import Later, questions
 
 _PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
@@ -100,7 +100,7 @@ def pickled_functions(plan: Plan) -> list[PickledFunction]:
 def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J has no types
     functions = each_of(expressions, EXPRESSIONS + "PythonUDF", "func")
     if isinstance(expressions, Later):
-        told = json.loads(str(reader(expressions.pipeline).functions(expressions)))
+        told = json.loads(str(questions(expressions.pipeline).functions(expressions)))
         return [
             PickledFunction(
                 base64.b64decode(command),

@@ -26,7 +26,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-_SOURCES: Final = ("Pipeline", "PlanReader")
+_SOURCES: Final = ("Pipeline", "PlanQuestions", "PlanReader")
 """Classes in Java, each a file beside this one."""
 
 _WHOLE: Final = range(-(2**31), 2**31)
@@ -97,7 +97,7 @@ class Pipeline:
         self._running = threading.RLock()  # whoever got a Later from another thread
         self._known: dict[str, int] = {}  # handles of Py4J's that were put into slots
         self.freed: deque[int] = deque()
-        self.reader: Later | None = None
+        self.classes: Final[dict[str, Later]] = {}  # objects of ours, for static methods
 
     def static(self, kind: str, name: str, arguments: Iterable[object]) -> Later:
         """Put off a call of a static method of a class."""
@@ -212,15 +212,24 @@ def put_off(java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
 
 
 @functools.cache
-def _reader_in(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
-    return _new(_loaded("PlanReader"))
+def _object_in(_gateway: int, name: str) -> Any:  # noqa: ANN401 - Py4J has no types
+    return _new(_loaded(name))
 
 
 def reader(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
     """Return the class that reads plans: its static methods, called by a pipeline."""
-    if of_thread.reader is None:
-        of_thread.reader = of_thread.holding(_reader_in(id(SparkContext._jvm)))
-    return of_thread.reader
+    return _class_of(of_thread, "PlanReader")
+
+
+def questions(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return the class that answers for whole sequences, likewise."""
+    return _class_of(of_thread, "PlanQuestions")
+
+
+def _class_of(of_thread: Pipeline, name: str) -> Later:
+    if name not in of_thread.classes:
+        of_thread.classes[name] = of_thread.holding(_object_in(id(SparkContext._jvm), name))
+    return of_thread.classes[name]
 
 
 def get_ready() -> None:

@@ -13,6 +13,7 @@ from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
     chained_in,
+    fetched,
     in_python,
     instance_of,
     java_class,
@@ -24,7 +25,7 @@ from eddyline.spark.host.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remember, remembered
-from eddyline.spark.host.catalyst.pipeline import Later, reader
+from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.reading import (
     PATTERNS,
     NodeFields,
@@ -132,7 +133,7 @@ _OWN: Final = ("class_name", "node_fields", "output_numbers", "join_type", "eval
 def _has(plan: Plan, name: str, pattern: str) -> bool:
     """Whether something is anywhere in a plan, subqueries included."""
     if isinstance(plan.java, Later):
-        found = int(reader(plan.java.pipeline).patterns(plan.java))
+        found = int(questions(plan.java.pipeline).patterns(plan.java))
         plan.told |= {each: bool(found & bit) for each, bit in PATTERNS.items()}
         return bool(plan.told[name])
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
@@ -282,7 +283,7 @@ def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
 def output_numbers(plan: Plan) -> tuple[int, ...]:
     """Return the numbers in the identities of a plan's output, in one call for all."""
     if isinstance(plan.java, Later):
-        numbers = str(reader(plan.java.pipeline).outputNumbers(plan.java))
+        numbers = str(questions(plan.java.pipeline).outputNumbers(plan.java))
     else:
         numbers = str(joined_in(id(jvm()), *_IDENTITIES).apply(plan.java))
     return tuple(map(int, numbers.split(","))) if numbers else ()
@@ -324,7 +325,8 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     expression nor in a sequence or an option of expressions.
     """
     remaining = iter([replacement.java for replacement in new])
-    fields = plan.java.productIterator().toArray(static("scala.reflect.ClassTag", "Any")())
+    # An array that is changed in place: at once, not later.
+    fields = fetched(plan.java.productIterator().toArray(static("scala.reflect.ClassTag", "Any")()))
     for position in range(len(fields)):
         field = fields[position]
         if instance_of(field, EXPRESSIONS + "Expression"):

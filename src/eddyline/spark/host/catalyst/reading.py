@@ -60,7 +60,7 @@ PATTERNS: Final = {
     "has_semijoin": 4,
     "has_subquery": 8,
 }
-"""What `PlanReader.patterns` tells, by the function of this room that is asked for it."""
+"""What `PlanQuestions.patterns` tells, by the function of this room that is asked for it."""
 
 _TOLD: Final = {
     "mode": "evaluation_mode",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from eddyline.spark.host.catalyst.gateway import java_class, java_session, jvm
-from eddyline.spark.host.catalyst.pipeline import pipeline, reader
+from eddyline.spark.host.catalyst.pipeline import pipeline, questions
 
 
 def default_settings(keys: tuple[str, ...]) -> Mapping[str, str]:
@@ -34,7 +34,7 @@ def settings_of(spark: SparkSession, keys: Sequence[str]) -> Mapping[str, str]:
     if of_thread is None:
         values = [spark.conf.get(key, None) for key in keys]
     else:
-        found = reader(of_thread).settings(java_session(spark), list(keys))
+        found = questions(of_thread).settings(java_session(spark), list(keys))
         values = json.loads(str(found))
     given = zip(keys, values, strict=True)
     return {key: str(value) for key, value in given if value is not None}

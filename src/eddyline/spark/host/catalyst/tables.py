@@ -17,7 +17,7 @@ from eddyline.spark.host.catalyst.gateway import (
     static,
 )
 from eddyline.spark.host.catalyst.handles import Plan
-from eddyline.spark.host.catalyst.pipeline import Later, reader
+from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.plans import has_python_function
 
 _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
@@ -71,7 +71,7 @@ def table_name(plan: Plan) -> str | None:
     Tables that reduce it by semijoins do not count.
     """
     if isinstance(plan.java, Later):
-        name = reader(plan.java.pipeline).tableName(plan.java).fetch()
+        name = questions(plan.java.pipeline).tableName(plan.java).fetch()
         return None if name is None else str(name)
     java = plan.java
     while java.nodeName() in _ROW_BY_ROW or _is_semijoin(java):

@@ -1,0 +1,125 @@
+package eddyline.catalyst;
+
+import java.util.ArrayList;
+import java.util.Base64;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.Iterator;
+import scala.reflect.ClassTag$;
+
+/**
+ * Answers in one text what would take a crossing for each element of a sequence.
+ *
+ * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
+ */
+public final class PlanQuestions {
+    /** Which of four things are anywhere in a plan, subqueries included. */
+    public static int patterns(LogicalPlan plan) {
+        return (plan.containsPattern(TreePattern.PYTHON_UDF()) ? 1 : 0)
+            + (plan.containsPattern(TreePattern.JOIN()) ? 2 : 0)
+            + (plan.containsPattern(TreePattern.LEFT_SEMI_OR_ANTI_JOIN()) ? 4 : 0)
+            + (plan.containsPattern(TreePattern.PLAN_EXPRESSION()) ? 8 : 0);
+    }
+
+    /** The numbers in the identities of a plan's output. */
+    public static String outputNumbers(LogicalPlan plan) {
+        StringBuilder found = new StringBuilder();
+        Iterator each = plan.output().iterator();
+        while (each.hasNext()) {
+            found.append(found.length() == 0 ? "" : ",");
+            found.append(((NamedExpression) each.next()).exprId().id());
+        }
+        return found.toString();
+    }
+
+    /** Python functions: of each its pickle in Base64, its files and its broadcast variables. */
+    public static String functions(scala.collection.Seq asked) {
+        StringBuilder found = new StringBuilder("[");
+        Iterator each = asked.iterator();
+        while (each.hasNext()) {
+            PythonFunction function = ((PythonUDF) each.next()).func();
+            byte[] command = (byte[]) function.command().toArray(ClassTag$.MODULE$.Byte());
+            found.append("[\"").append(Base64.getEncoder().encodeToString(command)).append("\",");
+            string(found, function.pythonIncludes().toString()).append(',');
+            string(found, function.broadcastVars().toString()).append("],");
+        }
+        return closed(found).toString();
+    }
+
+    /** Settings of a session, null for one that is not set. */
+    public static String settings(SparkSession session, ArrayList keys) {
+        StringBuilder found = new StringBuilder("[");
+        for (int n = 0; n < keys.size(); n++) {
+            String value = session.conf().get((String) keys.get(n), (String) null);
+            if (value == null) {
+                found.append("null,");
+            } else {
+                string(found, value).append(',');
+            }
+        }
+        return closed(found).toString();
+    }
+
+    private static boolean isSemijoin(LogicalPlan plan) {
+        return plan instanceof Join && ((Join) plan).joinType().sql().equals("LEFT SEMI");
+    }
+
+    /** The name of the only table that a plan reads, but for those of semijoins; null for none. */
+    public static String tableName(LogicalPlan plan) {
+        LogicalPlan top = plan;
+        while (top instanceof Filter || top instanceof Project || isSemijoin(top)) {
+            top = (LogicalPlan) top.children().apply(0);
+        }
+        scala.collection.Seq leaves = top.collectLeaves();
+        if (leaves.size() != 1 || !(leaves.apply(0) instanceof LogicalRelation)) {
+            return null;
+        }
+        LogicalRelation leaf = (LogicalRelation) leaves.apply(0);
+        if (leaf.catalogTable().isDefined()) {
+            return ((CatalogTable) leaf.catalogTable().get()).identifier().table();
+        }
+        if (leaf.relation() instanceof HadoopFsRelation) {
+            scala.collection.Seq paths = ((HadoopFsRelation) leaf.relation()).location().rootPaths();
+            if (paths.size() == 1) {
+                String name = ((Path) paths.apply(0)).getName();
+                return name.indexOf('.') < 0 ? name : name.substring(0, name.indexOf('.'));
+            }
+        }
+        return null;
+    }
+
+    /** Close a list, after whose last element a comma may stand. */
+    public static StringBuilder closed(StringBuilder list) {
+        if (list.charAt(list.length() - 1) == ',') {
+            list.setLength(list.length() - 1);
+        }
+        return list.append(']');
+    }
+
+    /** Write a text as JSON in ASCII. */
+    public static StringBuilder string(StringBuilder to, String text) {
+        to.append('"');
+        for (int n = 0; n < text.length(); n++) {
+            char each = text.charAt(n);
+            if (each == '"' || each == '\\') {
+                to.append('\\').append(each);
+            } else if (each < ' ' || each > '~') {
+                to.append("\\u").append(Integer.toHexString(each + 0x10000).substring(1));
+            } else {
+                to.append(each);
+            }
+        }
+        return to.append('"');
+    }
+}
