@@ -40,6 +40,7 @@ LONGEST: Final = (
     "tests/spark/host/test_session.py",
     "tests/oracle/test_adversarial.py",
     "tests/spark/joins/test_random_queries.py",
+    "tests/spark/joins/test_reduction.py",
     "tests/spark/test_valid_plans.py",
     "tests/sources/test_postgres.py",
     "tests/online/test_running_aggregates.py",

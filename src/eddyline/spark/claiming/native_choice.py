@@ -120,8 +120,12 @@ def _root_to_broadcast(
     """Return the root if it is to be broadcast to inputs that are larger than Spark thinks.
 
     What is left of it is at most what its rows take once read. Spark's sizes are those of files:
-    five million rows that compress to kilobytes it would broadcast.
+    five million rows that compress to kilobytes it would broadcast. Only where plans are adaptive:
+    else Spark gives a broadcast up after ``spark.sql.broadcastTimeout``, and functions may take
+    longer.
     """
+    if str(spark.conf.get("spark.sql.adaptive.enabled")) != "true":
+        return frozenset()
     most = catalyst.bytes_of(str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold")))
     root = sources[reduction.root]
     others = (sources[each.number] for each in reduction.left_out)

@@ -189,6 +189,7 @@ class Reductions:
         self._edges = edges
         self._sources = sources
         self._joined_above = joined_above
+        self._found_again = str(spark.conf.get("spark.sql.exchange.reuse")) == "true"
         self._broadcast = catalyst.bytes_of(
             str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold"))
         )
@@ -241,7 +242,8 @@ class Reductions:
         if not selective and source.rows > reduced.rows:
             return Rule.NOTHING_SAID
         plain = not any(key.null_safe for key in edge.keys)
-        if self._joined_above and plain and source.size <= self._broadcast:
+        once = self._found_again or source.cheap
+        if self._joined_above and once and plain and source.size <= self._broadcast:
             return Reducer(number, edge, Means.JOINED, selective, by)
         if not selective:
             return Rule.NOTHING_SAID
