@@ -101,11 +101,11 @@ class Case(abc.ABC):
         """
         self.offer_inputs(spark)
         for function in self.functions:
-            typed = udf(function.busy(), "boolean").asNondeterministic()  # type: ignore[attr-defined]  # a UDF has it
+            typed = udf(function.busy(), "boolean").asNondeterministic()
             spark.udf.register(function.name, typed)
         return spark.sql(self._text(SQL / "by_hand"), args=dict(self.known()))
 
-    def offer_inputs(self, spark: SparkSession) -> None:
+    def offer_inputs(self, spark: SparkSession) -> None:  # noqa: B027 - most cases have none
         """Make views over the tables that are no tables themselves, where the case has any."""
 
     def _text(self, folder: Path) -> str:
