@@ -1,8 +1,8 @@
 """``python -m bench realistic``: twelve queries over text and records, functions as people write.
 
 Dates to clean, JSON to parse, log lines, user agents, addresses, identifiers, stop words, markup,
-similar lists of authors, names. In five of the twelve no argument is expected to repeat much, in
-two of these one predicate stands alone and nothing can be saved. The opponents are plain Spark and,
+similar lists of authors, names. In eight of the twelve hardly any argument is there twice; in two
+of these one predicate stands alone, and nothing can be saved. The opponents are plain Spark and,
 by hand, the same with caches, barriers and functions above limits and joins.
 """
 

@@ -122,7 +122,7 @@ QUERIES: Final = (
     ),
     Realistic(
         "browsers outside",
-        {"log": 400_000},
+        {"log": 600_000},
         """
         SELECT browser_of(agent) AS browser, count(DISTINCT ip) AS visitors
         FROM log
@@ -135,7 +135,7 @@ QUERIES: Final = (
     ),
     Realistic(
         "identifiers to extract",
-        {"bibliography": 300_000},
+        {"bibliography": 600_000},
         """
         SELECT reference_id, doi_of(reference) AS doi
         FROM bibliography
@@ -153,7 +153,7 @@ QUERIES: Final = (
     ),
     Realistic(
         "English complaints",  # two predicates, nothing repeats
-        {"reviews": 120_000},
+        {"reviews": 200_000},
         """
         SELECT product, keywords(text) AS words
         FROM reviews
@@ -187,7 +187,7 @@ QUERIES: Final = (
     ),
     Realistic(
         "the same publications",  # similarity of author lists in a join
-        {"library": 20_000, "catalogue": 20_000},
+        {"library": 12_000, "catalogue": 12_000},
         """
         SELECT publication, entry
         FROM library
@@ -211,7 +211,7 @@ QUERIES: Final = (
     ),
     Realistic(
         "names beside their cities",  # a select list above a join
-        {"customers": 300_000, "cities": 0},
+        {"customers": 600_000, "cities": 0},
         """
         SELECT customer_id, name_key(name) AS name_key, city_name
         FROM customers

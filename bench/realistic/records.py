@@ -196,7 +196,7 @@ def library(words: Words, rows: int) -> pa.Table:
         {
             "publication": np.arange(rows),
             "published": 1975 + draw.integers(50, size=rows),
-            "volume": draw.integers(1 + rows // 1_000, size=rows),
+            "volume": draw.integers(1 + rows // 100, size=rows),
             "title": [text.title() for text in words.texts(rows, 4, 10)],
             "authors": authors,
         }

@@ -11,7 +11,7 @@ from bench.turns import Turns
 
 
 def nothing() -> DataFrame:
-    return cast(DataFrame, None)
+    return cast("DataFrame", None)
 
 
 def result(name: str, group: str, *, plain: float, auto: float, by_hand: float = 0.0) -> Result:
