@@ -13,6 +13,8 @@ import bench.growth.benchmark
 import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.predicates.benchmark
+import bench.realistic.benchmark
+import bench.remembering.benchmark
 import bench.sharing.grouped_filters
 import bench.standing.aggregates
 import bench.standing.changes
@@ -27,6 +29,8 @@ import bench.written_orders
 OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tpch": bench.tpch.benchmark.main,
     "adversarial": bench.adversarial.benchmark.main,
+    "remembering": bench.remembering.benchmark.main,
+    "realistic": bench.realistic.benchmark.main,
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bench.adversarial.case import PARTS, Case, Columns, CostlyFunction
 
@@ -53,14 +53,13 @@ class LateScan(Case):
             "rates": {"currency": np.arange(100), "rate": draw.integers(1, 50, size=100)},
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the legible letters with the rates of their days."""
+    def offer_inputs(self, spark: SparkSession) -> None:
+        """Make the view of the rates that are late."""
         rates = spark.table("rates")
         # Not over the view of the same name, which it would then contain.
         rates.mapInArrow(late(SECONDS * min(self.size, 1.0)), rates.schema).createOrReplaceTempView(
             "late_rates"
         )
-        return super().query(spark)
 
 
 class TricklingInput(Case):
@@ -88,8 +87,8 @@ class TricklingInput(Case):
             },
         }
 
-    def query(self, spark: SparkSession) -> DataFrame:
-        """Return the votes for answers to questions that a model understands."""
+    def offer_inputs(self, spark: SparkSession) -> None:
+        """Make the view of the answers that trickle in."""
         batches_a_partition = max(self.rows(300_000) / PARTS / 10_000, 1.0)  # as Spark cuts them
         pause = SECONDS * min(self.size, 1.0) / batches_a_partition
         sleep = time.sleep
@@ -101,4 +100,3 @@ class TricklingInput(Case):
 
         answers = spark.table("answers")
         answers.mapInArrow(trickle, answers.schema).createOrReplaceTempView("trickling_answers")
-        return super().query(spark)

@@ -1,4 +1,8 @@
-"""Queries on which a fixed order of joins or predicates hurts, against plain Spark."""
+"""``python -m bench adversarial``: queries on which a fixed order of joins or predicates hurts.
+
+The opponents are plain Spark; the best plan by hand, in ``sql/by_hand``, with the same functions
+in other places; and plain Spark on analyzed tables with its cost-based optimizer and Bloom filters.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from bench.adversarial.analyzed import AnalyzedTables
 from bench.adversarial.arrival import LateScan, TricklingInput
 from bench.adversarial.case import Case
 from bench.adversarial.costly_orders import (
@@ -35,11 +40,30 @@ from bench.adversarial.placement import (
     PredicateOverTwoTables,
     SelectivitiesSwap,
 )
-from bench.against_plain import CORES, Query, argument_parser, run, start
+from bench.adversarial.star_of_flights import StarOfFlights
+from bench.against_plain import (
+    ANALYZED,
+    BY_HAND,
+    CORES,
+    PLAIN,
+    Query,
+    Target,
+    argument_parser,
+    run,
+    start,
+)
 
 COSTLY = "costly predicates"
 CHEAP = "cheap or none"
-"""The kinds of cases: what an eddy can save, and what it has to leave alone."""
+FLIGHTS = "five tables of flights"
+"""The kinds of cases: what an eddy can save, what it has to leave alone, and real tables."""
+
+TARGETS = (
+    Target(PLAIN, COSTLY, geometric_mean=0.25),
+    Target(BY_HAND, COSTLY, geometric_mean=1.10, greatest=1.35),
+    Target(PLAIN, CHEAP, greatest=1.05),
+    Target(BY_HAND, FLIGHTS, greatest=1.25),
+)
 
 CASES: tuple[type[Case], ...] = (
     ModelAndBadFromOrder,
@@ -62,18 +86,37 @@ CASES: tuple[type[Case], ...] = (
     StarWithSelectiveDimension,
     Triangle,
     MisleadingFileSize,
+    StarOfFlights,
 )
+
+
+def group_of(case: Case) -> str:
+    """Return the kind of a case."""
+    if isinstance(case, StarOfFlights):
+        return FLIGHTS
+    return COSTLY if case.asks_much else CHEAP
 
 
 def queries(
     spark: SparkSession, cases: Sequence[type[Case]], folder: Path, size: float
 ) -> Iterator[Query]:
     """Return the cases one by one, each when its tables have been written below ``folder``."""
+    analyzed = AnalyzedTables(spark)
     for kind in cases:
         case = kind(size)
-        case.create(spark, folder / kind.__name__)
-        group = COSTLY if case.asks_much else CHEAP
-        yield Query(case.name(), functools.partial(case.query, spark), note=case.why(), group=group)
+        into = folder / kind.__name__
+        case.create(spark, into)
+        analyzed.add({name: into / name for name in case.tables}, kind.__name__, into)
+        yield Query(
+            case.name(),
+            functools.partial(case.query, spark),
+            note=case.why(),
+            group=group_of(case),
+            opponents={
+                BY_HAND: functools.partial(case.by_hand, spark),
+                ANALYZED: functools.partial(case.query, analyzed.session),
+            },
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,6 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             count=len(cases),
             options=options,
             setting={"cores": CORES, "size": options.size},
+            targets=TARGETS,
+            opponents=2,
         )
         spark.stop()
     return 0

@@ -179,6 +179,10 @@ class SelectivitiesSwap(Case):
 
     functions = (CostlyFunction("is_below", lambda value, limit: value < limit, microseconds=60),)
 
+    def known(self) -> Mapping[str, int]:
+        """Return the first trip of the second half."""
+        return {"half": self.rows(60_000) // 2}
+
     def columns(self, draw: np.random.Generator) -> Mapping[str, Columns]:
         """Return trips in the order of time, and the drivers and cars that made them."""
         many = self.rows(60_000)

@@ -1,7 +1,8 @@
 """``python -m bench``: Python predicates against their opponents, and which targets are met.
 
 ``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
-instead, ``growth`` how time grows with terms and relations, ``waiting`` predicates that wait
+instead, ``remembering`` functions that are asked the same again, ``realistic`` queries over text
+and records, ``growth`` how time grows with terms and relations, ``waiting`` predicates that wait
 for an answer; each has a ``--help`` of its own.
 """
 

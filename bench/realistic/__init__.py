@@ -1,0 +1,1 @@
+"""Queries over text and records, with functions as people write them."""
