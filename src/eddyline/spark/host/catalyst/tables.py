@@ -10,6 +10,7 @@ from eddyline.spark.host.catalyst.gateway import (
     EXECUTION,
     EXPRESSIONS,
     LOGICAL,
+    fetched,
     in_python,
     instance_of,
     java_class,
@@ -49,15 +50,15 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
     settings = relation.sparkSession().sessionState().newHadoopConf()
     rows = size = 0
     try:
-        for name in relation.location().inputFiles()[:files]:
+        for name in fetched(relation.location().inputFiles())[:files]:
             path = java_class("org.apache.hadoop.fs.Path")(java_class("java.net.URI")(name))
             file = static("org.apache.parquet.hadoop.util.HadoopInputFile", "fromPath")(
                 path, settings
             )
             reader = static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file)
             try:
-                rows += reader.getRecordCount()
-                size += file.getLength()
+                rows += int(reader.getRecordCount())
+                size += int(file.getLength())
             finally:
                 reader.close()
     except Py4JJavaError:  # not there any more, or no such files: the query will say so
