@@ -55,7 +55,8 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
             file = static("org.apache.parquet.hadoop.util.HadoopInputFile", "fromPath")(
                 path, settings
             )
-            reader = static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file)
+            # At once, not when somebody asks: what fails here is caught here.
+            reader = fetched(static("org.apache.parquet.hadoop.ParquetFileReader", "open")(file))
             try:
                 rows += int(reader.getRecordCount())
                 size += int(file.getLength())
