@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.latest import Latest
 from eddyline.spark.worker import block_task, early_selection, task_functions
+from eddyline.spark.worker.calling import MadeFunction
 from eddyline.spark.worker.early_selection import TRIAL, EarlySelection
 from eddyline.spark.worker.join_task import reading
 from tests.joins import BOOL, Refused, UserFunction, equal, query_of, relation
@@ -97,7 +99,10 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
         relation: int = INPUT,
     ) -> EarlySelection:
         by_name = {f"f{number}": function for number, function in enumerate(functions)}
-        monkeypatch.setattr(task_functions, "make_function", lambda each, _: by_name[each.name])
+        made = partial(MadeFunction, forgetful=True)
+        monkeypatch.setattr(
+            task_functions, "made_function", lambda each, _: made(by_name[each.name])
+        )
         monkeypatch.setattr(early_selection, "SAVED", saved)
         block = block_of(predicates, len(functions))
         return EarlySelection(block, relation, RoutingOptions(policy))
@@ -234,7 +239,7 @@ def test_no_function_is_made_where_no_row_comes(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     early = make(conjuncts(0), Closed(lambda _: True))
-    monkeypatch.setattr(task_functions, "make_function", None)
+    monkeypatch.setattr(task_functions, "made_function", None)
     assert checked(early, batch(rows=0), copied=True) == {}
     early.end(None)
     assert early.record(0).calls == 0

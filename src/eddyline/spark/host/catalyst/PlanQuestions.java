@@ -6,6 +6,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -41,6 +42,26 @@ public final class PlanQuestions {
             found.append(((NamedExpression) each.next()).exprId().id());
         }
         return found.toString();
+    }
+
+    /** The Python functions in the expressions of the top node, outer ones first. */
+    public static ArrayList pythonFunctions(LogicalPlan plan) {
+        ArrayList found = new ArrayList();
+        gather(plan.expressions(), found);
+        return found;
+    }
+
+    private static void gather(scala.collection.Seq trees, ArrayList found) {
+        Iterator each = trees.iterator();
+        while (each.hasNext()) {
+            Expression tree = (Expression) each.next();
+            if (tree instanceof PythonUDF) {
+                found.add(tree);
+            }
+            if (tree.containsPattern(TreePattern.PYTHON_UDF())) {
+                gather(tree.children(), found);
+            }
+        }
     }
 
     /** Python functions: of each its pickle in Base64, its files and its broadcast variables. */

@@ -60,6 +60,9 @@ def function_name(expression: CatalystExpression) -> str:
 
 def python_functions(plan: Plan) -> list[CatalystExpression]:
     """Return all ``PythonUDF``s in the expressions of the top node, outer ones first."""
+    if isinstance(plan.java, Later):
+        there = questions(plan.java.pipeline).pythonFunctions(plan.java)
+        return [CatalystExpression(there.get(index)) for index in range(there.size())]
     found = []
     pattern = tree_pattern("PYTHON_UDF")
     pending = list(in_python(plan.java.expressions()))
