@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+from eddyline.function_marks import FunctionT, is_marked, marked
 
 FORGETFUL: Final = "_eddyline_forgetful"
 """The attribute that is the mark."""
@@ -29,22 +28,14 @@ def forgetful(function: FunctionT) -> FunctionT:
     >>> length("four")
     4
     """
-    if isinstance(function, type) or hasattr(function, "evalType"):
-        raise TypeError(
-            f"eddyline.forgetful marks a function, not {function!r}: put @eddyline.forgetful "
-            "above its def, and below @udf, @pandas_udf or @arrow_udf"
-        )
-    try:
-        # The function itself, since `functools.wraps` copies attributes to what wraps it.
-        setattr(function, FORGETFUL, function)
-    except AttributeError:
-        raise TypeError(
-            f"{function!r} takes no attributes: put @eddyline.forgetful above a def"
-        ) from None
-    return function
+    return marked(
+        function,
+        FORGETFUL,
+        decorator="eddyline.forgetful",
+        below="@udf, @pandas_udf or @arrow_udf",
+    )
 
 
 def is_marked_forgetful(function: object) -> bool:
     """Whether a function, or that of a method, was marked by :func:`forgetful`."""
-    function = getattr(function, "__func__", function)
-    return getattr(function, "__dict__", {}).get(FORGETFUL) is function
+    return is_marked(function, FORGETFUL)

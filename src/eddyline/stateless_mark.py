@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+from eddyline.function_marks import FunctionT, is_marked, marked
 
 _MARK: Final = "_eddyline_stateless"
 
@@ -27,22 +26,11 @@ def stateless(function: FunctionT) -> FunctionT:
     >>> list(positive([1, -1]))
     [True, False]
     """
-    if isinstance(function, type) or hasattr(function, "evalType"):
-        raise TypeError(
-            f"eddyline.stateless marks a function, not {function!r}: put @eddyline.stateless "
-            "above its def, and below @pandas_udf or @arrow_udf"
-        )
-    try:
-        # The function itself, since `functools.wraps` copies attributes to what wraps it.
-        setattr(function, _MARK, function)
-    except AttributeError:
-        raise TypeError(
-            f"{function!r} takes no attributes: put @eddyline.stateless above a def"
-        ) from None
-    return function
+    return marked(
+        function, _MARK, decorator="eddyline.stateless", below="@pandas_udf or @arrow_udf"
+    )
 
 
 def is_marked_stateless(function: object) -> bool:
     """Whether a function, or that of a method, was marked by :func:`stateless`."""
-    function = getattr(function, "__func__", function)
-    return getattr(function, "__dict__", {}).get(_MARK) is function
+    return is_marked(function, _MARK)

@@ -98,7 +98,7 @@ def test_what_fails_together_is_not_remembered(
 
 
 def test_a_large_visit_is_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balance, "ALLOWANCE", 1e-4)
+    monkeypatch.setattr(balance, "ALLOWANCE", balance.LOOKUP_VISIT + 70e-6)  # for 700 rows
     clock = VirtualClock()
     function = Costly(clock)
     remembering = RememberedFunction(function, Remembered(FunctionMemory(1_000_000)), clock)

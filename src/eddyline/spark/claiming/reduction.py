@@ -1,7 +1,7 @@
 """Which inputs of a region reduce which, by what means, and which are left out and why.
 
 A row that has no partner in another input is in no joined row, whatever is asked of it; told so
-natively it costs 20 to 50 ns, while asking a Python function about it costs a microsecond for
+natively it costs 15 to 20 ns, while asking a Python function about it costs a microsecond for
 the way alone. So before functions are asked, their input is reduced by the others: by its
 neighbours in the join graph, these by theirs before, and so on, from the leaves of a spanning
 tree to its root (Yannakakis, 1981; predicate transfer: Yang, Zhao, Yu and Koutris, 2024).
@@ -15,7 +15,7 @@ The rules, in this order, by which an input reduces its neighbour:
 * it gives the same rows each time it is read;
 * Spark would broadcast it as it is joined, and it carries a condition or has no more rows than
   what it reduces: then one broadcast serves both the reduction and the join above, and what
-  remains to pay is a probe of 20 to 50 ns a row;
+  remains to pay is a probe of 15 to 20 ns a row;
 * its keys alone may be broadcast, and it carries a condition: they are read for themselves;
 * it carries a condition, and is larger: by a Bloom filter of its keys.
 
@@ -32,14 +32,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from eddyline.spark.claiming.join_choice import FOOTERS
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.join_edges import Edge, JoinEdges, Key
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import Tree
-
-FOOTERS: Final = 1
-"""Parquet files of an input whose footers are read: the others are taken to be alike."""
 
 BLOOM_ITEMS: Final = 4_000_000
 """Keys that a Bloom filter is made for at the most, as Spark's own runtime filters are."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import EvaluationLink, ProjectLink, read_link
+from eddyline.spark.rewriting.replaced import replaced
 
 
 def with_functions_after_limits(plan: Plan) -> Plan:
@@ -21,9 +22,7 @@ def with_functions_after_limits(plan: Plan) -> Plan:
     if is_limit(plan) and (later := _called_later(plan)) is not None:
         return later
     new = [with_functions_after_limits(child) for child in children]
-    if any(one is not other for one, other in zip(children, new, strict=True)):
-        return catalyst.with_children(plan, new)
-    return plan
+    return replaced(plan, children, new, with_functions_after_limits)
 
 
 def is_limit(plan: Plan) -> bool:

@@ -8,9 +8,8 @@ own: filters over two kinds of functions are how users have the first keep rows 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -32,6 +31,8 @@ from eddyline.spark.plan.chains import (
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.rewriting.after_limits import is_limit
+from eddyline.spark.rewriting.filter_rewrite import identified
+from eddyline.spark.rewriting.replaced import replaced
 
 Remember: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function, pickled, of a block that computes one value."""
@@ -77,7 +78,8 @@ class _Walk:
         children = catalyst.children(plan)
         if isinstance(link, EvaluationLink) and deterministic:
             below = self.rewrite(children[0], asked | _of_functions(link, asked))
-            return self._with_memories(link, below, asked) or self._over(plan, children, [below])
+            done = self._with_memories(link, below, asked)
+            return replaced(plan, children, [below], self._alone) if done is None else done
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
         elif isinstance(link, ProjectLink):
@@ -89,19 +91,12 @@ class _Walk:
             }
         else:
             asked = _NONE
-        return self._over(plan, children, [self.rewrite(child, asked) for child in children])
+        new = [self.rewrite(child, asked) for child in children]
+        return replaced(plan, children, new, self._alone)
 
-    def _over(self, plan: Plan, children: Sequence[Plan], new: Sequence[Plan]) -> Plan:
-        """Return a node over other children, with the subqueries in it rewritten."""
-        if any(one is not other for one, other in zip(children, new, strict=True)):
-            plan = catalyst.with_children(plan, new)
-        if not catalyst.has_subquery(plan):
-            return plan
-        inner = catalyst.subqueries(plan)
-        new_inner = [self.rewrite(each, _NONE) for each in inner]
-        if all(one is other for one, other in zip(inner, new_inner, strict=True)):
-            return plan
-        return catalyst.with_subqueries(plan, new_inner) or plan
+    def _alone(self, plan: Plan) -> Plan:
+        """Return a plan with memories that no filter stands above."""
+        return self.rewrite(plan, _NONE)
 
     def _with_memories(
         self, link: EvaluationLink, below: Plan, asked: frozenset[ExpressionId]
@@ -150,8 +145,9 @@ class _Walk:
         if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):
             return None
         names = tuple(map(catalyst.pretty, contents.arguments))
-        block = FilterBlock("", ALL_ROWS, (), contents.functions, (call,), self.settings, names)
-        block = replace(block, identity=hashlib.sha256(repr(block).encode()).hexdigest()[:16])
+        block = identified(
+            FilterBlock("", ALL_ROWS, (), contents.functions, (call,), self.settings, names)
+        )
         self.blocks[block] = None
         return catalyst.python_call(
             name=f"{FUSED_NAME}{contents.functions[0].name})",

@@ -30,6 +30,7 @@ from eddyline.spark.rewriting.after_limits import with_functions_after_limits
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 from eddyline.spark.rewriting.native_joins import JoinedNatively
 from eddyline.spark.rewriting.remembered_functions import Remember, with_memories
+from eddyline.spark.rewriting.replaced import replaced
 
 
 class Joins(StrEnum):
@@ -314,25 +315,14 @@ class _Walk:
         """Rewrite below a node that is in no chain."""
         children = catalyst.children(plan)
         new = [self.rewrite(child, _under(spared, (n,))) for n, child in enumerate(children)]
-        return self._replaced(plan, children, new)
+        return replaced(plan, children, new, self.rewrite)
 
     def _over(self, chain: Chain, below: Plan) -> Plan:
         """Return a chain's nodes over a new child, with the subqueries in them rewritten."""
         child, new = chain.below, below
         for plan in reversed(chain.run):
-            child, new = plan, self._replaced(plan, [child], [new])
+            child, new = plan, replaced(plan, [child], [new], self.rewrite)
         return new
-
-    def _replaced(self, plan: Plan, children: Sequence[Plan], new: Sequence[Plan]) -> Plan:
-        if any(one is not other for one, other in zip(children, new, strict=True)):
-            plan = catalyst.with_children(plan, new)
-        if not catalyst.has_subquery(plan):
-            return plan
-        inner = catalyst.subqueries(plan)
-        new_inner = [self.rewrite(each) for each in inner]
-        if all(one is other for one, other in zip(inner, new_inner, strict=True)):
-            return plan
-        return catalyst.with_subqueries(plan, new_inner) or plan
 
     def _judged(self, chain: Chain) -> Plan:
         """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""

@@ -1,0 +1,29 @@
+"""Puts rewritten children and subqueries into a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import Plan
+
+
+def replaced(
+    plan: Plan,
+    children: Sequence[Plan],
+    new: Sequence[Plan],
+    rewrite: Callable[[Plan], Plan],
+) -> Plan:
+    """Return a node over new children, with each subquery in it rewritten.
+
+    The same handle where all are what they were.
+    """
+    if any(one is not other for one, other in zip(children, new, strict=True)):
+        plan = catalyst.with_children(plan, new)
+    if not catalyst.has_subquery(plan):
+        return plan
+    inner = catalyst.subqueries(plan)
+    new_inner = [rewrite(each) for each in inner]
+    if all(one is other for one, other in zip(inner, new_inner, strict=True)):
+        return plan
+    return catalyst.with_subqueries(plan, new_inner) or plan
