@@ -177,6 +177,21 @@ def test_errors_are_those_of_the_call_that_was_put_off(spark: SparkSession) -> N
     assert catalyst.output_numbers(plan)  # and the next calls find what they need
 
 
+def test_a_call_that_fails_takes_only_those_with_it_that_need_it(spark: SparkSession) -> None:
+    plan = catalyst.optimized_plan(classic(spark.range(3)))
+    bad = plan.java.no_such_method()
+    from_bad = bad.toString()
+    listed = plan.java.pipeline.static("java.util.Objects", "toString", [[plan.java, bad]])
+    nowhere = plan.java.pipeline.static("no.such.Class", "method", [])
+    good = plan.java.nodeName()
+    assert str(good) == "Range"
+    for failed in (bad, from_bad, listed, bad):
+        with pytest.raises(Exception, match="no_such_method"):
+            str(failed)
+    with pytest.raises(Exception, match=r"no\.such\.Class"):
+        str(nowhere)
+
+
 @pytest.mark.parametrize("text", ["", "ü", "😀" * 9_000, "x" * 20_001, 'a\n"\\\r;,['])
 def test_texts_cross_unchanged(spark: SparkSession, text: str) -> None:
     plan = catalyst.optimized_plan(classic(spark.range(1)))

@@ -14,8 +14,9 @@ import scala.collection.immutable.Seq;
  * Makes calls that Python has put off, many in one crossing; see pipeline.py.
  *
  * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
- * What a call returns stays here, in a slot that Python has numbered. The one thread of Python's
- * that owns a pipeline runs it.
+ * What a call returns stays here, in a slot that Python has numbered. One that fails leaves its
+ * error there, and so do the calls that need what it should have returned: whoever asks for one of
+ * these gets the error; all others go on. The one thread of Python's that owns a pipeline runs it.
  */
 public final class Pipeline {
     /** Characters of one answer: Py4J takes 40 ms longer for one beyond 8 KB. */
@@ -26,6 +27,8 @@ public final class Pipeline {
     private String text;
     private String program;
     private int at;
+    /** What the call that is being read needs and has not got. */
+    private Failed needed;
 
     /** Run a program; return what is in a slot then, a text with a mark in front of it. */
     public Object run(String calls, int wanted) throws Throwable {
@@ -36,6 +39,9 @@ public final class Pipeline {
         }
         program = null;
         Object value = slots.get(wanted);
+        if (value instanceof Failed) {
+            throw ((Failed) value).error;
+        }
         return value instanceof String ? firstPiece((String) value) : value;
     }
 
@@ -59,29 +65,34 @@ public final class Pipeline {
         return textFrom(0);
     }
 
-    private void step(char kind) throws Throwable {
+    private void step(char kind) {
         if (kind == 'D') {
             slots.remove(number());
             return;
         }
         int slot = number();
-        if (kind == 'C') {
-            String name = word();
-            Object[] arguments = arguments();
-            slots.put(slot, call(null, engine.getConstructor(name, arguments), arguments));
-        } else if (kind == 'M') {
-            Object target = argument();
-            String name = word();
-            Object[] arguments = arguments();
-            slots.put(slot, call(target, engine.getMethod(target, name, arguments), arguments));
-        } else if (kind == 'S') {
-            String type = word();
-            String name = word();
-            Object[] arguments = arguments();
-            MethodInvoker method = engine.getMethod(Utils.classForName(type, true, false), name, engine.getClassParameters(arguments));
-            slots.put(slot, call(null, method, arguments));
-        } else {
-            throw new IllegalStateException("no such call: " + kind);
+        String type = kind == 'M' ? null : word();
+        needed = null;
+        Object target = kind == 'M' ? argument() : null;
+        String name = kind == 'C' ? null : word();
+        Object[] arguments = arguments();
+        Object value = needed;
+        if (value == null) {
+            try {
+                value = call(target, method(kind, type, target, name, arguments), arguments);
+            } catch (Throwable error) {
+                value = new Failed(error);
+            }
+        }
+        slots.put(slot, value);
+    }
+
+    private MethodInvoker method(char kind, String type, Object target, String name, Object[] arguments) {
+        switch (kind) {
+            case 'C': return engine.getConstructor(type, arguments);
+            case 'M': return engine.getMethod(target, name, arguments);
+            case 'S': return engine.getMethod(Utils.classForName(type, true, false), name, engine.getClassParameters(arguments));
+            default: throw new IllegalStateException("no such call: " + kind);
         }
     }
 
@@ -109,7 +120,7 @@ public final class Pipeline {
     private Object argument() {
         char kind = program.charAt(at++);
         switch (kind) {
-            case 'r': return slots.get(number());
+            case 'r': return held(number());
             case 'i': return Integer.valueOf(number());
             case 'j': return Long.valueOf(digits());
             case 's': return word();
@@ -121,6 +132,14 @@ public final class Pipeline {
             case 'q': return sequence();
             default: throw new IllegalStateException("no such argument: " + kind);
         }
+    }
+
+    private Object held(int slot) {
+        Object value = slots.get(slot);
+        if (value instanceof Failed && needed == null) {
+            needed = (Failed) value;
+        }
+        return value;
     }
 
     private ArrayList list() {
@@ -153,5 +172,14 @@ public final class Pipeline {
         String found = program.substring(at, at + length);
         at += length;
         return found;
+    }
+
+    /** What stands in a slot in place of what a call should have returned. */
+    private static final class Failed {
+        final Throwable error;
+
+        Failed(Throwable error) {
+            this.error = error;
+        }
     }
 }
