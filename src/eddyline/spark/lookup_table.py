@@ -21,7 +21,8 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_columns import column_numbers, described_columns
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.lookup_leaves import LOOKUP_NAME
-from eddyline.spark.rewriting.steps import map_in_arrow, pickled
+from eddyline.spark.rewriting.steps import map_in_arrow
+from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.not_adapted import NotAdapted, Scanned
 
 _NUMBERS: Final = itertools.count()

@@ -18,7 +18,8 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.claiming.join_inputs import Input
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import PickledFunction
-from eddyline.spark.rewriting.steps import BLOBS, map_in_arrow, pickled
+from eddyline.spark.rewriting.steps import BLOBS, map_in_arrow
+from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.sampling import (
     HEAVY_SCHEMA,
     UNSEEN,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import StructType
 
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.spark.host import catalyst
@@ -34,13 +33,6 @@ def with_value(spark: SparkSession, plan: Plan, name: str, value: DataFrame) -> 
     """
     carried = F.when(F.expr(_FIRST_OF_PARTITION), value.scalar())
     return catalyst.analyzed_plan(catalyst.dataframe_over(spark, plan).withColumn(name, carried))
-
-
-def pickled(function: object, result: DataType) -> bytes:
-    """Return a function and the type of what it returns, as Spark hands them to a worker."""
-    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    command: bytes = serializer.dumps((function, result))  # type: ignore[no-untyped-call]
-    return command
 
 
 def map_in_arrow(

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
-from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import (
     BooleanType,
     StringType,
@@ -43,6 +42,7 @@ from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
+from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.error_texts import ErrorTexts
 from eddyline.spark.worker.task_records import (
     Records,
@@ -86,9 +86,7 @@ def fused_command(
 ) -> bytes:
     """Return the fused function of a block, pickled as Spark keeps user functions."""
     fused = FusedFilter(block, options, records)
-    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    command: bytes = serializer.dumps((fused, result_type(block)))  # type: ignore[no-untyped-call]
-    return command
+    return pickled(fused, result_type(block))
 
 
 class FusedFilter:

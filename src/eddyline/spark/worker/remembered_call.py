@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
-from pyspark.serializers import CloudPickleSerializer
 
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.settling import cause
@@ -19,6 +18,7 @@ from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.action_settings import settings_of_action
 from eddyline.spark.worker.calling import WorkerFunction
+from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.remembering import WithMemory
 from eddyline.spark.worker.task_functions import task_functions
 from eddyline.spark.worker.task_records import Records, record_key
@@ -30,10 +30,7 @@ def remembered_command(
 ) -> bytes:
     """Return the function of a block of one value, pickled as Spark keeps user functions."""
     call = RememberedCall(block, options, records)
-    serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    kind = spark_type(block.functions[0].return_type)
-    command: bytes = serializer.dumps((call, kind))  # type: ignore[no-untyped-call]
-    return command
+    return pickled(call, spark_type(block.functions[0].return_type))
 
 
 class RememberedCall:

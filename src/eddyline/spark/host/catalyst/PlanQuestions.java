@@ -2,7 +2,12 @@ package eddyline.catalyst;
 
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -16,6 +21,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
 
@@ -76,6 +83,64 @@ public final class PlanQuestions {
             string(found, function.broadcastVars().toString()).append("],");
         }
         return closed(found).toString();
+    }
+
+    /** Footers that are known: some kilobytes. */
+    private static final int MOST_FOOTERS = 10000;
+
+    /** Rows of files by their names, lengths and times: a footer takes 5 ms to read. */
+    private static final ConcurrentHashMap FOOTERS = new ConcurrentHashMap();
+
+    /** The rows of a table of Parquet files by the footers of the first ones; -1 if that tells nothing. */
+    public static long parquetRows(LogicalPlan plan, int files) {
+        scala.collection.Seq leaves = plan.collectLeaves();
+        if (leaves.size() != 1 || !(leaves.apply(0) instanceof LogicalRelation)) {
+            return -1;
+        }
+        LogicalRelation leaf = (LogicalRelation) leaves.apply(0);
+        if (!(leaf.relation() instanceof HadoopFsRelation)) {
+            return -1;
+        }
+        HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
+        if (!(relation.fileFormat() instanceof ParquetFileFormat) || !(relation.location() instanceof PartitioningAwareFileIndex)) {
+            return -1;
+        }
+        Iterator listed = ((PartitioningAwareFileIndex) relation.location()).allFiles().iterator();
+        Configuration settings = relation.sparkSession().sessionState().newHadoopConf();
+        long rows = 0;
+        long size = 0;
+        try {
+            for (int n = 0; n < files && listed.hasNext(); n++) {
+                FileStatus file = (FileStatus) listed.next();
+                rows += rowsOf(file, settings);
+                size += file.getLen();
+            }
+        } catch (Exception unreadable) { // not there any more, or no such file: the query will say so
+            return -1;
+        }
+        if (size == 0) {
+            return -1;
+        }
+        double whole = leaf.stats().sizeInBytes().doubleValue();
+        return (long) (whole / size * rows);
+    }
+
+    private static long rowsOf(FileStatus file, Configuration settings) throws Exception {
+        String key = file.getPath() + " " + file.getLen() + " " + file.getModificationTime();
+        Long known = (Long) FOOTERS.get(key);
+        if (known == null) {
+            ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromStatus(file, settings));
+            try {
+                known = Long.valueOf(reader.getRecordCount());
+            } finally {
+                reader.close();
+            }
+            if (FOOTERS.size() >= MOST_FOOTERS) {
+                FOOTERS.clear();
+            }
+            FOOTERS.put(key, known);
+        }
+        return known.longValue();
     }
 
     /** Settings of a session, null for one that is not set. */

@@ -68,12 +68,14 @@ from eddyline.spark.host.catalyst.new_plans import (
     distinct,
     evaluation_of,
     filtered,
+    in_one_partition,
     inner_join,
     mapped_in_arrow,
     output_and_more,
     project_over,
     projected,
     projected_like,
+    union,
 )
 from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.plans import (
@@ -192,6 +194,7 @@ __all__ = [
     "hashed",
     "holds_subquery",
     "identity_number",
+    "in_one_partition",
     "in_struct",
     "inner_join",
     "is_classic",
@@ -243,6 +246,7 @@ __all__ = [
     "struct_field",
     "subqueries",
     "table_name",
+    "union",
     "unrepeatable",
     "value_beside",
     "wanting_all",

@@ -93,6 +93,17 @@ def inner_join(join: Plan, left: Plan, right: Plan) -> Plan:
     return Plan(make(left.java, right.java, kind, join.java.condition(), join.java.hint()))
 
 
+def union(plans: Sequence[Plan]) -> Plan:
+    """Return the rows of all plans, whose columns are of the same types in the same places."""
+    rows = scala_seq([plan.java for plan in plans])
+    return Plan(java_class(LOGICAL + "Union")(rows, False, False))  # noqa: FBT003 - by place
+
+
+def in_one_partition(child: Plan) -> Plan:
+    """Return a plan whose rows are all read in one task; nothing is shuffled."""
+    return Plan(java_class(LOGICAL + "Repartition")(1, False, child.java))  # noqa: FBT003 - no shuffle
+
+
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
     """Return a ``MapInArrow`` of a function over the record batches of ``child``.
 

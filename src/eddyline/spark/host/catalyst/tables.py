@@ -38,6 +38,9 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
 
     None unless the plan reads one table of Parquet files, or where they cannot be read.
     """
+    if isinstance(plan.java, Later):
+        found = int(questions(plan.java.pipeline).parquetRows(plan.java, files))
+        return None if found < 0 else found
     leaves = plan.java.collectLeaves()
     leaf = leaves.apply(0)
     if leaves.size() != 1 or not instance_of(leaf, EXECUTION + "LogicalRelation"):

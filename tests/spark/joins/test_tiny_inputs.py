@@ -1,0 +1,61 @@
+"""Inputs of some kilobytes are gathered by one task, those that functions look at by several."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql.types import BooleanType
+
+import eddyline
+from eddyline.spark.rewriting import join_rewrite
+
+PARTS = 3
+
+agree = F.udf(lambda one, other: (one + other) % 3 != 0, BooleanType())
+odd = F.udf(lambda one: one % 2 == 1, BooleanType())
+
+
+def joined(spark: SparkSession) -> DataFrame:
+    """Return a join of rows with two small inputs, of several partitions each."""
+    rows = spark.range(0, 3_000, 1, PARTS).selectExpr("id", "id % 50 AS a", "id % 40 AS b")
+    some = spark.range(0, 50, 1, PARTS).selectExpr("id AS a", "id * 7 % 11 AS x")
+    others = spark.range(0, 40, 1, PARTS).selectExpr("id AS b", "id * 5 % 13 AS y")
+    return rows.join(some, "a").join(others, "b").where(agree("x", "y"))
+
+
+def gathering(adapted: DataFrame) -> str:
+    """Return the plan of the subquery that gathers small inputs."""
+    plan = adapted._jdf.queryExecution().optimizedPlan().toString()
+    (rows,) = [line for line in plan.splitlines() if "Union" in line]
+    return str(plan[: plan.index(rows)].splitlines()[-1])
+
+
+def same(plain: DataFrame) -> DataFrame:
+    adapted = eddyline.adapt(plain, joins="always")
+    assert sorted(adapted.collect()) == sorted(plain.collect())
+    return adapted
+
+
+def repartitions(adapted: DataFrame) -> int:
+    plan = adapted._jdf.queryExecution().optimizedPlan().toString()
+    return str(plan).count("Repartition 1, false")
+
+
+def test_tiny_inputs_are_read_by_one_task(spark: SparkSession) -> None:
+    adapted = same(joined(spark))
+    assert repartitions(adapted) == 3  # of each input, and of both together
+    assert "Repartition 1, false" in gathering(adapted)
+
+
+def test_functions_that_look_at_a_tiny_input_are_called_side_by_side(spark: SparkSession) -> None:
+    adapted = same(joined(spark).where(odd("x")))
+    assert repartitions(adapted) == 1
+    assert "Repartition" not in gathering(adapted)
+
+
+def test_larger_inputs_are_read_by_several_tasks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(join_rewrite, "TINY", 10)
+    assert not repartitions(same(joined(spark)))

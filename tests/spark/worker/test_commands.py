@@ -1,0 +1,67 @@
+"""A function, unpickled, is itself; and what has come over TCP is acknowledged at once."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql.types import LongType
+
+from eddyline.spark.worker import commands
+from eddyline.spark.worker.commands import acknowledge, pickled
+
+
+@pytest.fixture
+def connection() -> Iterator[socket.socket]:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as near,
+    ):
+        far, _ = server.accept()
+        with far:
+            yield near
+
+
+def unpickled() -> tuple[object, object]:
+    function, kind = pickle.loads(pickled(len, LongType()))  # noqa: S301 - our own
+    return function, kind
+
+
+def test_what_is_unpickled_is_the_function_itself() -> None:
+    function, kind = unpickled()
+    assert function is len
+    assert kind == LongType()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux only")
+@pytest.mark.parametrize("how", [acknowledge, unpickled])
+def test_acknowledgements_do_not_wait(connection: socket.socket, how: object) -> None:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    assert not connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+    assert callable(how)
+    how()
+    assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+    connection.sendall(b"still open")
+
+
+def test_other_systems_go_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "TCP_QUICKACK", raising=False)
+    acknowledge()
+
+
+def test_sockets_of_other_kinds_are_left_alone() -> None:
+    one, other = socket.socketpair()
+    with one, other, socket.socket(type=socket.SOCK_DGRAM):
+        acknowledge()
+        one.sendall(b"x")
+        assert other.recv(1) == b"x"
+
+
+def test_where_nothing_lists_descriptors_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(commands, "DESCRIPTORS", tmp_path / "none")
+    acknowledge()
