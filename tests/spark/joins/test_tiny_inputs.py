@@ -1,6 +1,8 @@
-"""Inputs of some kilobytes are gathered by one task, those that functions look at by several."""
+"""Small inputs: by how many tasks they are gathered, and that each action gathers them anew."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -59,3 +61,17 @@ def test_larger_inputs_are_read_by_several_tasks(
 ) -> None:
     monkeypatch.setattr(join_rewrite, "TINY", 10)
     assert not repartitions(same(joined(spark)))
+
+
+def test_each_action_sees_the_rows_of_its_own_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Also one on a DataFrame that was derived, whose plan shares its parts with the first."""
+    (tmp_path / "names.csv").write_text("0,1\n1,3\n")
+    names = spark.read.csv(str(tmp_path), "a long, x long")
+    rows = spark.range(0, 40, 1, 2).selectExpr("id", "id % 2 AS a", "id AS y")
+    adapted = eddyline.adapt(rows.join(names, "a").where(agree("x", "y")), joins="always")
+    first = adapted.agg(F.sum("x")).collect()
+    (tmp_path / "names.csv").write_text("0,5\n1,8\n")
+    again = adapted.agg(F.sum("x"), F.count("*")).collect()
+    kept = [(y, x) for y in range(40) for x in [(5, 8)[y % 2]] if (x + y) % 3 != 0]
+    assert first != again
+    assert [tuple(row) for row in again] == [(sum(x for _, x in kept), len(kept))]

@@ -19,12 +19,14 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.join_task import JoinTask
+from eddyline.spark.worker.task_lookups import job_of
 from eddyline.spark.worker.task_records import Records, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition.
 
-Bytes: the name of a run of the query, which is new each time, then one frame after the other.
+Bytes: a name by which they differ from those of other blocks, then one frame after the other. The
+name is that of the plan: the next action, which may find other rows, has it again.
 They are not a list of structs, because Spark measures what it has written after every row,
 which takes it 27 µs where there are nested columns.
 """
@@ -82,7 +84,8 @@ class InPlaceSide:
         return replace(record, join=replace(record.join, cells=(sum(own),)))
 
     def _begin(self, small: pa.Buffer) -> JoinTask:
-        key = f"{small.slice(0, RUN_BYTES).to_pybytes().hex()}/{self.block.identity}"
+        gathered = small.slice(0, RUN_BYTES).to_pybytes().hex()
+        key = f"{job_of(self.options)}/{gathered}/{self.block.identity}"
         prepared = MEMORY.prepared.get(key)
         if prepared is not None:
             return JoinTask(self.block, self.options, prepared)
