@@ -56,9 +56,9 @@ _AS_ONE_RUN: Final = f"concat({_A_RUN}, coalesce(frames, unhex('')))"
 TINY: Final = 1 << 20
 """Bytes of a small input that is read in one task, where no function is asked about its rows.
 
-Each task has to start Python's side anew, 45 ms on two cores, and what several tasks have read is
-shuffled into one. Two and four inputs of 1,000 rows and two partitions each are together in 200
-and 350 ms if each is read in one task, and all in the same, and in 290 and 480 ms if not.
+Each task has to start Python's side anew, and what several tasks have read is shuffled into one.
+Two and four inputs of 1,000 rows and two partitions each were together in 200 and 350 ms if all
+were read in one task, and in 290 and 480 ms if not, with functions that did not acknowledge at once.
 """
 
 MATCHES: Final = "matches"

@@ -88,7 +88,7 @@ public final class PlanQuestions {
     /** Footers that are known: some kilobytes. */
     private static final int MOST_FOOTERS = 10000;
 
-    /** Rows of files by their names, lengths and times: a footer takes 5 ms to read. */
+    /** Rows of files by their names, lengths and times: to open a file takes longer than all else here. */
     private static final ConcurrentHashMap FOOTERS = new ConcurrentHashMap();
 
     /** The rows of a table of Parquet files by the footers of the first ones; -1 if that tells nothing. */
