@@ -58,7 +58,7 @@ TINY: Final = 1 << 20
 
 Each task has to start Python's side anew, and what several tasks have read is shuffled into one.
 Two and four inputs of 1,000 rows and two partitions each were together in 200 and 350 ms if all
-were read in one task, and in 290 and 480 ms if not, with functions that did not acknowledge at once.
+were read in one task, and in 290 and 480 ms if not, by functions that acknowledged later.
 """
 
 MATCHES: Final = "matches"
