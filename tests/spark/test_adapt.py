@@ -137,6 +137,16 @@ def test_explain_before_adapting(spark: SparkSession) -> None:
     assert "eddyline.adapt" in str(explanation)
 
 
+def test_explain_says_that_a_function_that_is_alone_remembers(spark: SparkSession) -> None:
+    df = table(spark).filter(good("id"))
+    for explanation in (explain(df), explain(adapt(df))):
+        (left,) = explanation.left
+        assert left.reason is DeclineReason.FEWER_THAN_TWO_TERMS
+        assert left.detail == "the function still remembers"
+        (block,) = (*explanation.blocks, *explanation.claimable)
+        assert "computes good and remembers" in str(block)
+
+
 def test_explain_without_functions(spark: SparkSession) -> None:
     assert str(explain(table(spark))) == "No predicate depends on a Python function."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -23,11 +23,12 @@ class DeclineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeftToSpark:
-    """A predicate that was left to Spark: as text, and why."""
+    """A predicate that was left to Spark: as text, and why; and the functions that it asks."""
 
     text: str
     reason: DeclineReason
     detail: str = ""
+    functions: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
     def why(self) -> str:

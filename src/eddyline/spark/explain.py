@@ -45,7 +45,7 @@ class BlockExplanation:
             if self.outputs:
                 lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
         else:
-            lines = [f"Block {self.identity}: computes {', '.join(self.outputs)}"]
+            lines = [f"Block {self.identity}: computes {', '.join(self.outputs)} and remembers"]
         lines.extend(f"  {each}" for each in (*self.called, *self.joined))
         return "\n".join(lines)
 

@@ -69,7 +69,8 @@ class FilterPlan:
 class Filtered:
     """``kept`` are the positions of the rows that pass, ascending; ``outputs`` are for them.
 
-    ``failed`` are those of them for which a predicate failed, where errors are handed on.
+    ``failed`` are those of them for which a function failed, where errors are handed on. What
+    their outputs are says nothing.
     """
 
     kept: npt.NDArray[np.int64]
@@ -122,16 +123,14 @@ class FilterEddy:
         none. ``make_policy`` is called once for the block and once for every AND and OR
         inside it. ``learned`` is what another eddy over the same plan knew at its end;
         ValueError where it has other eddies or modules. An eddy that ``hands_on_errors`` keeps
-        the rows whose errors would count, and tells of them, as what else is asked about these
-        rows it does not know; ValueError for one with outputs.
+        the rows whose errors would count, those of outputs too, and tells of them, as what else is
+        asked about these rows it does not know.
 
         A function may be one that
         :class:`answers later <eddyline.engine.modules.concurrent_function.AnswersLater>`;
         ValueError where its caller cannot be had for each place in which it stands.
         """
         require_functions(functions, (plan.predicate, *plan.outputs))
-        if hands_on_errors and plan.outputs:
-            raise ValueError("a row for which a predicate failed has no outputs")
         terms = () if plan.predicate == ALL_ROWS else conjuncts_of(plan.predicate)
         self._terms = terms
         self._outputs = plan.outputs
@@ -174,24 +173,24 @@ class FilterEddy:
         require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
         self._held.by_row.clear()
+        failed: dict[int, Exception] = {}
+        start = numbers.start
         if not self._terms:
             self._rows_in += rows
             self._rows_out += rows
-            return Filtered(np.arange(rows), self._values(numbers))
+            outputs = self._values(numbers, failed)
+            return Filtered(np.arange(rows), outputs, _from(start, failed))
         finished = self._eddy.run(TupleBatch(ENTERING, (numbers,)))
         parts = [as_array(part) for batch in finished if (part := batch.rows[0]) is not None]
         alive: Rows = np.sort(np.concatenate(parts)) if parts else numbers[:0]
         if len(alive) == rows:
             alive = numbers
-        failed: dict[int, Exception] = {}
         if self._held.by_row:
             alive, failed = self._settle(alive)
-        outputs = self._values(alive)
+        outputs = self._values(alive, failed)
         self._rows_in += rows
         self._rows_out += len(alive)
-        start = numbers.start
-        by_position = {row - start: error for row, error in failed.items()}
-        return Filtered(as_array(alive) - start, outputs, by_position)
+        return Filtered(as_array(alive) - start, outputs, _from(start, failed))
 
     def statistics(self) -> FilterStatistics:
         """Return what was done so far."""
@@ -236,11 +235,22 @@ class FilterEddy:
                 self._errors_dropped[term] += 1
         return np.delete(rows, list(rejected)) if rejected else alive, of_rows
 
-    def _values(self, rows: Rows) -> tuple[pa.Array, ...]:
-        """Return the outputs for rows that are kept."""
+    def _values(self, rows: Rows, failed: dict[int, Exception]) -> tuple[pa.Array, ...]:
+        """Return the outputs for rows that are kept, and add to those that have failed."""
+        if not self._outputs:
+            return ()
+        sound = rows
+        if failed:
+            numbers = as_array(rows)
+            sound = numbers[~np.isin(numbers, list(failed))]
         if self._called_for_outputs is not None:
-            self._called_for_outputs.all_now(rows)
-        return tuple(self._output(call, rows) for call in self._outputs)
+            self._called_for_outputs.all_now(sound)
+        found = [self._output(call, sound, failed) for call in self._outputs]
+        if len(sound) == len(rows):
+            return tuple(found)
+        places = np.searchsorted(sound, as_array(rows))
+        missing = np.isin(as_array(rows), sound, invert=True)
+        return tuple(values.take(pa.array(places, mask=missing)) for values in found)
 
     def _calls_in(self, expressions: Sequence[Expression], number: int) -> CallsInRounds | None:
         """Return who makes calls for what is no module, under a number that is none's."""
@@ -250,7 +260,7 @@ class FilterEddy:
             calls.attend(number)
         return calls
 
-    def _output(self, call: Call, rows: Rows) -> pa.Array:
+    def _output(self, call: Call, rows: Rows, failed: dict[int, Exception]) -> pa.Array:
         """Return a call's values for rows that are kept; its errors count at once."""
         vector: Vector = evaluate(call, self._relation.scope(rows))
         if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
@@ -258,6 +268,40 @@ class FilterEddy:
             if self._called_for_outputs is not None:
                 self._called_for_outputs.all_now(rows)
             vector = evaluate(call, self._relation.scope(rows))
-        if vector.errors:
+        if vector.errors and not self._hands_on_errors:
             raise cause(vector.errors[min(vector.errors)])
-        return vector.values
+        again = [n for n, each in vector.errors.items() if isinstance(each, CollectiveFailure)]
+        for position, error in vector.errors.items():
+            if position not in again:
+                failed.setdefault(int(rows[position]), cause(error))
+        return self._one_by_one(call, rows, vector.values, again, failed)
+
+    def _one_by_one(
+        self,
+        call: Call,
+        rows: Rows,
+        values: pa.Array,
+        again: Sequence[int],
+        failed: dict[int, Exception],
+    ) -> pa.Array:
+        """Return values with those of rows for which a function failed together with others."""
+        if not again:
+            return values
+        found = [values]
+        places = np.arange(len(rows))
+        for position in again:
+            alone = as_array(rows)[[position]]
+            self._relation.forget_collective_failures(call, alone)
+            if self._called_for_outputs is not None:
+                self._called_for_outputs.all_now(alone)
+            vector = evaluate(call, self._relation.scope(alone))
+            if vector.errors:
+                failed.setdefault(int(alone[0]), cause(vector.errors[0]))
+            places[position] = len(rows) + len(found) - 1
+            found.append(vector.values)
+        return pa.concat_arrays(found).take(pa.array(places))
+
+
+def _from(start: int, failed: Mapping[int, Exception]) -> dict[int, Exception]:
+    """Return what failed by the position of the row, counted from a first one."""
+    return {row - start: error for row, error in failed.items()}

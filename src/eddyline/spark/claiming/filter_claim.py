@@ -97,7 +97,10 @@ class _Judgement:
         barrier = self._barrier()
         if not self._later and not _worth_routing(self._claimed):
             few = DeclineReason.FEWER_THAN_TWO_TERMS
-            self._left.extend(LeftToSpark(text, few) for text in self._claimed.values())
+            known = self._terms.contents.functions
+            for term, text in self._claimed.items():
+                asked = frozenset(known[call.function].name for call in calls_in(term))
+                self._left.append(LeftToSpark(text, few, functions=asked))
             return Verdict(None, tuple(self._left), barrier)
         return Verdict(self._claim(), tuple(self._left), barrier)
 

@@ -22,7 +22,7 @@ equal to constants, these become an input of their own, which binds the lookup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -57,10 +57,14 @@ _Outputs: TypeAlias = list[tuple[CatalystExpression, Expression]]
 
 @dataclass(frozen=True)
 class Column:
-    """A column that an input brings into the block: an expression over the input."""
+    """A column that an input brings into the block: an expression over the input.
+
+    A ``constant`` is a column of the first, and looks at none.
+    """
 
     input: int
     handle: CatalystExpression
+    constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,11 @@ class JoinClaim:
         return tuple(found)
 
     @property
+    def results(self) -> tuple[tuple[CatalystExpression, Call], ...]:
+        """The results of functions that the region's top needs: attributes and calls."""
+        return tuple((each, value) for each, value in self.outputs if isinstance(value, Call))
+
+    @property
     def asking(self) -> tuple[str, ...]:
         """The texts of the predicates that call functions."""
         pairs = zip(self.predicates, self.texts, strict=True)
@@ -107,12 +116,13 @@ class JoinClaim:
 
     def inputs_asked_about(self) -> list[frozenset[int]]:
         """Return for each call in a predicate the inputs that its function looks at."""
-        return [
-            frozenset(
-                self.columns[node.index].input for node in call.walk() if isinstance(node, Argument)
-            )
-            for call in self.calls
-        ]
+        return [self.looked_at(call) for call in self.calls]
+
+    def looked_at(self, expression: Expression) -> frozenset[int]:
+        """Return the inputs that an expression looks at."""
+        arguments = (node.index for node in expression.walk() if isinstance(node, Argument))
+        columns = (self.columns[index] for index in arguments)
+        return frozenset(column.input for column in columns if not column.constant)
 
 
 def claim_region(
@@ -185,7 +195,9 @@ class _Judgement:
         values, outputs = self._whole_output() if self._whole else ((), outputs)
         contents = self._terms.contents
         columns = tuple(
-            Column(self._input_of_argument(handle), handle) for handle in contents.arguments
+            Column(self._input_of_argument(handle), handle, next(attributes, None) is None)
+            for handle in contents.arguments
+            for attributes in [Tree.of(handle).attributes()]
         )
         return JoinClaim(
             tuple(self._predicates),
@@ -282,18 +294,10 @@ class _Judgement:
         for conjunct, both in self._made_keys:
             if any(mask & both == both for mask in self._related):
                 continue
-            for result in self._results_in(conjunct):
+            for result in sorted(self._definitions.results_in(conjunct)):
                 text = self._definitions.text(self._definitions.results[result].function)
                 declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
                 raise declined.of(text, self._path_of(result))
-
-    def _results_in(self, tree: Tree) -> Iterator[ExpressionId]:
-        """Yield the results of functions that an expression is made of."""
-        for identity in tree.attributes():
-            if identity in self._definitions.results:
-                yield identity
-            elif (alias := self._definitions.known_alias(identity)) is not None:
-                yield from self._results_in(alias)
 
     def _null_safe_key(self, conjunct: Tree) -> Expression | None:
         """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds."""

@@ -3,7 +3,8 @@
 Where all functions look at one input, and the others can reduce it natively, no order of joins is
 left to find for it: the joins above see what has passed only. The eddy is for what cannot be known
 beforehand: functions over several inputs, and joins that may drop rows or make more of them,
-where no condition tells.
+where no condition tells. Functions whose values only the result wants are reason enough for
+reducing what they look at, and none for an eddy; those that are called above all joins stay there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.query.expressions import Argument, calls_in
+from eddyline.query.expressions import Call, calls_in
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.join_edges import JoinEdges, join_edges
 from eddyline.spark.claiming.reduction import (
@@ -27,11 +28,13 @@ from eddyline.spark.claiming.reduction import (
     sources_of,
 )
 from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression
+from eddyline.spark.plan.chains import EvaluationLink, Tree
 from eddyline.spark.plan.regions import Region
 
-_SEVERAL: Final = (
-    "the eddy joins, as functions look at several inputs, or the result wants their values"
-)
+_SEVERAL: Final = "the eddy joins, as functions look at several inputs"
+
+_UNASKED: Final = "no condition says that rows are dropped for which only values are wanted"
 
 
 class Joiner(StrEnum):
@@ -46,13 +49,15 @@ class Joiner(StrEnum):
 class NativeJoins:
     """That Spark joins around a filter block over the root of a reduction.
 
-    ``broadcast`` are inputs to be broadcast beside those that reduce and are joined as they are.
+    ``results`` are those attributes that the block is to provide, with its calls. ``broadcast`` are
+    inputs to be broadcast beside those that reduce and are joined as they are.
     """
 
     reduction: Reduction
     sources: Sequence[Source] = field(repr=False)
     edges: JoinEdges = field(repr=False)
     described: tuple[str, ...]
+    results: tuple[tuple[CatalystExpression, Call], ...] = ()
     broadcast: frozenset[int] = frozenset()
 
 
@@ -67,14 +72,17 @@ class Choice:
 
 def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choice:
     """Choose by what the inputs say about themselves: conditions, rows, sizes."""
-    root = _asked_about(claim)
+    results = _below_joins(region, claim)
+    root = _asked_about(claim, results)
     if root is None:
-        return Choice(Joiner.EDDY, _SEVERAL)
+        return Choice(Joiner.EDDY, _SEVERAL) if claim.calls else Choice(Joiner.SPARK, _UNASKED)
     sources = sources_of(claim, region.inputs)
     edges = join_edges(region)
     reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
     unknown = [each for each in reduction.left_out if each.rule is Rule.NOTHING_SAID]
     names = names_of(region)
+    if not claim.calls and not reduction.selective:
+        return Choice(Joiner.SPARK, _UNASKED)
     if unknown and not reduction.selective:
         name = names[unknown[0].number]
         why = (
@@ -94,24 +102,39 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
         *describe(reduction, names),
     )
     small = _root_to_broadcast(spark, reduction, sources, region)
-    natively = NativeJoins(reduction, sources, edges, described, small)
+    natively = NativeJoins(reduction, sources, edges, described, results, small)
     return Choice(Joiner.SPARK_AROUND_BLOCK, "the functions look at one input", natively)
 
 
-def _asked_about(claim: JoinClaim) -> int | None:
+def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpression, Call], ...]:
+    """Return the results that a block can provide: of its predicates, or called below all joins."""
+    asked = frozenset(claim.calls)
+    below = {
+        result.identity
+        for link in region.links
+        if isinstance(link, EvaluationLink) and not catalyst.has_join(link.plan)
+        for result in link.results
+    }
+    return tuple(
+        (attribute, call)
+        for attribute, call in claim.results
+        if call in asked or Tree.of(attribute).identity in below
+    )
+
+
+def _asked_about(
+    claim: JoinClaim, results: Sequence[tuple[CatalystExpression, Call]]
+) -> int | None:
     """Return the only input that functions look at; None where there is none such."""
     if claim.looked_up or claim.above or claim.constants:
         return None
-    if any(calls_in(value) for _, value in claim.outputs):
+    # A function of another's result needs that where it is called, wherever that is.
+    if any(calls_in(argument) for _, call in claim.results for argument in call.arguments):
         return None
-    asked = {
-        claim.columns[node.index].input
-        for predicate in claim.predicates
-        if calls_in(predicate)
-        for node in predicate.walk()
-        if isinstance(node, Argument)
-    }
-    return asked.pop() if len(asked) == 1 else None
+    asking = [each for each in claim.predicates if calls_in(each)]
+    each_looks_at = map(claim.looked_at, (*asking, *(call for _, call in results)))
+    asked = frozenset[int]().union(*each_looks_at)
+    return next(iter(asked)) if len(asked) == 1 else None
 
 
 def _root_to_broadcast(

@@ -72,6 +72,16 @@ class Definitions:
         """Whether an expression depends on the result of a function of the chain."""
         return not self._dependent.isdisjoint(tree.attributes())
 
+    def results_in(self, tree: Tree) -> frozenset[ExpressionId]:
+        """Return the results of functions that an expression is made of, through aliases."""
+        found: set[ExpressionId] = set()
+        for identity in tree.attributes():
+            if identity in self._results:
+                found.add(identity)
+            elif (alias := self.known_alias(identity)) is not None:
+                found |= self.results_in(alias)
+        return frozenset(found)
+
     def unstable_functions(self, tree: Tree) -> str:
         """Return the names of functions that are not deterministic and that a value depends on."""
         functions = (self._unstable.get(identity) for identity in tree.attributes())

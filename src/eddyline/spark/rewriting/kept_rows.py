@@ -47,9 +47,11 @@ def rebuilt_keeping(
     names = [f"l{number}" for number in range(len(own))]
     columns = catalyst.outputs(plan)
     travelling = [columns[len(own) + column] for column in wide.columns]
-    rows = with_matches(
-        workshop, wide.block, KEPT, plan, travelling, names, _environments(workshop, claim)
+    kept_columns = columns[: len(own)]
+    matched = with_matches(
+        workshop, wide.block, KEPT, plan, travelling, kept_columns, _environments(workshop, claim)
     )
+    rows = catalyst.dataframe_over(workshop.spark, matched)
     if kept is Kept.MARKED:
         marked = rows.select(*names, (F.size(MATCHES) > 0).alias("exists"))
         return _as([*own, catalyst.existence(join)], marked)

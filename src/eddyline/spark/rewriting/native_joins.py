@@ -13,18 +13,20 @@ joins, where all else has accepted it, it is raised.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from eddyline.query.expressions import And, Argument, Expression, calls_in, with_arguments
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.query.expressions import And, Argument, Call, Expression, calls_in, with_children
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.claiming.filter_claim import Claim
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.native_choice import NativeJoins
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
-from eddyline.spark.plan.chains import EvaluationLink, Link, ProjectLink
+from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, Link, ProjectLink, Tree
 from eddyline.spark.plan.definitions import Definitions
 from eddyline.spark.plan.regions import Region
 from eddyline.spark.rewriting.filter_rewrite import Fuse, block_of, block_over, identified
@@ -57,47 +59,66 @@ def joined_natively(
     sources = [each if new is old else each.over(new) for each, old, new in triples]
     reducing = Reducing(spark, sources)
     base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
-    asked = _claim_of(claim)
-    block = block_of(asked, (), settings)
+    asked, outputs = _claim_of(claim, [call for _, call in choice.results])
+    block = block_of(asked, tuple(dict.fromkeys(outputs)), settings)
     described = replace(block, hands_on_errors=not choice.reduction.exact, joined=choice.described)
     block = identified(described)
     struct, plan = block_over(base, asked, block, fuse)
+    first = 1
     error: CatalystExpression | None = None
+    provided = []
     if block.hands_on_errors:
         named = catalyst.named(catalyst.struct_field(struct, 1), "error")
         error = catalyst.attribute_of(named)
-        plan = catalyst.output_and_more(base, plan, [named])
-    else:
-        plan = catalyst.projected_like(base, plan)
+        provided.append(named)
+        first = 2
+    results = [attribute for attribute, _ in choice.results]
+    for attribute, call in zip(results, outputs, strict=True):
+        value = catalyst.struct_field(struct, first + block.outputs.index(call))
+        provided.append(catalyst.attribute_like(attribute, value))
+    plan = catalyst.output_and_more(base, plan, provided)
     new = {n: reducing.made.get(n, source.plan) for n, source in enumerate(sources)}
     new[root] = plan
     broadcast = frozenset(reducing.made) | choice.broadcast
-    joins = _Joins(region, new, broadcast, choice.edges.definitions, error)
+    above = {Tree.of(each).identity for each, _ in claim.results}
+    carried = [*results, *([] if error is None else [error])]
+    joins = _Joins(region, new, broadcast, choice.edges.definitions, above, carried, error)
     return JoinedNatively(joins.rebuilt(), block)
 
 
-def _claim_of(claim: JoinClaim) -> Claim:
-    """Return the predicates with functions, which look at one input, as a chain's over it."""
+def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Call]]:
+    """Return the predicates with functions, which look at one input, as a chain's over it.
+
+    And the calls of which the block is to provide the results.
+    """
     pairs = zip(claim.predicates, claim.texts, strict=True)
     asking = [(predicate, text) for predicate, text in pairs if calls_in(predicate)]
-    nodes = (node for predicate, _ in asking for node in predicate.walk())
+    nodes = [node for each in (*(p for p, _ in asking), *results) for node in each.walk()]
     own = sorted({node.index for node in nodes if isinstance(node, Argument)})
     place = {n: position for position, n in enumerate(own)}
+    called = sorted({node.function for node in nodes if isinstance(node, Call)})
 
     def placed(expression: Expression) -> Expression:
-        return with_arguments(expression, lambda a: Argument(place[a.index], a.type))
+        if isinstance(expression, Argument):
+            return Argument(place[expression.index], expression.type)
+        over = with_children(expression, placed)
+        if isinstance(over, Call):
+            return replace(over, function=called.index(over.function))
+        return over
 
     terms = tuple(placed(predicate) for predicate, _ in asking)
-    return Claim(
-        And(terms) if len(terms) > 1 else terms[0],
+    predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
+    made = Claim(
+        predicate,
         tuple(text for _, text in asking),
-        claim.functions,
+        tuple(claim.functions[number] for number in called),
         claim.environments,
         tuple(claim.columns[n].handle for n in own),
         (),
         frozenset(),
         {},
     )
+    return made, [call for each in results if isinstance(call := placed(each), Call)]
 
 
 class _Joins:
@@ -109,8 +130,11 @@ class _Joins:
         inputs: Mapping[int, Plan],
         broadcast: frozenset[int],
         definitions: Definitions,
+        wanted: AbstractSet[ExpressionId],
+        carried: Sequence[CatalystExpression],
         error: CatalystExpression | None,
     ) -> None:
+        """``wanted`` are results that the top needs; the block provides what is ``carried``."""
         self._region = region
         self._inputs = {id(plan): number for number, plan in enumerate(region.inputs)}
         self._new = inputs
@@ -118,6 +142,9 @@ class _Joins:
         self._links: dict[int, Link] = {id(link.plan): link for link in region.links}
         self._definitions = definitions
         self._error = error
+        self._wanted = wanted
+        self._carried = carried
+        self._called_above = wanted - {Tree.of(each).identity for each in carried}
 
     def rebuilt(self) -> Plan:
         """Return the region; above its joins errors are raised that the block has handed on."""
@@ -136,7 +163,8 @@ class _Joins:
         if link is None:  # its condition is TRUE, or it has none
             return catalyst.with_children(plan, new)
         if isinstance(link, EvaluationLink):
-            return new[0]
+            stay = [i for i in link.indexes if link.results[i].identity in self._called_above]
+            return catalyst.evaluation_of(link.plan, stay, new[0]) if stay else new[0]
         if isinstance(link, ProjectLink):
             return self._projected(link, new[0])
         kept = [each.handle for each in link.conjuncts if not self._definitions.is_dependent(each)]
@@ -147,12 +175,16 @@ class _Joins:
         return catalyst.joined_over(plan, new, [self._is_broadcast(each) for each in children])
 
     def _projected(self, link: ProjectLink, child: Plan) -> Plan:
-        items = [each.handle for each in link.items if not self._definitions.is_dependent(each)]
-        if self._error is not None:
-            numbers = catalyst.output_numbers(child)
-            if catalyst.identity_number(self._error) in numbers:
-                items.append(self._error)
-        return catalyst.projected(items, child)
+        results_in = self._definitions.results_in
+        items = [item for item in link.items if results_in(item) <= self._wanted]
+        passed = {item.identity for item in items}
+        numbers = catalyst.output_numbers(child)
+        more = [
+            each
+            for each in self._carried
+            if catalyst.identity_number(each) in numbers and Tree.of(each).identity not in passed
+        ]
+        return catalyst.projected([*(item.handle for item in items), *more], child)
 
     def _is_broadcast(self, plan: Plan) -> bool:
         """Whether a side of a join is an input that is to be broadcast."""

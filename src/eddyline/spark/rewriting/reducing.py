@@ -64,7 +64,5 @@ class Reducing:
         """Return whether the keys of a row may be among those of another plan."""
         items = max(min(rows, BLOOM_ITEMS), 1)
         bloom = catalyst.bloom_filter_of(catalyst.hashed(others), plan, items, BLOOM_BITS * items)
-        value = catalyst.dataframe_over(self._spark, bloom).scalar()
-        asked = catalyst.analyzed_plan(self._spark.range(1).select(value.alias("bloom")))
-        subquery = catalyst.aliased(catalyst.project_item(asked, 0))
-        return catalyst.might_contain(subquery, catalyst.hashed(own))
+        value = catalyst.scalar_subquery(self._spark, bloom)
+        return catalyst.might_contain(value, catalyst.hashed(own))

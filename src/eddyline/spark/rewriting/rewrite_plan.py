@@ -117,16 +117,27 @@ def rewrite_plan(
     looks_up = may and any(True for _ in lookup_leaves(plan))
     walk = _Walk(settings, fuse, rules, looks_up)
     rewritten = with_functions_after_limits(walk.rewrite(plan))
+    left = walk.left
     if remember is not None:
         memories = with_memories(rewritten, settings, remember)
         rewritten = memories.plan
         walk.blocks += memories.blocks
+        left = [_beside(each, memories.blocks) for each in left]
     return Rewriting(
         rewritten,
         tuple(dict.fromkeys(walk.blocks)),
-        tuple(dict.fromkeys(walk.left)),
+        tuple(dict.fromkeys(left)),
         changed=rewritten is not plan,
     )
+
+
+def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
+    """Return what is left as it is told where its functions remember all the same."""
+    remembering = {function.name for block in memories for function in block.functions}
+    if not left.functions or not left.functions <= remembering:
+        return left
+    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
+    return replace(left, detail=what)
 
 
 _TOO_DEEP: Final = LeftToSpark(
@@ -294,9 +305,11 @@ class _Walk:
                 self.left.append(_TOO_DEEP)
                 return None
             else:
-                if rules.joins is Joins.AUTO and not claim.calls and not tables:
+                native = rules.joins is Joins.AUTO and not claim.calls and not tables
+                if native and not claim.results:
                     return None
-                self.left.extend(declined)
+                if not native:
+                    self.left.extend(declined)
                 return region, claim
         # Joins that nobody wanted in an eddy need no excuse.
         if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+from pyspark.sql import SparkSession
 
-from eddyline.exchange.framing import FRAMES
 from eddyline.exchange.hypercube import Dimension, Hypercube
 from eddyline.query.expressions import calls_in
 from eddyline.query.join_graph import JoinGraph
@@ -17,8 +14,8 @@ from eddyline.spark.blocks.column_types import width
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.claiming.join_inputs import Input
 from eddyline.spark.host import catalyst
-from eddyline.spark.host.catalyst import PickledFunction
-from eddyline.spark.rewriting.steps import BLOBS, map_in_arrow
+from eddyline.spark.host.catalyst import PickledFunction, Plan
+from eddyline.spark.rewriting.steps import BLOBS, in_one_row, map_in_arrow
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.sampling import (
     HEAVY_SCHEMA,
@@ -36,8 +33,8 @@ def sampled_heavy_keys(
     inputs: Sequence[Input],
     cube: Hypercube,
     environments: Sequence[PickledFunction],
-) -> DataFrame | None:
-    """Return the heavy keys of a grid, as they will be found in a sample of the inputs.
+) -> Plan | None:
+    """Return a row of the heavy keys of a grid, as they will be found in a sample of the inputs.
 
     None where that is not worth it, or no large input is read as it lies there: others would be
     computed twice.
@@ -54,7 +51,7 @@ def sampled_heavy_keys(
         for r, i in zip(relations, inputs, strict=True)
     ]
     known = [_is_known(dimension, scans, rows) for dimension in cube.dimensions]
-    counted: list[DataFrame] = []
+    counted: list[Plan] = []
     for relation, each in enumerate(inputs):
         dimensions = [
             (number, dimension.columns[relation])
@@ -64,20 +61,15 @@ def sampled_heavy_keys(
         if not dimensions:
             continue
         first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
-        keys = catalyst.dataframe_over(spark, first).select(
-            *(f"c{column}" for _, column in dimensions)
-        )
+        columns = catalyst.outputs(each.plan)
+        keys = catalyst.projected([columns[c] for _, c in dimensions if c is not None], first)
         side = SampleSide(relation, tuple(number for number, _ in dimensions))
-        plan = map_in_arrow(catalyst.analyzed_plan(keys), pickled(side, BLOBS), BLOBS, environments)
-        counted.append(catalyst.dataframe_over(spark, plan))
+        counted.append(map_in_arrow(keys, pickled(side, BLOBS), BLOBS, environments))
     if not counted:
         return None
-    framed = reduce(DataFrame.union, counted).agg(F.expr(FRAMES))
+    framed = in_one_row(spark, counted[0] if len(counted) == 1 else catalyst.union(counted))
     judging = JudgingSide(cube, tuple(rows), _asked_in_cells(block.query))
-    judged = map_in_arrow(
-        catalyst.analyzed_plan(framed), pickled(judging, HEAVY_SCHEMA), HEAVY_SCHEMA, environments
-    )
-    return catalyst.dataframe_over(spark, judged)
+    return map_in_arrow(framed, pickled(judging, HEAVY_SCHEMA), HEAVY_SCHEMA, environments)
 
 
 def _is_known(dimension: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from eddyline.exchange.blobs import SCHEMA
+from eddyline.exchange.framing import FRAMES
 from eddyline.spark.host import catalyst
-from eddyline.spark.host.catalyst import PickledFunction, Plan
+from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
 
 MAP_ARROW: Final = 207
 """Spark's evaluation type of a function over an iterator of record batches."""
@@ -23,16 +25,26 @@ STEP: Final = "rows for an eddy"
 BLOBS: Final = from_arrow_schema(SCHEMA)
 """The Spark type of blobs, one a row."""
 
-_FIRST_OF_PARTITION: Final = f"monotonically_increasing_id() & {(1 << 33) - 1}L = 0"
+_gathering: WeakKeyDictionary[SparkSession, Plan] = WeakKeyDictionary()
 
 
-def with_value(spark: SparkSession, plan: Plan, name: str, value: DataFrame) -> Plan:
-    """Return a plan of which the first row of each partition carries a value.
+def with_value(plan: Plan, name: str, value: CatalystExpression) -> Plan:
+    """Return a plan of which the first row of each partition carries a value, in a last column."""
+    carried = catalyst.named(catalyst.in_first_row(value), name)
+    return catalyst.output_and_more(plan, plan, [carried])
 
-    ``value`` is a DataFrame of one row and one column. It runs when the query runs, before it.
+
+def in_one_row(spark: SparkSession, blobs: Plan) -> Plan:
+    """Return all blobs, framed, in one column of one row; NULL where there are none.
+
+    What gathers them is analyzed once a session: that takes 20 ms, whatever is below it.
     """
-    carried = F.when(F.expr(_FIRST_OF_PARTITION), value.scalar())
-    return catalyst.analyzed_plan(catalyst.dataframe_over(spark, plan).withColumn(name, carried))
+    known = _gathering.get(spark)
+    if known is None:
+        columns = (f"CAST(NULL AS {each.dataType.simpleString()}) AS {each.name}" for each in BLOBS)
+        gathered = spark.sql(f"SELECT {', '.join(columns)}").agg(F.expr(FRAMES))
+        known = _gathering[spark] = catalyst.analyzed_plan(gathered)
+    return catalyst.over_rows_of(known, blobs)
 
 
 def map_in_arrow(
@@ -49,7 +61,7 @@ def map_in_arrow(
         command=command,
         like=environments,
         return_type=result.json(),
-        arguments=catalyst.outputs(plan),
+        arguments=plan,
         kind=MAP_ARROW,
     )
     return catalyst.mapped_in_arrow(call, result.json(), plan)

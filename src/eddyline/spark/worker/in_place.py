@@ -25,13 +25,10 @@ from eddyline.spark.worker.task_records import Records, record_key
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition.
 
-Bytes: a name by which they differ from those of other blocks, then one frame after the other. The
-name is that of the plan: the next action, which may find other rows, has it again.
-They are not a list of structs, because Spark measures what it has written after every row,
-which takes it 27 µs where there are nested columns.
+Bytes, one frame after the other; NULL where there is none. They are not a list of structs, because
+Spark measures what it has written after every row, which takes it 27 µs where there are nested
+columns.
 """
-
-RUN_BYTES: Final = 16
 
 PUSHED_ROWS: Final = 1 << 15
 """Rows that are handed to the eddy at a time, where Spark's batches are smaller.
@@ -42,9 +39,13 @@ Spark sends 10,000 rows at a time by default. A visit to a SteM costs some 100 �
 
 @dataclass(frozen=True)
 class InPlaceSide:
-    """What Spark runs over the partitions of the input that is not small."""
+    """What Spark runs over the partitions of the input that is not small.
+
+    ``number`` tells this block from others, which may look the same, of one call of ``adapt``.
+    """
 
     driver: int
+    number: int
     block: JoinBlock
     options: RoutingOptions
     records: Accumulator[Records]
@@ -60,7 +61,7 @@ class InPlaceSide:
                 yield from task.results(task.eddy.finish())
 
     @contextmanager
-    def running(self, small: pa.Buffer) -> Iterator[JoinTask]:
+    def running(self, small: pa.Buffer | None) -> Iterator[JoinTask]:
         """Give the task to push rows into; at its end it reports what it did."""
         task = self._begin(small)
         try:
@@ -83,15 +84,14 @@ class InPlaceSide:
             return record
         return replace(record, join=replace(record.join, cells=(sum(own),)))
 
-    def _begin(self, small: pa.Buffer) -> JoinTask:
-        gathered = small.slice(0, RUN_BYTES).to_pybytes().hex()
-        key = f"{job_of(self.options)}/{gathered}/{self.block.identity}"
+    def _begin(self, small: pa.Buffer | None) -> JoinTask:
+        key = f"{job_of(self.options)}/{self.number}/{self.block.identity}"
         prepared = MEMORY.prepared.get(key)
         if prepared is not None:
             return JoinTask(self.block, self.options, prepared)
         task = JoinTask(self.block, self.options)
         try:
-            self._load(task, list(frames(small.slice(RUN_BYTES))))
+            self._load(task, [] if small is None else list(frames(small)))
         except BaseException as error:
             task.end(error)
             raise

@@ -10,15 +10,19 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PythonUDF;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
@@ -38,6 +42,91 @@ public final class PlanQuestions {
             + (plan.containsPattern(TreePattern.JOIN()) ? 2 : 0)
             + (plan.containsPattern(TreePattern.LEFT_SEMI_OR_ANTI_JOIN()) ? 4 : 0)
             + (plan.containsPattern(TreePattern.PLAN_EXPRESSION()) ? 8 : 0);
+    }
+
+    /**
+     * Which node may give other rows the second time it is read; null if none does.
+     *
+     * @param sameTwice simple names of the nodes that give the same rows whenever their children do
+     */
+    public static String unrepeatable(LogicalPlan plan, ArrayList sameTwice) {
+        if (!plan.deterministic()) {
+            return "something not deterministic";
+        }
+        if (plan.containsPattern(TreePattern.PYTHON_UDF())) {
+            return "a Python function";
+        }
+        if (plan.containsPattern(TreePattern.PLAN_EXPRESSION())) {
+            return "a subquery";
+        }
+        if (plan instanceof InMemoryRelation) {
+            return unrepeatable(((InMemoryRelation) plan).cacheBuilder().logicalPlan(), sameTwice);
+        }
+        if (plan instanceof LogicalRelation) {
+            return ((LogicalRelation) plan).relation() instanceof HadoopFsRelation ? null : "no file";
+        }
+        String name = plan.getClass().getSimpleName();
+        if (!sameTwice.contains(name)) {
+            return name;
+        }
+        if (plan instanceof Aggregate && addsFractions(plan)) {
+            return "a sum of floating point numbers";
+        }
+        String found = null;
+        Iterator each = plan.children().iterator();
+        while (found == null && each.hasNext()) {
+            found = unrepeatable((LogicalPlan) each.next(), sameTwice);
+        }
+        return found;
+    }
+
+    private static boolean addsFractions(LogicalPlan plan) {
+        Iterator each = plan.output().iterator();
+        while (each.hasNext()) {
+            String type = ((Expression) each.next()).dataType().typeName();
+            if (type.equals("float") || type.equals("double")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Whether a join or a condition in a plan says that rows are dropped.
+     *
+     * @param expected simple names of the expressions that say nothing of it
+     */
+    public static boolean dropsRows(LogicalPlan plan, ArrayList expected) {
+        if (plan instanceof Join || (plan instanceof Filter && saysMore(((Filter) plan).condition(), expected))) {
+            return true;
+        }
+        Iterator each = plan.children().iterator();
+        while (each.hasNext()) {
+            if (dropsRows((LogicalPlan) each.next(), expected)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean saysMore(Expression condition, ArrayList expected) {
+        if (condition instanceof And) {
+            return saysMore(((And) condition).left(), expected) || saysMore(((And) condition).right(), expected);
+        }
+        return !expected.contains(condition.getClass().getSimpleName());
+    }
+
+    /** The leaves of a plan to whose columns in its output the analyzer can give no new identities. */
+    public static ArrayList fixedLeaves(LogicalPlan plan) {
+        ArrayList found = new ArrayList();
+        Iterator each = plan.collectLeaves().iterator();
+        while (each.hasNext()) {
+            LogicalPlan leaf = (LogicalPlan) each.next();
+            if (!(leaf instanceof MultiInstanceRelation) && leaf.outputSet().intersect(plan.outputSet()).nonEmpty()) {
+                found.add(leaf);
+            }
+        }
+        return found;
     }
 
     /** The numbers in the identities of a plan's output. */

@@ -21,10 +21,10 @@ from eddyline.spark.host.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
-from eddyline.spark.host.catalyst.new_expressions import attribute_like
+from eddyline.spark.host.catalyst.new_expressions import aliased, attribute_like
 from eddyline.spark.host.catalyst.new_plans import projected
-from eddyline.spark.host.catalyst.pipeline import put_off
-from eddyline.spark.host.catalyst.plans import outputs
+from eddyline.spark.host.catalyst.pipeline import Later, maker, put_off, questions
+from eddyline.spark.host.catalyst.plans import outputs, project_item
 
 
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
@@ -99,14 +99,21 @@ def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no typ
     the names and identities of the old ones. A projection above the whole plan would not do:
     ``a#1 AS a#1`` is no valid plan, nor what the optimizer makes of two that undo each other.
     """
-    outputs = plan.outputSet()
-    fixed = [leaf for leaf in in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
+    fixed = _fixed_leaves(plan)
     if not fixed:
         return plan
     renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
     for leaf in fixed:
         renewed = renewed.updated(leaf, _over_new_attributes(leaf))
     return plan.transformUp(renewed)  # a map is a partial function, so it can be a rule
+
+
+def _fixed_leaves(plan: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
+    if isinstance(plan, Later):
+        found = questions(plan.pipeline).fixedLeaves(plan)
+        return [found.get(index) for index in range(found.size())]
+    outputs = plan.outputSet()
+    return [leaf for leaf in in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
 
 
 def _is_fixed(leaf: Any, outputs: Any) -> bool:  # noqa: ANN401  # Py4J has no types
@@ -136,3 +143,13 @@ def analyzed_plan(df: DataFrame) -> Plan:
     if not is_classic(df):
         raise TypeError("only a classic DataFrame has its plan at hand")
     return Plan(put_off(execution_of(df).analyzed()))
+
+
+def scalar_subquery(spark: SparkSession, plan: Plan) -> CatalystExpression:
+    """Return the value of a plan of one row and one column, which runs before the query does."""
+    if isinstance(plan.java, Later):
+        plan.java.setAnalyzed()
+        return CatalystExpression(maker(plan.java.pipeline).scalarSubquery(plan.java))
+    value = dataframe_over(spark, plan).scalar()
+    asked = analyzed_plan(spark.range(1).select(value.alias("value")))
+    return aliased(project_item(asked, 0))

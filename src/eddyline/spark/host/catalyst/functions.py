@@ -137,10 +137,10 @@ def python_call(  # the fields of Spark's node
     command: bytes,
     like: Sequence[PickledFunction],
     return_type: str,
-    arguments: Sequence[CatalystExpression],
+    arguments: Sequence[CatalystExpression] | Plan,
     kind: int,
 ) -> CatalystExpression:
-    """Return a ``PythonUDF`` of a new function made of others.
+    """Return a ``PythonUDF`` of a new function made of others; of a plan it takes all columns.
 
     It runs where and as they run: with the environment and the interpreter of
     the first, and the files and the broadcast variables of all.
@@ -159,12 +159,17 @@ def python_call(  # the fields of Spark's node
         _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
         first.accumulator(),
     )
-    like_java = arguments[0].java if arguments else first
+    if isinstance(arguments, Plan):
+        like_java = arguments.java
+        given = like_java.output()
+    else:
+        like_java = arguments[0].java if arguments else first
+        given = scala_seq(argument.java for argument in arguments)
     java = java_class(EXPRESSIONS + "PythonUDF")(
         name,
         environment,
         type_from(return_type, like_java),
-        scala_seq(argument.java for argument in arguments),
+        given,
         kind,
         True,  # noqa: FBT003  # deterministic
         new_identity(like_java),

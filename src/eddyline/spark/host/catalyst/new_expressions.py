@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any, Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     java_class,
+    jvm,
     new_identity,
     scala_none,
     scala_seq,
     static,
+    static_near,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression
 
@@ -66,6 +70,57 @@ def value_beside(present: CatalystExpression, item: CatalystExpression) -> Catal
     beside = java_class(EXPRESSIONS + "IsNotNull")(present.java)
     guarded = java_class(EXPRESSIONS + "If")(beside, value, nothing)
     return attribute_like(item, CatalystExpression(guarded))
+
+
+_FIRST_OF_PARTITION: Final = (1 << 33) - 1
+"""The bits in which ``monotonically_increasing_id`` counts the rows of a partition."""
+
+
+def in_first_row(value: CatalystExpression) -> CatalystExpression:
+    """Return what is a value in the first row of each partition, and NULL in all others."""
+    return _where(_first_row_in(id(jvm())), value)
+
+
+def in_any_row(value: CatalystExpression) -> CatalystExpression:
+    """Return a value as one that is not deterministic: Spark moves no filter on it below."""
+    return _where(always_in(id(jvm())), value)
+
+
+def _where(condition: Any, value: CatalystExpression) -> CatalystExpression:  # noqa: ANN401
+    kind = value.java.dataType()
+    nothing = static_near(kind, EXPRESSIONS + "Literal", "create", None, kind)
+    return CatalystExpression(java_class(EXPRESSIONS + "If")(condition, value.java, nothing))
+
+
+@functools.cache
+def _first_row_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    number = java_class(EXPRESSIONS + "MonotonicallyIncreasingID")()
+    within = java_class(EXPRESSIONS + "BitwiseAnd")(number, long_literal(_FIRST_OF_PARTITION))
+    return java_class(EXPRESSIONS + "EqualTo")(within, long_literal(0))
+
+
+@functools.cache
+def always_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return what is true and not deterministic, in the JVM."""
+    number = java_class(EXPRESSIONS + "MonotonicallyIncreasingID")()
+    return java_class(EXPRESSIONS + "GreaterThanOrEqual")(number, long_literal(0))
+
+
+def no_bytes() -> CatalystExpression:
+    """Return a NULL of the type of bytes."""
+    kind = static("org.apache.spark.sql.types.DataTypes", "BinaryType")
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "create")(None, kind))
+
+
+def long_literal(number: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a literal of 64 bits; Py4J sends small numbers as integers of 32."""
+    return _long_in(id(jvm()), number)
+
+
+@functools.lru_cache(64)
+def _long_in(_gateway: int, number: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    parser = static("org.apache.spark.sql.catalyst.parser.CatalystSqlParser$", "MODULE$")
+    return parser.parseExpression(f"{number}L")
 
 
 def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from eddyline.spark.host.catalyst.gateway import (
+    EXPRESSIONS,
     LOGICAL,
+    in_python,
     java_class,
     scala_none,
     scala_seq,
@@ -14,7 +16,9 @@ from eddyline.spark.host.catalyst.gateway import (
     type_from,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan
-from eddyline.spark.host.catalyst.plans import class_name
+from eddyline.spark.host.catalyst.new_expressions import attribute_like
+from eddyline.spark.host.catalyst.pipeline import Later, maker
+from eddyline.spark.host.catalyst.plans import class_name, outputs
 
 
 def filtered(kept: CatalystExpression, child: Plan) -> Plan:
@@ -102,6 +106,34 @@ def union(plans: Sequence[Plan]) -> Plan:
 def in_one_partition(child: Plan) -> Plan:
     """Return a plan whose rows are all read in one task; nothing is shuffled."""
     return Plan(java_class(LOGICAL + "Repartition")(1, False, child.java))  # noqa: FBT003 - no shuffle
+
+
+def over_rows_of(node: Plan, rows: Plan) -> Plan:
+    """Return a node of one child over other rows, whose columns stand for those of its child.
+
+    They are in the same order, and of the same types.
+    """
+    of_thread = rows.java.pipeline if isinstance(rows.java, Later) else None
+    if of_thread is not None:
+        return Plan(maker(of_thread).overRowsOf(node.java, rows.java))
+    (child,) = in_python(node.java.children())
+    pairs = zip(outputs(Plan(child)), outputs(rows), strict=True)
+    renamed = projected([attribute_like(known, column) for known, column in pairs], rows)
+    return Plan(node.java.withNewChildren(scala_seq([renamed.java])))
+
+
+def inlined(array: CatalystExpression, kept: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return a row of each struct of an array: ``kept`` columns of ``child``, and its fields."""
+    generator = java_class(EXPRESSIONS + "Inline")(array.java)
+    fields = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(
+        generator.elementSchema()
+    )
+    none, nothing = scala_none(), scala_seq([])
+    make = java_class(LOGICAL + "Generate")
+    rows = make(generator, nothing, False, none, fields, child.java)  # noqa: FBT003 - not outer
+    return Plan(
+        java_class(LOGICAL + "Project")(scala_seq(k.java for k in kept).concat(fields), rows)
+    )
 
 
 def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:

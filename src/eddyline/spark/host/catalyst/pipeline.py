@@ -26,7 +26,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-_SOURCES: Final = ("Pipeline", "PlanQuestions", "PlanReader")
+_SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PlanReader")
 """Classes in Java, each a file beside this one."""
 
 _WHOLE: Final = range(-(2**31), 2**31)
@@ -224,6 +224,11 @@ def reader(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
 def questions(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
     """Return the class that answers for whole sequences, likewise."""
     return _class_of(of_thread, "PlanQuestions")
+
+
+def maker(of_thread: Pipeline) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the class that makes nodes and expressions, likewise."""
+    return _class_of(of_thread, "PlanMaker")
 
 
 def _class_of(of_thread: Pipeline, name: str) -> Later:

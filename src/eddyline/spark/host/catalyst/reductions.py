@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,12 +13,16 @@ from eddyline.spark.host.catalyst.gateway import (
     in_python,
     instance_of,
     java_class,
+    jvm,
     scala_none,
     scala_seq,
     static,
+    static_near,
     tree_pattern,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remembered
+from eddyline.spark.host.catalyst.new_expressions import always_in, long_literal
+from eddyline.spark.host.catalyst.pipeline import Later, questions
 
 _SEED: Final = 42
 """What Spark's own hashes begin with."""
@@ -27,7 +32,7 @@ def semijoin(
     left: Plan, right: Plan, condition: CatalystExpression, *, broadcast: bool = True
 ) -> Plan:
     """Return the rows of ``left`` that have a match in ``right``, which is broadcast or not."""
-    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("leftsemi")
+    kind = _join_type_in(id(jvm()), "leftsemi")
     some = java_class("scala.Some")(condition.java)
     hint = _hints(left=False, right=broadcast)
     return Plan(java_class(LOGICAL + "Join")(left.java, right.java, kind, some, hint))
@@ -53,6 +58,11 @@ def joined_on(join: Plan, condition: CatalystExpression | None) -> Plan:
 
 
 def _hints(*, left: bool, right: bool) -> object:
+    return _hints_in(id(jvm()), left, right)
+
+
+@functools.cache
+def _hints_in(_gateway: int, left: bool, right: bool) -> object:  # noqa: FBT001 - a key
     broadcast = static(LOGICAL + "BROADCAST$", "MODULE$")
     info = java_class(LOGICAL + "HintInfo")(java_class("scala.Some")(broadcast))
     some = java_class("scala.Some")(info)
@@ -71,7 +81,7 @@ def wanting_all(
     most = java_class(EXPRESSIONS + "LessThanOrEqual")(left.java, right.java)
     hashed = java_class(EXPRESSIONS + "Murmur3Hash")(scala_seq(c.java for c in columns), _SEED)
     whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
-    zero = static(EXPRESSIONS + "Literal", "create")(0, whole)
+    zero = static_near(left.java, EXPRESSIONS + "Literal", "create", 0, whole)
     never = java_class(EXPRESSIONS + "EqualTo")(hashed, zero)
     return CatalystExpression(java_class(EXPRESSIONS + "Or")(most, never))
 
@@ -85,7 +95,7 @@ def hashed(values: Sequence[CatalystExpression]) -> CatalystExpression:
 def bloom_filter_of(value: CatalystExpression, plan: Plan, items: int, bits: int) -> Plan:
     """Return a plan of one row: a Bloom filter of the 64-bit values of an expression."""
     make = java_class(EXPRESSIONS + "aggregate.BloomFilterAggregate")
-    aggregate = make(value.java, _long(items), _long(bits)).toAggregateExpression()
+    aggregate = make(value.java, long_literal(items), long_literal(bits)).toAggregateExpression()
     identity = static(EXPRESSIONS + "NamedExpression", "newExprId")()
     alias = java_class(EXPRESSIONS + "Alias")
     named = alias(aggregate, "bloom", identity, scala_seq([]), scala_none(), scala_seq([]))
@@ -94,10 +104,9 @@ def bloom_filter_of(value: CatalystExpression, plan: Plan, items: int, bits: int
     return Plan(node(scala_seq([]), scala_seq([named]), plan.java, none))
 
 
-def _long(number: int) -> Any:  # noqa: ANN401  # Py4J has no types
-    """Return a literal of 64 bits; Py4J sends small numbers as integers of 32."""
-    parser = static("org.apache.spark.sql.catalyst.parser.CatalystSqlParser$", "MODULE$")
-    return parser.parseExpression(f"{number}L")
+@functools.cache
+def _join_type_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")(name)
 
 
 def might_contain(bloom: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
@@ -111,16 +120,12 @@ def no_error(text: CatalystExpression) -> CatalystExpression:
 
     It is no deterministic expression: Spark moves it below no join.
     """
-    always = java_class(EXPRESSIONS + "GreaterThanOrEqual")(
-        java_class(EXPRESSIONS + "MonotonicallyIncreasingID")(),
-        _long(0),
-    )
     boolean = static("org.apache.spark.sql.types.DataTypes", "BooleanType")
     make = java_class(EXPRESSIONS + "RaiseError")
     untyped = make(text.java)
     failing = make(untyped.errorClass(), untyped.errorParms(), boolean)
     fine = java_class(EXPRESSIONS + "IsNull")(text.java)
-    return CatalystExpression(java_class(EXPRESSIONS + "If")(fine, always, failing))
+    return CatalystExpression(java_class(EXPRESSIONS + "If")(fine, always_in(id(jvm())), failing))
 
 
 _SAME_TWICE: Final = frozenset(
@@ -137,6 +142,10 @@ def unrepeatable(plan: Plan) -> str | None:
     compute on them without chance, without Python and without subqueries. What adds up
     floating point numbers gives others where the rows come in another order.
     """
+    if isinstance(plan.java, Later):
+        asked = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(_SAME_TWICE))
+        found = asked.fetch()
+        return None if found is None else str(found)
     if not plan.java.deterministic():
         return "something not deterministic"
     for pattern in ("PYTHON_UDF", "PLAN_EXPRESSION"):
@@ -162,12 +171,15 @@ def _unrepeatable(plan: Plan) -> str | None:
     return next((each for each in found if each is not None), None)
 
 
-_EXPECTED_NOT_NULL: Final = frozenset({"IsNotNull", "Literal"})
+_SAY_NOTHING: Final = frozenset({"IsNotNull", "Literal"})
+"""Conditions that drop no rows but those whose keys are NULL."""
 
 
 def drops_rows(plan: Plan) -> bool:
     """Whether something in a plan says that rows are dropped, but those whose keys are NULL."""
     java = plan.java
+    if isinstance(java, Later):
+        return bool(questions(java.pipeline).dropsRows(java, sorted(_SAY_NOTHING)))
     name = str(java.getClass().getSimpleName())
     if name == "Filter" and _says_more_than_not_null(java.condition()):
         return True
@@ -180,4 +192,4 @@ def _says_more_than_not_null(condition: object) -> bool:
     name = str(condition.getClass().getSimpleName())  # type: ignore[attr-defined]
     if name == "And":
         return any(map(_says_more_than_not_null, in_python(condition.children())))  # type: ignore[attr-defined]
-    return name not in _EXPECTED_NOT_NULL
+    return name not in _SAY_NOTHING

@@ -42,5 +42,10 @@ def settings_of(spark: SparkSession, keys: Sequence[str]) -> Mapping[str, str]:
 
 def bytes_of(text: str) -> int:
     """Return a size as Spark's settings state it, as ``10MB``, in bytes."""
+    return int(text) if text.lstrip("-").isdigit() else _bytes_in(id(jvm()), text)
+
+
+@functools.cache
+def _bytes_in(_gateway: int, text: str) -> int:
     network = java_class("org.apache.spark.network.util.JavaUtils")
-    return int(text) if text.lstrip("-").isdigit() else int(network.byteStringAsBytes(text))
+    return int(network.byteStringAsBytes(text))

@@ -17,7 +17,7 @@ from eddyline.spark.host.catalyst.gateway import (
     scala_seq,
     static,
 )
-from eddyline.spark.host.catalyst.handles import Plan
+from eddyline.spark.host.catalyst.handles import Plan, remembered
 from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.plans import has_python_function
 
@@ -28,6 +28,7 @@ _HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
 """Leaves of a plan whose rows are at hand."""
 
 
+@remembered
 def size_in_bytes(plan: Plan) -> int:
     """Return Spark's estimate of a plan's size; huge where Spark knows nothing."""
     return int(str(plan.java.stats().sizeInBytes()))
@@ -70,6 +71,7 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
     return rows * size_in_bytes(Plan(leaf)) // size if size else None
 
 
+@remembered
 def table_name(plan: Plan) -> str | None:
     """Return the name of the only table that a plan reads; None where it has no name.
 
