@@ -26,7 +26,13 @@ NESTED: Final[dict[str, Callable[[str, str], str]]] = {
     "lists": lambda one, other: f"array(array({one}), array(), NULL, array({other}, {one}))",
     "struct": lambda one, other: f"named_struct('a', {one}, 'b', {other})",
     "map": lambda one, other: f"map('x', {one}, 'y', {other})",
-    "maybe": lambda one, other: f"CASE WHEN {one} IS NULL THEN NULL ELSE array({other}) END",
+    "NULL array": lambda one, other: (
+        f"CASE WHEN {one} IS NULL THEN NULL WHEN {other} IS NULL THEN array() ELSE array({one}) END"
+    ),
+    "NULL struct": lambda one, other: (
+        f"CASE WHEN {one} IS NULL THEN NULL "
+        f"ELSE named_struct('a', CASE WHEN {other} IS NOT NULL THEN {one} END, 'b', {other}) END"
+    ),
     "deep": lambda one, other: f"array(named_struct('m', map(1, array({one})), 'n', {other}))",
 }
 """How two expressions of a type make one argument, nested or not."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
@@ -287,7 +288,7 @@ def calls() -> st.SearchStrategy[list[RandomCall]]:
     def call(kind: str, a_type: pa.DataType) -> st.SearchStrategy[RandomCall]:
         forms = [form for form in NESTED if form not in LEFT_OUT.get(kind, ())]
         any_type = st.sampled_from(list(VALUES)).flatmap(lambda other: argument(other, forms))
-        pair = st.tuples(argument(a_type, forms), any_type)
+        pair = st.tuples(argument(a_type, forms), st.one_of(st.just("0"), any_type))
         return pair.map(lambda arguments: RandomCall(kind, arguments))
 
     def of_type(a_type: pa.DataType) -> st.SearchStrategy[RandomCall]:
@@ -316,8 +317,9 @@ def test_values_of_functions_are_those_of_plain_spark(
 ) -> None:
     """Of functions that change their arguments, and what they have returned before."""
     columns = [call.of(both, "string").alias(f"v{n}") for n, call in enumerate(found)]
-    refilled = [Refilled().column(*call.arguments).alias(f"r{n}") for n, call in enumerate(found)]
-    frame = repeating.select("row", *columns, *refilled[:2])
+    # The second batch brings new arguments, and then those of the first one again.
+    refilled = Refilled().column("row % 200", "0").alias("refilled")
+    frame = repeating.select("row", *columns, refilled)
     adapted = eddyline.adapt(frame)
     for row, expected in zip(sorted(adapted.collect()), sorted(frame.collect()), strict=True):
         assert row == expected, found
@@ -325,7 +327,7 @@ def test_values_of_functions_are_those_of_plain_spark(
     functions = [function for record in records for function in record.functions]
     assert all(each.calls + each.remembered == ROWS * COPIES for each in functions)
     # One that is cheap beside its arguments gives up to remember.
-    assert sum(each.remembered for each in functions) > len(functions) * ROWS * COPIES // 2
+    assert sum(each.remembered for each in functions) > len(functions) * ROWS
 
 
 @FEW
@@ -343,3 +345,23 @@ def test_functions_that_fail_for_some_arguments(
         expected = repeating.filter(call.of(calm, "boolean")).select("row")
         assert adapted_blocks(adapted), call
         assert sorted(adapted.collect()) == sorted(expected.collect()), call
+
+
+@FEW
+@given(found=calls())
+@pytest.mark.parametrize("remember", [True, False])
+def test_errors_are_those_of_their_arguments_however_often_these_come(
+    repeating: DataFrame,
+    found: list[RandomCall],
+    remember: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Rows of the first batch are dropped by another function; later ones are like them."""
+    call = found[0]
+    late = F.udf(lambda row: row >= 2 * ROWS, "boolean")("row")
+    asked = repeating.filter(call.of(refusing, "boolean") & late)
+    adapted = eddyline.adapt(asked, remember=remember, policy="static")
+    if repeating.filter(~call.of(fine, "boolean")).isEmpty():
+        assert adapted.count() == repeating.filter(call.of(calm, "boolean")).count() // 2
+    else:
+        with pytest.raises(PythonException, match="refused"):
+            adapted.count()

@@ -30,7 +30,7 @@ from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting import reduced_inputs, sampled_keys
 from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
 from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
-from tests.spark.joins.broadcasting import broadcasting
+from tests.spark.joins.broadcasting import THRESHOLD, broadcasting
 from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
 
 KEYS = 10_000
@@ -321,10 +321,15 @@ def test_what_would_be_computed_twice_is_not_sampled(skewed: SparkSession) -> No
 
 
 AUTO = {
-    "an eddy, as nothing says what joins drop": ("is_good(a)", "no condition says"),
-    "an eddy, over what is reduced": ("less_than(b, a) AND c < 2000", "a is reduced by b"),
-    "Spark, around a block": ("is_good(a) AND c < 2000", "Spark joins around it"),
+    "an eddy, as nothing says what joins drop": ("is_good(a)", "-1", "no condition says"),
+    "an eddy, over what is reduced": (
+        "less_than(b, a) AND c < 2000",
+        "40KB",  # the keys of c may be broadcast, but no two inputs that an eddy joins
+        "b is reduced by c exactly, by its keys",
+    ),
+    "Spark, around a block": ("is_good(a) AND c < 2000", "-1", "Spark joins around it"),
 }
+"""Predicates, what may be broadcast, and what is said about who joins."""
 
 
 @pytest.mark.usefixtures("always_sampled")
@@ -336,7 +341,8 @@ def test_whoever_joins_by_choice(
     monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
     skewed.udf.register("is_good", lambda value: value % 3 > 0, "boolean")
     skewed.udf.register("less_than", lambda one, other: 3 * one < other, "boolean")
-    predicate, why = AUTO[who]
+    predicate, reach, why = AUTO[who]
+    skewed.conf.set(THRESHOLD, reach)
     joined = f"a JOIN b ON a.k = b.k JOIN c ON b.k = c.k WHERE {predicate}"
     text = f"SELECT a.k, count(*) AS n, sum(a - b) AS d, sum(c) AS c FROM {joined} GROUP BY a.k"  # noqa: S608
     expected = skewed.sql(text).toArrow()
