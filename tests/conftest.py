@@ -40,6 +40,8 @@ LONGEST: Final = (
     "tests/spark/host/test_session.py",
     "tests/oracle/test_adversarial.py",
     "tests/spark/joins/test_random_queries.py",
+    "tests/oracle/test_random_expressions.py",
+    "tests/spark/joins/test_random_layouts.py",
     "tests/spark/joins/test_reduction.py",
     "tests/spark/test_valid_plans.py",
     "tests/sources/test_postgres.py",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.errors import PythonException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+import eddyline
 from eddyline.evaluation import (
     cast_never_fails,
     evaluate,
@@ -39,6 +43,7 @@ from eddyline.query.expressions import (
     StringMatch,
     StringTest,
 )
+from eddyline.spark.adapt import adapted_blocks
 from tests.oracle.awkward_values import (
     DDL,
     FLOATS,
@@ -47,6 +52,16 @@ from tests.oracle.awkward_values import (
     Columns,
     same,
     sql,
+)
+from tests.oracle.random_functions import (
+    KINDS,
+    NESTED,
+    Refilled,
+    both,
+    calm,
+    fine,
+    made,
+    refusing,
 )
 
 ROWS = 97
@@ -238,3 +253,115 @@ def test_values_and_errors_are_sparks_in_ansi_mode(
 ) -> None:
     oracle.conf.set("spark.sql.ansi.enabled", "true")
     compare(oracle, batch)
+
+
+COPIES = 4
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+LEFT_OUT = {
+    "pandas": {"lists"},  # plain Spark cannot make a series of lists of lists of times
+    "pickled": {"map", "deep"},  # are left to Spark: Java decides in which order a map is pickled
+}
+"""Forms of arguments that functions of a kind are not called with."""
+
+
+@dataclass(frozen=True)
+class RandomCall:
+    """A kind of function, and the SQL of its two arguments."""
+
+    kind: str
+    arguments: tuple[str, str]
+
+    def of(self, function: Callable[[Any, Any], Any], result: str) -> Column:
+        column: Column = made(function, result, self.kind)(*map(F.expr, self.arguments))
+        return column
+
+
+def calls() -> st.SearchStrategy[list[RandomCall]]:
+    """A call over each type, nested or not, and beside it any other."""
+
+    def argument(kind: pa.DataType, forms: list[str]) -> st.SearchStrategy[str]:
+        of_type = expressions(kind, 1, ansi=True, total=True).map(sql)
+        form = st.sampled_from(forms)
+        return st.builds(lambda name, one, other: NESTED[name](one, other), form, of_type, of_type)
+
+    def call(kind: str, a_type: pa.DataType) -> st.SearchStrategy[RandomCall]:
+        forms = [form for form in NESTED if form not in LEFT_OUT.get(kind, ())]
+        any_type = st.sampled_from(list(VALUES)).flatmap(lambda other: argument(other, forms))
+        pair = st.tuples(argument(a_type, forms), st.one_of(st.just("0"), any_type))
+        return pair.map(lambda arguments: RandomCall(kind, arguments))
+
+    def of_type(a_type: pa.DataType) -> st.SearchStrategy[RandomCall]:
+        return st.sampled_from(KINDS).flatmap(lambda kind: call(kind, a_type))
+
+    return st.tuples(*map(of_type, VALUES)).map(list)
+
+
+@pytest.fixture(scope="module")
+def repeating(spark: SparkSession) -> Iterator[DataFrame]:
+    """The table's rows several times over, in batches that come one after the other."""
+    schema = ", ".join(f"c{index} {DDL[kind]}" for index, kind in enumerate(COLUMNS))
+    once = pa.table(TABLE.arrays, [f"c{index}" for index in range(len(COLUMNS))])
+    rows = spark.createDataFrame(pa.concat_tables([once] * COPIES).combine_chunks(), schema)
+    found = rows.coalesce(1).withColumn("row", F.monotonically_increasing_id()).cache()
+    spark.conf.set(BATCH, "150")
+    yield found
+    found.unpersist()
+    spark.conf.unset(BATCH)
+
+
+@FEW
+@given(found=calls())
+def test_values_of_functions_are_those_of_plain_spark(
+    repeating: DataFrame, found: list[RandomCall]
+) -> None:
+    """Of functions that change their arguments, and what they have returned before."""
+    columns = [call.of(both, "string").alias(f"v{n}") for n, call in enumerate(found)]
+    # The second batch brings new arguments, and then those of the first one again.
+    refilled = Refilled().column("row % 200", "0").alias("refilled")
+    frame = repeating.select("row", *columns, refilled)
+    adapted = eddyline.adapt(frame)
+    for row, expected in zip(sorted(adapted.collect()), sorted(frame.collect()), strict=True):
+        assert row == expected, found
+    records = [block.record for block in eddyline.report(adapted).blocks if block.record]
+    functions = [function for record in records for function in record.functions]
+    assert all(each.calls + each.remembered == ROWS * COPIES for each in functions)
+    # One that is cheap beside its arguments gives up to remember.
+    assert sum(each.remembered for each in functions) > len(functions) * ROWS
+
+
+@FEW
+@given(found=calls())
+@pytest.mark.parametrize("remember", [True, False])
+def test_functions_that_fail_for_some_arguments(
+    repeating: DataFrame,
+    found: list[RandomCall],
+    remember: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Another one keeps the rows from the result, and no error from one row reaches another."""
+    for call in found[::5]:
+        guarded = call.of(refusing, "boolean") & call.of(fine, "boolean")
+        adapted = eddyline.adapt(repeating.filter(guarded), remember=remember).select("row")
+        expected = repeating.filter(call.of(calm, "boolean")).select("row")
+        assert adapted_blocks(adapted), call
+        assert sorted(adapted.collect()) == sorted(expected.collect()), call
+
+
+@FEW
+@given(found=calls())
+@pytest.mark.parametrize("remember", [True, False])
+def test_errors_are_those_of_their_arguments_however_often_these_come(
+    repeating: DataFrame,
+    found: list[RandomCall],
+    remember: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Rows of the first batch are dropped by another function; later ones are like them."""
+    call = found[0]
+    late = F.udf(lambda row: row >= 2 * ROWS, "boolean")("row")
+    asked = repeating.filter(call.of(refusing, "boolean") & late)
+    adapted = eddyline.adapt(asked, remember=remember, policy="static")
+    if repeating.filter(~call.of(fine, "boolean")).isEmpty():
+        assert adapted.count() == repeating.filter(call.of(calm, "boolean")).count() // 2
+    else:
+        with pytest.raises(PythonException, match="refused"):
+            adapted.count()

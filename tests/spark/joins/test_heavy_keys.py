@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -26,10 +27,10 @@ from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.registry import registry_of
-from eddyline.spark.rewriting import sampled_keys
+from eddyline.spark.rewriting import reduced_inputs, sampled_keys
 from eddyline.spark.worker.reduce_side import ReduceSide, SampledTwiceError
 from eddyline.spark.worker.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
-from tests.spark.joins.broadcasting import broadcasting
+from tests.spark.joins.broadcasting import THRESHOLD, broadcasting
 from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
 
 KEYS = 10_000
@@ -317,3 +318,43 @@ def test_what_would_be_computed_twice_is_not_sampled(skewed: SparkSession) -> No
     assert adapted is not frame
     assert adapted.count() > 100_000
     assert made.value == 600
+
+
+AUTO = {
+    "an eddy, as nothing says what joins drop": ("is_good(a)", "-1", "no condition says"),
+    "an eddy, over what is reduced": (
+        "less_than(b, a) AND c < 2000",
+        "40KB",  # the keys of c may be broadcast, but no two inputs that an eddy joins
+        "b is reduced by c exactly, by its keys",
+    ),
+    "Spark, around a block": ("is_good(a) AND c < 2000", "-1", "Spark joins around it"),
+}
+"""Predicates, what may be broadcast, and what is said about who joins."""
+
+
+@pytest.mark.usefixtures("always_sampled")
+@pytest.mark.parametrize("who", AUTO)
+def test_whoever_joins_by_choice(
+    skewed: SparkSession, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    """Heavy keys are dealt out where an eddy joins, also if its inputs are reduced."""
+    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    skewed.udf.register("is_good", lambda value: value % 3 > 0, "boolean")
+    skewed.udf.register("less_than", lambda one, other: 3 * one < other, "boolean")
+    predicate, reach, why = AUTO[who]
+    skewed.conf.set(THRESHOLD, reach)
+    joined = f"a JOIN b ON a.k = b.k JOIN c ON b.k = c.k WHERE {predicate}"
+    text = f"SELECT a.k, count(*) AS n, sum(a - b) AS d, sum(c) AS c FROM {joined} GROUP BY a.k"  # noqa: S608
+    expected = skewed.sql(text).toArrow()
+    adapted = eddyline.adapt(skewed.sql(text))
+    require_same_rows(expected, adapted.toArrow())
+    assert pc.sum(expected["n"]).as_py() > 50_000
+    assert why in str(eddyline.explain(adapted))
+    (block,) = eddyline.report(adapted).blocks
+    assert block.record is not None
+    if block.record.join is None:
+        assert block.record.rows_in < 3_000
+    else:
+        assert "rows of heavy keys" in block.layout
+        assert block.record.join.skew is not None
+        assert block.record.join.skew <= MOST_SKEW
