@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
+from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.relation import FunctionAnswerError
@@ -95,6 +95,7 @@ class Run:
     error: Exception | None
     functions: list[TableFunction]
     outputs: list[list[object]]
+    failed: set[int] = field(default_factory=set)
 
 
 def run(
@@ -107,6 +108,8 @@ def run(
     seed: int,
     batch: int,
     outputs: Sequence[Call] = (),
+    *,
+    hands_on_errors: bool = False,
 ) -> Run:
     clock = VirtualClock()
     functions = [
@@ -120,6 +123,7 @@ def run(
         clock,
         np.random.default_rng(seed),
         quantum=quantum,
+        hands_on_errors=hands_on_errors,
     )
     result = Run([], None, functions, [[] for _ in outputs])
     try:
@@ -129,6 +133,7 @@ def run(
             columns = [pa.array([row[c] for row in part], INT) for c in range(2)]
             filtered = eddy.filter(columns, len(part))
             result.kept.extend((filtered.kept + start).tolist())
+            result.failed.update(row + start for row in filtered.failed)
             for values, column in zip(result.outputs, filtered.outputs, strict=True):
                 values.extend(column.to_pylist())
     except Refused as error:
@@ -255,6 +260,55 @@ def test_same_rows_or_same_error_as_evaluating_everything(
     assert result.kept == [row for row in passing if row < whole]
     for position, column in enumerate(result.outputs):
         assert column == [values[row][position] for row in result.kept]
+
+
+@settings(max_examples=300)
+@given(
+    predicate=st.one_of(predicates(), st.just(ALL_ROWS)),
+    tables=TABLES,
+    vectorized=st.lists(st.booleans(), min_size=FUNCTIONS, max_size=FUNCTIONS),
+    rows=ROWS,
+    policy=st.sampled_from(list(PolicyName)),
+    quantum=QUANTA,
+    batch=st.integers(1, 50),
+    outputs=st.lists(calls(), min_size=1, max_size=2),
+)
+def test_errors_are_handed_on_for_the_rows_that_have_them(
+    predicate: Expression,
+    tables: list[list[object]],
+    vectorized: list[bool],
+    rows: list[tuple[int | None, int | None]],
+    policy: str,
+    quantum: Quantum,
+    batch: int,
+    outputs: list[Call],
+) -> None:
+    result = run(
+        predicate,
+        tables,
+        vectorized,
+        rows,
+        policy,
+        quantum,
+        0,
+        batch,
+        outputs,
+        hands_on_errors=True,
+    )
+    assert result.error is None
+    outcomes = [
+        TRUE if predicate == ALL_ROWS else accepted(predicate, row, tables, wanted=True)
+        for row in rows
+    ]
+    kept = [row for row, outcome in enumerate(outcomes) if outcome in (TRUE, ERROR)]
+    values = {row: [result_of_call(call, rows[row], tables) for call in outputs] for row in kept}
+    failing = {row for row in kept if outcomes[row] == ERROR or RAISE in values[row]}
+    assert result.kept == kept
+    assert result.failed == failing
+    for position, column in enumerate(result.outputs):
+        found = dict(zip(kept, column, strict=True))
+        for row in set(kept) - failing:
+            assert found[row] == values[row][position]
 
 
 def result_of_call(

@@ -70,8 +70,10 @@ def test_same_rows_as_plain_spark(tables: SparkSession, seed: int) -> None:
             frame, joins=query.joins, policy=query.policy, seed=query.seed, memory=query.memory
         )
         assert adapted is not frame, query
-        layouts = [block.layout for block in eddyline.explain(adapted).blocks if block.inputs]
-        assert layouts, query
+        explanation = eddyline.explain(adapted)
+        layouts = [block.layout for block in explanation.blocks if block.inputs]
+        natively = query.joins == "auto" and "Spark joins around it" in str(explanation)
+        assert layouts or natively, query
         assert all(("one shuffle" in layout) == query.shuffled for layout in layouts)
         assert adapted.schema == frame.schema
         expected, found = bag(frame.toArrow()), bag(adapted.toArrow())

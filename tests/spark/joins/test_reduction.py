@@ -158,6 +158,79 @@ def test_errors_that_joins_drop_do_not_surface(spark: SparkSession, once: str) -
     assert sorted(eddyline.adapt(spark.sql(sql)).collect()) == sorted(expected)
 
 
+def thrice(number: int) -> int:
+    """Fail where there is no number."""
+    if number < 0:
+        raise ValueError("a negative number")
+    return 3 * number
+
+
+@pytest.fixture
+def valued(spark: SparkSession) -> str:
+    """Return a view of the facts with a value that a function makes of each."""
+    facts = spark.table("reduced_facts").withColumn("made", F.udf(thrice, "int")("value"))
+    facts.createOrReplaceTempView("reduced_valued")
+    return "reduced_valued f JOIN reduced_colours c ON f.colour = c.colour"
+
+
+WANTED = 37
+"""The facts with hue 4: a tenth of those that have a colour."""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, made FROM {} WHERE hue = 4",
+        "SELECT id, made + 1, hue FROM {} WHERE hue = 4 AND made % 2 = 0",
+        "SELECT id, made FROM {} WHERE hue = 4 AND reduced_is_even(id)",
+        "SELECT id, made, reduced_is_even(id + hue) FROM {} WHERE hue = 4 AND made > 9",
+    ],
+)
+def test_values_that_the_result_wants_are_made_of_what_is_left(
+    spark: SparkSession, valued: str, query: str
+) -> None:
+    facts = spark.table("reduced_facts").withColumn("made", F.udf(thrice, "int")("id"))
+    facts.createOrReplaceTempView("reduced_valued")  # for no row the function fails
+    fast = same(spark, query.format(valued))
+    records = [block.record for block in eddyline.report(fast).blocks]
+    assert max(record.rows_in for record in records if record is not None) == WANTED
+
+
+def test_values_without_a_condition_that_drops_rows_are_sparks(
+    spark: SparkSession, valued: str
+) -> None:
+    query = "SELECT id, reduced_is_even(id), hue FROM {}"
+    fast = same(spark, query.format(valued))
+    assert "reduced by" not in str(eddyline.explain(fast))
+
+
+TRAVELLING = "SELECT id, made FROM {} JOIN {} pl ON f.place = pl.place WHERE hue = 7 {}"
+
+
+@pytest.mark.parametrize("condition", ["", "AND made >= 0", "AND reduced_is_even(2 * id)"])
+def test_errors_of_values_travel_as_those_of_predicates(
+    spark: SparkSession, valued: str, once: str, condition: str
+) -> None:
+    """Rows with hue 7 fail; of their places the join keeps only number 22."""
+    sql = TRAVELLING.format(valued, once, condition)
+    with pytest.raises(Exception, match="ValueError: a negative number"):
+        eddyline.adapt(spark.sql(sql)).collect()
+    assert eddyline.adapt(spark.sql(sql + " AND pl.place <> 22")).collect() == []
+    assert eddyline.adapt(spark.sql(sql.replace("hue = 7", "hue = 4"))).count() > 0
+
+
+def test_a_constant_argument_is_of_no_input(spark: SparkSession) -> None:
+    spark.udf.register("reduced_is_over", lambda number, other: number > other, "boolean")
+    fast = same(
+        spark,
+        """
+        SELECT id FROM reduced_colours c JOIN reduced_facts f ON f.colour = c.colour
+        WHERE hue = 4 AND reduced_is_over(id, 2)
+        """,
+    )
+    assert rows_asked_about(fast) == WANTED
+
+
 def test_what_may_give_other_rows_is_read_once(spark: SparkSession) -> None:
     read = spark.sparkContext.accumulator(0)
 
