@@ -68,6 +68,11 @@ _LOOKUPS = {
 }
 
 
+# What reads plans in the JVM is compiled there, which takes half a second in one that has just
+# started: meanwhile Python imports what these names need, 0.2 s.
+_READ_PLANS = {"adapt", "explain", "watch"}
+
+
 def __getattr__(name: str) -> object:
     """Import a public name when it is first asked for."""
     if name not in _ON_FIRST_USE:
@@ -75,6 +80,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(message)
     # Before all else that needs PySpark, which would fail on an old one for no clear reason.
     importlib.import_module("eddyline.spark.host.versions").require_tested_version()
+    if name in _READ_PLANS:
+        importlib.import_module("eddyline.spark.host.catalyst").get_ready()
     try:
         module = importlib.import_module(_ON_FIRST_USE[name])
     except ModuleNotFoundError as error:

@@ -68,6 +68,23 @@ def test_the_first_tuple_that_nothing_rejects_raises_its_first_error(
         assert caught.value.args == counts[0]
     else:
         assert settle(held, ask_again) == rejected
+    failed: dict[int, Exception] = {}
+    assert settle(held, Predicates(alone), failed) == rejected
+    first = {at: (p, at) for p, at in sorted(counts, reverse=True)}
+    assert {at: error.args for at, error in failed.items()} == first
+
+
+def test_one_of_many_tuples_that_fails_is_found_by_halving() -> None:
+    tuples, odd = 64, 41
+    doubtful: dict[int, Held] = {0: CollectiveFailure(Refused())}
+    says: list[Alone] = [at % 2 == 0 for at in range(tuples)]
+    says[odd] = "fails"
+    ask_again = Predicates([says])
+    failed: dict[int, Exception] = {}
+    rejected = settle(dict.fromkeys(range(tuples), doubtful), ask_again, failed)
+    assert rejected == {at for at in range(1, tuples, 2) if at != odd}
+    assert list(failed) == [odd]
+    assert len(ask_again.asked) == 1 + 2 * 6  # all, then both halves of 64, 32, 16, 8, 4 and 2
 
 
 def test_of_a_tuple_that_one_predicate_rejects_no_other_is_asked_again() -> None:

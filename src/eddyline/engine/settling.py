@@ -42,7 +42,7 @@ def settle(
     {3}
     """
     now = {position: dict(of_tuple) for position, of_tuple in held.items()}
-    _ask_together(now, ask_again)
+    _ask_together(now, ask_again, in_parts=failed is not None)
     rejected = set()
     for position in sorted(now):
         of_tuple = now[position]
@@ -81,8 +81,11 @@ def cause(error: Held) -> Exception:
     raise TypeError("a tuple that is rejected has no error")
 
 
-def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain) -> None:
-    """Try all doubtful tuples of a predicate at once, which mostly clears them."""
+def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain, *, in_parts: bool) -> None:
+    """Try all doubtful tuples of a predicate at once, which mostly clears them.
+
+    Where all errors are wanted, then ``in_parts``: halves of those that are still in doubt.
+    """
     doubtful: dict[int, list[int]] = {}
     for position, of_tuple in now.items():
         for predicate, found in of_tuple.items():
@@ -91,7 +94,29 @@ def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain) -> None:
     for predicate in sorted(doubtful):
         asked = [at for at in sorted(doubtful[predicate]) if not _is_rejected(now[at])]
         if asked:
-            _note(now, predicate, asked, ask_again(predicate, asked))
+            _ask(now, predicate, asked, ask_again, in_parts=in_parts)
+
+
+def _ask(
+    now: dict[int, dict[int, Held]],
+    predicate: int,
+    positions: Sequence[int],
+    ask_again: AskAgain,
+    *,
+    in_parts: bool,
+) -> None:
+    """Ask about tuples; then, in parts, about those that fail together still.
+
+    So one of many that fails takes as many calls as the tuples can be halved.
+    """
+    _note(now, predicate, positions, ask_again(predicate, positions))
+    if not in_parts or len(positions) == 1:
+        return
+    doubtful = [at for at in positions if isinstance(now[at].get(predicate), CollectiveFailure)]
+    middle = len(doubtful) // 2
+    for part in (doubtful[:middle], doubtful[middle:]):
+        if part:
+            _ask(now, predicate, part, ask_again, in_parts=True)
 
 
 def _is_rejected(of_tuple: Mapping[int, Held]) -> bool:

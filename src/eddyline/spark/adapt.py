@@ -243,32 +243,26 @@ def _rewrite(
     found = catalyst.optimized_plan(df)
     table_of = None if rules is None else rules.table_of
     plan = with_scans(found, table_of)
-    if df.isStreaming and any_declared():
+    streaming = df.isStreaming
+    if streaming and any_declared():
         refuse_in_streams(plan)
-    if df.isStreaming:  # joins of streams keep state, which is Spark's
+    if streaming:  # joins of streams keep state, which is Spark's
         rules = None
+    fixes_the_clock = streaming and catalyst.reads_the_clock(df)
+    settings = session_settings(df.sparkSession)
     refused: UnboundLookupError | None = None
     for form in (plan,) if table_of is None else forms(plan):
         try:
-            rewriting = _rewritten(df, form, fuse, rules, remember)
+            if fixes_the_clock:
+                rewriting = _declined(form, DeclineReason.READS_THE_CLOCK, "")
+            else:
+                rewriting = rewrite_plan(form, settings, fuse, rules, remember)
             _require_no_lookup_left(rewriting, table_of)
         except UnboundLookupError as error:
             refused = refused or error
         else:
             return replace(rewriting, changed=rewriting.changed or form is not found)
     raise refused or AssertionError("a plan has a form at least")
-
-
-def _rewritten(
-    df: ClassicDataFrame,
-    plan: catalyst.Plan,
-    fuse: Fuse,
-    rules: JoinRules | None,
-    remember: Remember | None,
-) -> Rewriting:
-    if df.isStreaming and catalyst.reads_the_clock(df):
-        return _declined(plan, DeclineReason.READS_THE_CLOCK, "")
-    return rewrite_plan(plan, session_settings(df.sparkSession), fuse, rules, remember)
 
 
 def table_of_session(spark: SparkSession) -> TableOf | None:

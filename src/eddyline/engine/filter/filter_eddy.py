@@ -263,43 +263,39 @@ class FilterEddy:
     def _output(self, call: Call, rows: Rows, failed: dict[int, Exception]) -> pa.Array:
         """Return a call's values for rows that are kept; its errors count at once."""
         vector: Vector = evaluate(call, self._relation.scope(rows))
-        if any(isinstance(error, CollectiveFailure) for error in vector.errors.values()):
-            self._relation.forget_collective_failures(call, rows)
-            if self._called_for_outputs is not None:
-                self._called_for_outputs.all_now(rows)
-            vector = evaluate(call, self._relation.scope(rows))
+        if _any_together(vector):
+            return self._asked_in_parts(call, as_array(rows), failed)
+        return self._sound(vector, rows, failed)
+
+    def _asked_in_parts(
+        self, call: Call, rows: npt.NDArray[np.int64], failed: dict[int, Exception]
+    ) -> pa.Array:
+        """Return values for rows for some of which a function has failed together with others.
+
+        It is asked again, about halves of the rows where it fails again, down to single rows: for
+        each row that fails, as many calls as the rows can be halved.
+        """
+        self._relation.forget_collective_failures(call, rows)
+        if self._called_for_outputs is not None:
+            self._called_for_outputs.all_now(rows)
+        vector = evaluate(call, self._relation.scope(rows))
+        if self._hands_on_errors and len(rows) > 1 and _any_together(vector):
+            halves = np.array_split(rows, 2)
+            return pa.concat_arrays([self._asked_in_parts(call, h, failed) for h in halves])
+        return self._sound(vector, rows, failed)
+
+    def _sound(self, vector: Vector, rows: Rows, failed: dict[int, Exception]) -> pa.Array:
+        """Return a vector's values, with its errors raised or taken note of."""
         if vector.errors and not self._hands_on_errors:
             raise cause(vector.errors[min(vector.errors)])
-        again = [n for n, each in vector.errors.items() if isinstance(each, CollectiveFailure)]
         for position, error in vector.errors.items():
-            if position not in again:
-                failed.setdefault(int(rows[position]), cause(error))
-        return self._one_by_one(call, rows, vector.values, again, failed)
+            failed.setdefault(int(rows[position]), cause(error))
+        return vector.values
 
-    def _one_by_one(
-        self,
-        call: Call,
-        rows: Rows,
-        values: pa.Array,
-        again: Sequence[int],
-        failed: dict[int, Exception],
-    ) -> pa.Array:
-        """Return values with those of rows for which a function failed together with others."""
-        if not again:
-            return values
-        found = [values]
-        places = np.arange(len(rows))
-        for position in again:
-            alone = as_array(rows)[[position]]
-            self._relation.forget_collective_failures(call, alone)
-            if self._called_for_outputs is not None:
-                self._called_for_outputs.all_now(alone)
-            vector = evaluate(call, self._relation.scope(alone))
-            if vector.errors:
-                failed.setdefault(int(alone[0]), cause(vector.errors[0]))
-            places[position] = len(rows) + len(found) - 1
-            found.append(vector.values)
-        return pa.concat_arrays(found).take(pa.array(places))
+
+def _any_together(vector: Vector) -> bool:
+    """Whether a function failed for several rows together."""
+    return any(isinstance(error, CollectiveFailure) for error in vector.errors.values())
 
 
 def _from(start: int, failed: Mapping[int, Exception]) -> dict[int, Exception]:

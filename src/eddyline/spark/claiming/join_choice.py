@@ -25,10 +25,6 @@ queries took 1.1, 1.25 and 1.5 times as long as in Spark; with 25 % and more, an
 """
 
 
-FOOTERS: Final = 1
-"""Parquet files of an input whose footers are read: the others are taken to be alike."""
-
-
 def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     """Tell whether a claim is worth what it moves, as far as sizes tell.
 
@@ -37,6 +33,7 @@ def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     least :data:`WORTH_MOVING` of all bytes.
     """
     inputs, _ = inputs_of(claim, plans)
+    catalyst.look_at(each.plan for each in inputs)
     sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
     asked = claim.inputs_asked_about()
     if possible_drivers(spark, sizes, range(len(sizes))) or any(len(over) > 1 for over in asked):
@@ -50,7 +47,7 @@ def _moved(each: Input, size: int) -> int:
 
     A Parquet file may hold an integer in two bits; a row that moves holds it in eight bytes.
     """
-    rows = catalyst.parquet_rows(each.plan, FOOTERS)
+    rows = catalyst.parquet_rows(each.plan)
     if rows is None:
         return size
     columns = (arrow_type(catalyst.data_type(handle), "UTC") for handle in each.handles)

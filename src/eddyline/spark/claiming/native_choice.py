@@ -80,7 +80,7 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
     edges = join_edges(region)
     reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
     unknown = [each for each in reduction.left_out if each.rule is Rule.NOTHING_SAID]
-    names = names_of(region)
+    names = names_of(sources)
     if not claim.calls and not reduction.selective:
         return Choice(Joiner.SPARK, _UNASKED)
     if unknown and not reduction.selective:
@@ -158,10 +158,9 @@ def _root_to_broadcast(
     return frozenset()
 
 
-def names_of(region: Region) -> list[str]:
+def names_of(sources: Sequence[Source]) -> list[str]:
     """Return what people call the inputs of a region."""
-    found = enumerate(region.inputs)
-    return [catalyst.table_name(each) or f"input {number + 1}" for number, each in found]
+    return [each.name or f"input {number + 1}" for number, each in enumerate(sources)]
 
 
 def describe(reduction: Reduction, names: Sequence[str]) -> list[str]:

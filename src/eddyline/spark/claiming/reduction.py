@@ -32,7 +32,6 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.spark.claiming.join_choice import FOOTERS
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.join_edges import Edge, JoinEdges, Key
 from eddyline.spark.host import catalyst
@@ -131,6 +130,11 @@ class Source:
         """Return the same over another plan of the same columns."""
         return Source(plan, self._below)
 
+    @property
+    def name(self) -> str | None:
+        """The name of the table that it reads; None where there is no such."""
+        return catalyst.table_name(self.plan)
+
     @cached_property
     def size(self) -> int:
         """Spark's estimate in bytes."""
@@ -139,7 +143,7 @@ class Source:
     @cached_property
     def known_rows(self) -> int | None:
         """How many rows the files have before any condition; None where that is not known."""
-        return catalyst.parquet_rows(self.plan, FOOTERS)
+        return catalyst.parquet_rows(self.plan)
 
     @cached_property
     def rows(self) -> int:
@@ -169,7 +173,10 @@ class Source:
 
 def sources_of(claim: JoinClaim, plans: Sequence[Plan]) -> list[Source]:
     """Return the inputs of a claim, each with its native conditions."""
-    return [Source(plan, below) for plan, below in zip(plans, claim.below, strict=True)]
+    catalyst.read_outputs(plans)
+    sources = [Source(plan, below) for plan, below in zip(plans, claim.below, strict=True)]
+    catalyst.look_at(source.plan for source in sources)
+    return sources
 
 
 class Reductions:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from eddyline.spark.host.catalyst import get_ready
 from eddyline.spark.host.java import java_for_launch
 
 QUIET_LOGGING = Path(__file__).with_name("quiet_log4j2.properties")
@@ -75,7 +76,9 @@ def session(
 def _start(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder.config(key, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    get_ready()
+    return session
 
 
 def local_cores(master: str) -> int | None:

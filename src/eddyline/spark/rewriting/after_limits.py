@@ -16,7 +16,7 @@ from eddyline.spark.rewriting.replaced import replaced
 
 def with_functions_after_limits(plan: Plan) -> Plan:
     """Return a plan that calls functions for the rows that limits keep; the same if it may not."""
-    if not catalyst.has_python_function(plan):
+    if not catalyst.has_limit(plan) or not catalyst.has_python_function(plan):
         return plan
     children = catalyst.children(plan)
     if is_limit(plan) and (later := _called_later(plan)) is not None:

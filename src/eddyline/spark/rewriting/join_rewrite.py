@@ -83,6 +83,7 @@ def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan])
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
     inputs += constant_inputs(spark, claim)
+    catalyst.look_at(each.plan for each in inputs)
     block = join_block(claim, plans, inputs, places, settings)
     if block.lookups:
         block = replace(block, server=workshop.server())
@@ -120,7 +121,7 @@ def join_block(
             lookups += of_relation
             sizes.append(catalyst.size_in_bytes(each.plan) if table.scan else 0)
             continue
-        name = "constants" if number >= len(plans) else catalyst.table_name(plans[number])
+        name = "constants" if number >= len(plans) else catalyst.table_name(each.plan)
         relations.append(JoinRelation(name or f"input {number + 1}", types or (boolean,)))
         sizes.append(catalyst.size_in_bytes(each.plan))
 

@@ -33,7 +33,7 @@ def reduced_inputs(
     """Return the inputs of a claimed region, reduced where that pays, and in words by what."""
     sources = sources_of(claim, inputs)
     edges = join_edges(region)
-    names = names_of(region)
+    names = names_of(sources)
     reductions = Reductions(spark, edges, sources, joined_above=False)
     plans = list(inputs)
     notes: list[str] = []

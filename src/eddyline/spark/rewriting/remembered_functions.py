@@ -60,6 +60,8 @@ class WithMemories:
 
 def with_memories(plan: Plan, settings: SessionSettings, remember: Remember) -> WithMemories:
     """Give all functions of a plan a memory that can have one and are in no block."""
+    if not catalyst.evaluates_others(plan, FUSED_NAME):  # one question instead of a walk
+        return WithMemories(plan, ())
     walk = _Walk(settings, remember)
     return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks))
 

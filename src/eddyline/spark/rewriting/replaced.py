@@ -18,9 +18,10 @@ def replaced(
 
     The same handle where all are what they were.
     """
+    subqueries = catalyst.has_subquery(plan)  # as it was: what is new below is rewritten already
     if any(one is not other for one, other in zip(children, new, strict=True)):
         plan = catalyst.with_children(plan, new)
-    if not catalyst.has_subquery(plan):
+    if not subqueries:
         return plan
     inner = catalyst.subqueries(plan)
     new_inner = [rewrite(each) for each in inner]

@@ -116,7 +116,9 @@ def rewrite_plan(
     may = rules is not None and rules.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
     walk = _Walk(settings, fuse, rules, looks_up)
-    rewritten = with_functions_after_limits(walk.rewrite(plan))
+    rewritten = walk.rewrite(plan)
+    if catalyst.has_limit(plan):
+        rewritten = with_functions_after_limits(rewritten)
     left = walk.left
     if remember is not None:
         memories = with_memories(rewritten, settings, remember)

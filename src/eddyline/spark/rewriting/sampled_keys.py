@@ -47,8 +47,7 @@ def sampled_heavy_keys(
         for size, relation in zip(block.sizes, relations, strict=True)
     ]
     scans = [
-        r.scan and catalyst.is_scan(i.plan, reduced=True)
-        for r, i in zip(relations, inputs, strict=True)
+        r.scan and catalyst.is_reduced_scan(i.plan) for r, i in zip(relations, inputs, strict=True)
     ]
     known = [_is_known(dimension, scans, rows) for dimension in cube.dimensions]
     counted: list[Plan] = []

@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.BaseEvalPython;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -36,12 +37,50 @@ import scala.reflect.ClassTag$;
  * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
  */
 public final class PlanQuestions {
-    /** Which of four things are anywhere in a plan, subqueries included. */
+    /** Which of five things are anywhere in a plan, subqueries included. */
     public static int patterns(LogicalPlan plan) {
         return (plan.containsPattern(TreePattern.PYTHON_UDF()) ? 1 : 0)
             + (plan.containsPattern(TreePattern.JOIN()) ? 2 : 0)
             + (plan.containsPattern(TreePattern.LEFT_SEMI_OR_ANTI_JOIN()) ? 4 : 0)
-            + (plan.containsPattern(TreePattern.PLAN_EXPRESSION()) ? 8 : 0);
+            + (plan.containsPattern(TreePattern.PLAN_EXPRESSION()) ? 8 : 0)
+            + (plan.containsPattern(TreePattern.LIMIT()) ? 16 : 0);
+    }
+
+    /**
+     * What is asked about each of some plans before they are joined; see tables.py.
+     *
+     * @param held node names of leaves whose rows are at hand
+     * @param sameTwice as of `unrepeatable`
+     * @param expected as of `dropsRows`
+     * @param files as of `parquetRows`
+     */
+    public static String facts(ArrayList plans, ArrayList held, ArrayList sameTwice, ArrayList expected, int files) {
+        StringBuilder found = new StringBuilder("[");
+        for (int n = 0; n < plans.size(); n++) {
+            LogicalPlan plan = (LogicalPlan) plans.get(n);
+            found.append('[').append(patterns(plan)).append(',').append(plan.stats().sizeInBytes());
+            found.append(',').append(parquetRows(plan, files)).append(',');
+            text(found, tableName(plan)).append(',');
+            text(found, unrepeatable(plan, sameTwice)).append(',').append(dropsRows(plan, expected));
+            found.append(',').append(isScan(plan, held, false)).append(',').append(isScan(plan, held, true)).append("],");
+        }
+        return closed(found).toString();
+    }
+
+    private static StringBuilder text(StringBuilder to, String text) {
+        return text == null ? to.append("null") : string(to, text);
+    }
+
+    /** Whether a plan reads files or what is held, with filters, projections, and semijoins if these count. */
+    private static boolean isScan(LogicalPlan plan, ArrayList held, boolean reduced) {
+        LogicalPlan top = plan;
+        while (top instanceof Filter || top instanceof Project || (reduced && isSemijoin(top))) {
+            top = (LogicalPlan) top.children().apply(0);
+        }
+        boolean kept = top instanceof LogicalRelation
+            ? ((LogicalRelation) top).relation() instanceof HadoopFsRelation
+            : held.contains(top.nodeName().split(" ")[0]);
+        return kept && !plan.containsPattern(TreePattern.PYTHON_UDF());
     }
 
     /**
@@ -145,6 +184,32 @@ public final class PlanQuestions {
         ArrayList found = new ArrayList();
         gather(plan.expressions(), found);
         return found;
+    }
+
+    /** Whether a node that evaluates Python functions for rows has one of another name, subqueries included. */
+    public static boolean evaluatesOthers(LogicalPlan plan, String beginning) {
+        if (!plan.containsPattern(TreePattern.PYTHON_UDF())) {
+            return false;
+        }
+        if (plan instanceof BaseEvalPython) {
+            Iterator each = ((BaseEvalPython) plan).udfs().iterator();
+            while (each.hasNext()) {
+                if (!((PythonUDF) each.next()).name().startsWith(beginning)) {
+                    return true;
+                }
+            }
+        }
+        return anyEvaluatesOthers(plan.children(), beginning) || anyEvaluatesOthers(plan.subqueries(), beginning);
+    }
+
+    private static boolean anyEvaluatesOthers(scala.collection.Seq plans, String beginning) {
+        Iterator each = plans.iterator();
+        while (each.hasNext()) {
+            if (evaluatesOthers((LogicalPlan) each.next(), beginning)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static void gather(scala.collection.Seq trees, ArrayList found) {

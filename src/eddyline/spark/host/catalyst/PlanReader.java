@@ -3,8 +3,10 @@ package eddyline.catalyst;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -43,6 +45,7 @@ public final class PlanReader {
     private final HashMap attributes = new HashMap();
     private final LinkedHashMap words = new LinkedHashMap();
     private final HashSet computed = new HashSet();
+    private final IdentityHashMap shown = new IdentityHashMap();
     private final StringBuilder written = new StringBuilder();
     private final StringBuilder writtenAttributes = new StringBuilder();
     private final StringBuilder out = new StringBuilder();
@@ -66,6 +69,23 @@ public final class PlanReader {
         while (each.hasNext()) {
             reader.readWhole((Expression) each.next());
             reader.out.append(',');
+        }
+        reader.close(']');
+        return reader;
+    }
+
+    /** Return the reading of the outputs of some plans: of each how many they are, then what. */
+    public static PlanReader ofOutputs(ArrayList plans) {
+        PlanReader reader = new PlanReader();
+        reader.out.append('[');
+        for (int n = 0; n < plans.size(); n++) {
+            scala.collection.Seq output = ((LogicalPlan) plans.get(n)).output();
+            reader.out.append(output.size()).append(',');
+            Iterator each = output.iterator();
+            while (each.hasNext()) {
+                reader.readWhole((Expression) each.next());
+                reader.out.append(',');
+            }
         }
         reader.close(']');
         return reader;
@@ -130,6 +150,16 @@ public final class PlanReader {
                     computed.add(Long.valueOf(item.exprId().id()));
                 }
             }
+        }
+    }
+
+    /** Take note of the native conditions of a join: people are told of them in words. */
+    private void collectShown(Expression condition) {
+        if (condition instanceof And) {
+            collectShown(((And) condition).left());
+            collectShown(((And) condition).right());
+        } else if (isNative(condition)) {
+            shown.put(condition, condition);
         }
     }
 
@@ -199,7 +229,9 @@ public final class PlanReader {
             PlanQuestions.string(out, existence ? "EXISTENCE" : joining.joinType().sql());
             out.append(",\"condition\":");
             if (joining.condition().isDefined()) {
-                readWhole((Expression) joining.condition().get());
+                Expression condition = (Expression) joining.condition().get();
+                collectShown(condition);
+                readWhole(condition);
             } else {
                 out.append("null");
             }
@@ -350,6 +382,11 @@ public final class PlanReader {
         if (tree.resolved()) {
             comma();
             out.append("\"type\":").append(word(tree.dataType().json()));
+        }
+        if (shown.containsKey(tree)) {
+            comma();
+            out.append("\"shown\":");
+            PlanQuestions.string(out, package$.MODULE$.toPrettySQL(tree, true));
         }
         if (tree instanceof Cast) {
             Cast cast = (Cast) tree;

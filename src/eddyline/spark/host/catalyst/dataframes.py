@@ -65,10 +65,10 @@ def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
     Its columns keep the names, qualifiers (``df.alias("a")``) and identities of
     the original, and a hint on top of the original stays on top.
     """
-    analyzed = execution_of(original).analyzed()
+    analyzed = put_off(execution_of(original).analyzed())
     optimized = _with_renewable_leaves(plan.java)
     java = java_class(LOGICAL + "Project")(_as_analyzed(analyzed, optimized), optimized)
-    if analyzed.nodeName() == "ResolvedHint":
+    if str(analyzed.nodeName()) == "ResolvedHint":
         java = analyzed.withNewChildren(scala_seq([java]))
     # The parts were analyzed already, and some nodes that the optimizer makes are
     # unknown to the analyzer.
@@ -79,7 +79,7 @@ def dataframe_like(original: ClassicDataFrame, plan: Plan) -> ClassicDataFrame:
 def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the analyzed output, column by column, in terms of the optimized plan's."""
     outputs = optimized.outputSet()
-    if analyzed.outputSet().subsetOf(outputs):
+    if bool(analyzed.outputSet().subsetOf(outputs)):
         return analyzed.output()
     # The optimizer renamed some columns, as where it inlines a common table expression twice.
     columns = zip(in_python(analyzed.output()), in_python(optimized.output()), strict=True)

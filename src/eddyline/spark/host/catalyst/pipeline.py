@@ -238,8 +238,8 @@ def _class_of(of_thread: Pipeline, name: str) -> Later:
 
 
 def get_ready() -> None:
-    """Compile, in the background: 0.3 s in a JVM that has just started."""
-    if id(SparkContext._jvm) not in _compiled:
+    """Compile, in the background: 0.5 s in a JVM that has just started; nothing without one."""
+    if SparkContext._jvm is not None and id(SparkContext._jvm) not in _compiled:
         threading.Thread(target=_loader, name="eddyline-compiling", daemon=True).start()
 
 

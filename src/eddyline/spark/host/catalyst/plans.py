@@ -27,11 +27,11 @@ from eddyline.spark.host.catalyst.gateway import (
 from eddyline.spark.host.catalyst.handles import CatalystExpression, Plan, remember, remembered
 from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.reading import (
-    PATTERNS,
     NodeFields,
     handle_of,
     read_plan,
     read_sequence,
+    told_by_patterns,
 )
 
 
@@ -134,7 +134,7 @@ def _has(plan: Plan, name: str, pattern: str) -> bool:
     """Whether something is anywhere in a plan, subqueries included."""
     if isinstance(plan.java, Later):
         found = int(questions(plan.java.pipeline).patterns(plan.java))
-        plan.told |= {each: bool(found & bit) for each, bit in PATTERNS.items()}
+        plan.told |= told_by_patterns(found)
         return bool(plan.told[name])
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
@@ -155,6 +155,12 @@ def has_join(plan: Plan) -> bool:
 def has_semijoin(plan: Plan) -> bool:
     """Whether there is a semijoin or an antijoin anywhere in the plan, subqueries included."""
     return _has(plan, "has_semijoin", "LEFT_SEMI_OR_ANTI_JOIN")
+
+
+@remembered
+def has_limit(plan: Plan) -> bool:
+    """Whether only so many rows of something are kept anywhere in the plan."""
+    return _has(plan, "has_limit", "LIMIT")
 
 
 @remembered
@@ -224,6 +230,13 @@ def evaluated_functions(plan: Plan) -> tuple[CatalystExpression, ...]:
     if name != "ArrowEvalPython":
         return ()
     return tuple(CatalystExpression(java) for java in in_python(plan.java.udfs()))
+
+
+def evaluates_others(plan: Plan, beginning: str) -> bool:
+    """Whether Python functions whose names begin otherwise may be evaluated for rows of a plan."""
+    if isinstance(plan.java, Later):
+        return bool(questions(plan.java.pipeline).evaluatesOthers(plan.java, beginning))
+    return has_python_function(plan)
 
 
 def cached(plan: Plan) -> list[Plan]:

@@ -59,8 +59,15 @@ PATTERNS: Final = {
     "has_join": 2,
     "has_semijoin": 4,
     "has_subquery": 8,
+    "has_limit": 16,
 }
 """What `PlanQuestions.patterns` tells, by the function of this room that is asked for it."""
+
+
+def told_by_patterns(patterns: int) -> dict[str, object]:
+    """Return what is known of a plan that has these patterns."""
+    return {name: bool(patterns & bit) for name, bit in PATTERNS.items()}
+
 
 _TOLD: Final = {
     "mode": "evaluation_mode",
@@ -68,6 +75,7 @@ _TOLD: Final = {
     "escape": "escape_character",
     "deterministic": "is_deterministic",
     "value": "literal_value",
+    "shown": "pretty",
 }
 """What the text tells beside fields, by the function of this room that is asked for it."""
 
@@ -107,8 +115,7 @@ class _Reading:
         plan = Plan(fetch=partial(self._java.plan, number))
         told = plan.told
         told["class_name"] = self._words[kind]
-        for name, bit in PATTERNS.items():
-            told[name] = bool(patterns & bit)
+        told |= told_by_patterns(patterns)
         if "output" in fields:
             told["output_numbers"] = tuple(fields.pop("output"))
         if "joinType" in fields:
@@ -229,6 +236,19 @@ def read_sequence(sequence: Later) -> list[Expression]:
     """Return the nodes of each of a sequence of expressions that is in the JVM."""
     reading = _Reading(reader(sequence.pipeline).ofExpressions(sequence))
     return [reading.expression(each) for each in reading.content(reading._java.text())]
+
+
+def read_outputs(plans: Sequence[Plan]) -> None:
+    """Have plans tell of the attributes of their outputs, in one crossing for all."""
+    asked = [each for each in plans if "outputs" not in each.told]
+    if not asked or not all(isinstance(each.java, Later) for each in asked):
+        return
+    javas = [each.java for each in asked]
+    reading = _Reading(reader(javas[0].pipeline).ofOutputs(javas))
+    found = iter(reading.content(reading._java.text()))
+    for each in asked:
+        attributes = [reading.expression(next(found)) for _ in range(next(found))]
+        each.told["outputs"] = tuple(map(handle_of, attributes))
 
 
 def handle_of(expression: Expression) -> CatalystExpression:

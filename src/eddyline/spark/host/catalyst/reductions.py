@@ -128,7 +128,7 @@ def no_error(text: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(java_class(EXPRESSIONS + "If")(fine, always_in(id(jvm())), failing))
 
 
-_SAME_TWICE: Final = frozenset(
+SAME_TWICE: Final = frozenset(
     {"Project", "Filter", "Join", "Aggregate", "Union", "LocalRelation", "Range", "Generate"}
 )
 """Nodes that give the same rows whenever their children do."""
@@ -143,7 +143,7 @@ def unrepeatable(plan: Plan) -> str | None:
     floating point numbers gives others where the rows come in another order.
     """
     if isinstance(plan.java, Later):
-        asked = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(_SAME_TWICE))
+        asked = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(SAME_TWICE))
         found = asked.fetch()
         return None if found is None else str(found)
     if not plan.java.deterministic():
@@ -161,7 +161,7 @@ def _unrepeatable(plan: Plan) -> str | None:
         return unrepeatable(Plan(java.cacheBuilder().logicalPlan()))
     if instance_of(java, EXECUTION + "LogicalRelation"):
         return None if instance_of(java.relation(), EXECUTION + "HadoopFsRelation") else "no file"
-    if name not in _SAME_TWICE:
+    if name not in SAME_TWICE:
         return name
     if name == "Aggregate" and any(
         str(each.dataType().typeName()) in {"float", "double"} for each in in_python(java.output())
@@ -171,15 +171,16 @@ def _unrepeatable(plan: Plan) -> str | None:
     return next((each for each in found if each is not None), None)
 
 
-_SAY_NOTHING: Final = frozenset({"IsNotNull", "Literal"})
+SAY_NOTHING: Final = frozenset({"IsNotNull", "Literal"})
 """Conditions that drop no rows but those whose keys are NULL."""
 
 
+@remembered
 def drops_rows(plan: Plan) -> bool:
     """Whether something in a plan says that rows are dropped, but those whose keys are NULL."""
     java = plan.java
     if isinstance(java, Later):
-        return bool(questions(java.pipeline).dropsRows(java, sorted(_SAY_NOTHING)))
+        return bool(questions(java.pipeline).dropsRows(java, sorted(SAY_NOTHING)))
     name = str(java.getClass().getSimpleName())
     if name == "Filter" and _says_more_than_not_null(java.condition()):
         return True
@@ -192,4 +193,4 @@ def _says_more_than_not_null(condition: object) -> bool:
     name = str(condition.getClass().getSimpleName())  # type: ignore[attr-defined]
     if name == "And":
         return any(map(_says_more_than_not_null, in_python(condition.children())))  # type: ignore[attr-defined]
-    return name not in _SAY_NOTHING
+    return name not in SAY_NOTHING

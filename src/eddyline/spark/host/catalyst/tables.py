@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -17,15 +19,48 @@ from eddyline.spark.host.catalyst.gateway import (
     scala_seq,
     static,
 )
-from eddyline.spark.host.catalyst.handles import Plan, remembered
+from eddyline.spark.host.catalyst.handles import Plan, remember, remembered
 from eddyline.spark.host.catalyst.pipeline import Later, questions
 from eddyline.spark.host.catalyst.plans import has_python_function
+from eddyline.spark.host.catalyst.reading import told_by_patterns
+from eddyline.spark.host.catalyst.reductions import (
+    SAME_TWICE,
+    SAY_NOTHING,
+    drops_rows,
+    unrepeatable,
+)
 
 _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
 
 
 _HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
 """Leaves of a plan whose rows are at hand."""
+
+FOOTERS: Final = 1
+"""Parquet files of an input whose footers are read: the others are taken to be alike."""
+
+
+def look_at(plans: Iterable[Plan]) -> None:
+    """Have plans that are to be joined tell in one crossing what is asked about each of them.
+
+    It is asked again where calls are not put off.
+    """
+    asked = [each for each in plans if size_in_bytes.__name__ not in each.told]
+    if not asked or not all(isinstance(each.java, Later) for each in asked):
+        return
+    ask = questions(asked[0].java.pipeline).facts
+    javas = [each.java for each in asked]
+    found = ask(javas, sorted(_HELD), sorted(SAME_TWICE), sorted(SAY_NOTHING), FOOTERS)
+    for plan, facts in zip(asked, json.loads(str(found)), strict=True):
+        patterns, size, rows, name, again, drops, scan, reduced = facts
+        plan.told |= told_by_patterns(patterns)
+        remember(size_in_bytes, plan, size)
+        remember(parquet_rows, plan, None if rows < 0 else rows)
+        remember(table_name, plan, name)
+        remember(unrepeatable, plan, again)
+        remember(drops_rows, plan, drops)
+        remember(is_scan, plan, scan)
+        remember(is_reduced_scan, plan, reduced)
 
 
 @remembered
@@ -34,13 +69,14 @@ def size_in_bytes(plan: Plan) -> int:
     return int(str(plan.java.stats().sizeInBytes()))
 
 
-def parquet_rows(plan: Plan, files: int) -> int | None:
+@remembered
+def parquet_rows(plan: Plan) -> int | None:
     """Return how many rows a table has, judged by the footers of its first files.
 
     None unless the plan reads one table of Parquet files, or where they cannot be read.
     """
     if isinstance(plan.java, Later):
-        found = int(questions(plan.java.pipeline).parquetRows(plan.java, files))
+        found = int(questions(plan.java.pipeline).parquetRows(plan.java, FOOTERS))
         return None if found < 0 else found
     leaves = plan.java.collectLeaves()
     leaf = leaves.apply(0)
@@ -54,7 +90,7 @@ def parquet_rows(plan: Plan, files: int) -> int | None:
     settings = relation.sparkSession().sessionState().newHadoopConf()
     rows = size = 0
     try:
-        for name in fetched(relation.location().inputFiles())[:files]:
+        for name in fetched(relation.location().inputFiles())[:FOOTERS]:
             path = java_class("org.apache.hadoop.fs.Path")(java_class("java.net.URI")(name))
             file = static("org.apache.parquet.hadoop.util.HadoopInputFile", "fromPath")(
                 path, settings
@@ -103,12 +139,22 @@ def _is_semijoin(java: Any) -> bool:  # noqa: ANN401  # Py4J has no types
     return java.nodeName() == "Join" and str(java.joinType().sql()) == "LEFT SEMI"
 
 
-def is_scan(plan: Plan, *, reduced: bool = False) -> bool:
+@remembered
+def is_scan(plan: Plan) -> bool:
     """Whether a plan reads files or what is in memory, with filters and projections at most.
 
-    Such a plan can be read twice for little. Others compute, or ask another system. What is
-    ``reduced`` by semijoins is one where that is asked for.
+    Such a plan can be read twice for little. Others compute, or ask another system.
     """
+    return _is_scan(plan, reduced=False)
+
+
+@remembered
+def is_reduced_scan(plan: Plan) -> bool:
+    """Whether a plan is such a scan that may have been reduced by semijoins."""
+    return _is_scan(plan, reduced=True)
+
+
+def _is_scan(plan: Plan, *, reduced: bool) -> bool:
     java = plan.java
     while java.nodeName() in _ROW_BY_ROW or (reduced and _is_semijoin(java)):
         java = java.children().apply(0)
