@@ -44,10 +44,46 @@ def repartitions(adapted: DataFrame) -> int:
     return str(plan).count("Repartition 1, false")
 
 
-def test_tiny_inputs_are_read_by_one_task(spark: SparkSession) -> None:
+def functions(adapted: DataFrame) -> int:
+    """Return how many functions send the rows of small inputs."""
+    plan = adapted._jdf.queryExecution().optimizedPlan().toString()
+    return str(plan).count("MapInArrow rows for an eddy")
+
+
+def test_tiny_inputs_are_read_by_one_task_and_one_function(spark: SparkSession) -> None:
     adapted = same(joined(spark))
-    assert repartitions(adapted) == 3  # of each input, and of both together
+    assert repartitions(adapted) == functions(adapted) == 1
     assert "Repartition 1, false" in gathering(adapted)
+
+
+def test_tiny_inputs_of_all_kinds_are_told_apart(spark: SparkSession) -> None:
+    """Columns share places by type; there are keys that are NULL, no rows, no columns."""
+    rows = spark.range(0, 300, 1, PARTS).selectExpr("id", "id % 9 AS a", "id % 7 AS b", "id AS z")
+    given = {
+        "numbers": "SELECT IF(id = 3, NULL, id) a, id * id x, id / 3 AS part FROM range(9)",
+        "texts": "SELECT id b, repeat('x', id) text, IF(id > 2, 'é', NULL) other FROM range(7)",
+        "dates": "SELECT id a, DATE'2020-01-01' + INT(id) day, id % 2 = 0 even FROM range(9)",
+        "bytes": "SELECT id b, CAST(text AS binary) bytes, timestamp_seconds(id) time FROM "
+        "(SELECT id, CAST(id AS string) text FROM range(7))",
+        "empty": "SELECT id a, 'no' AS nothing FROM range(0)",
+        "counted": "SELECT 1 FROM range(2)",
+    }
+    tables = {name: spark.sql(sql) for name, sql in given.items()}
+    whole = rows.join(tables["numbers"], "a").join(tables["texts"], "b")
+    whole = whole.join(tables["dates"], "a").join(tables["bytes"], "b")
+    whole = whole.crossJoin(tables["counted"].select()).where(agree("x", "z"))
+    adapted = same(whole)
+    assert adapted.count() > 100
+    assert functions(adapted) == 1
+    without = eddyline.adapt(whole.join(tables["empty"], "a"), joins="always")
+    assert without.collect() == []
+
+
+def test_nested_columns_of_tiny_inputs_have_a_function_of_their_own(spark: SparkSession) -> None:
+    nested = spark.sql("SELECT id b, array(id, NULL) list, struct(id AS one) s FROM range(40)")
+    more = joined(spark).join(nested, "b")
+    adapted = same(more)
+    assert (repartitions(adapted), functions(adapted)) == (3, 2)
 
 
 def test_functions_that_look_at_a_tiny_input_are_called_side_by_side(spark: SparkSession) -> None:

@@ -2,14 +2,20 @@ package eddyline.catalyst;
 
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
+import java.util.HashSet;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -47,6 +53,76 @@ public final class PlanMaker {
         ArrayList child = new ArrayList();
         child.add(new Project(PythonUtils.toSeq(items), plan));
         return (LogicalPlan) node.withNewChildren(PythonUtils.toSeq(child).toIndexedSeq());
+    }
+
+    /**
+     * The rows of several plans as those of one: the first column says of which plan a row is, the others
+     * hold columns of its type, NULL where the plan has none left. See `places`.
+     */
+    public static LogicalPlan together(ArrayList plans) {
+        ArrayList types = new ArrayList();
+        ArrayList placed = placed(plans, types);
+        ArrayList children = new ArrayList();
+        for (int n = 0; n < plans.size(); n++) {
+            LogicalPlan plan = (LogicalPlan) plans.get(n);
+            Expression[] columns = new Expression[types.size()];
+            for (int place = 0; place < columns.length; place++) {
+                columns[place] = new Literal(null, (DataType) types.get(place));
+            }
+            int[] places = (int[]) placed.get(n);
+            for (int column = 0; column < places.length; column++) {
+                columns[places[column]] = (Expression) plan.output().apply(column);
+            }
+            ArrayList items = new ArrayList();
+            items.add(named(new Literal(Integer.valueOf(n), DataTypes.IntegerType), "input"));
+            for (int place = 0; place < columns.length; place++) {
+                items.add(named(columns[place], "c" + place));
+            }
+            children.add(new Project(PythonUtils.toSeq(items), plan));
+        }
+        return new Union(PythonUtils.toSeq(children), false, false);
+    }
+
+    /** Where `together` puts the columns of each plan: "0,1;0,2", from the second column on. */
+    public static String places(ArrayList plans) {
+        StringBuilder found = new StringBuilder();
+        ArrayList placed = placed(plans, new ArrayList());
+        for (int n = 0; n < placed.size(); n++) {
+            int[] places = (int[]) placed.get(n);
+            found.append(n == 0 ? "" : ";");
+            for (int column = 0; column < places.length; column++) {
+                found.append(column == 0 ? "" : ",").append(places[column]);
+            }
+        }
+        return found.toString();
+    }
+
+    /** Give each column of each plan the first place of its type that no other column of the plan has. */
+    private static ArrayList placed(ArrayList plans, ArrayList types) {
+        ArrayList placed = new ArrayList();
+        for (int n = 0; n < plans.size(); n++) {
+            Seq output = ((LogicalPlan) plans.get(n)).output();
+            int[] places = new int[output.size()];
+            HashSet taken = new HashSet();
+            for (int column = 0; column < places.length; column++) {
+                DataType type = ((Expression) output.apply(column)).dataType();
+                int place = 0;
+                while (place < types.size() && (taken.contains(Integer.valueOf(place)) || !types.get(place).equals(type))) {
+                    place++;
+                }
+                if (place == types.size()) {
+                    types.add(type);
+                }
+                taken.add(Integer.valueOf(place));
+                places[column] = place;
+            }
+            placed.add(places);
+        }
+        return placed;
+    }
+
+    private static Alias named(Expression value, String name) {
+        return new Alias(value, name, NamedExpression$.MODULE$.newExprId(), nothing(), Option.empty(), nothing());
     }
 
     private static Seq nothing() {

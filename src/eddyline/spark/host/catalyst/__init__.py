@@ -81,6 +81,7 @@ from eddyline.spark.host.catalyst.new_plans import (
     project_over,
     projected,
     projected_like,
+    together,
     union,
 )
 from eddyline.spark.host.catalyst.pipeline import get_ready
@@ -268,6 +269,7 @@ __all__ = [
     "struct_field",
     "subqueries",
     "table_name",
+    "together",
     "union",
     "unrepeatable",
     "value_beside",

@@ -103,6 +103,20 @@ def union(plans: Sequence[Plan]) -> Plan:
     return Plan(java_class(LOGICAL + "Union")(rows, False, False))  # noqa: FBT003 - by place
 
 
+def together(plans: Sequence[Plan]) -> tuple[Plan, list[tuple[int, ...]]] | None:
+    """Return the rows of several plans as those of one, and where the columns of each are in it.
+
+    The first column is the number of the plan that a row is of. Columns of one type share places,
+    and a plan has NULL in those that it does not need. None where calls are not put off.
+    """
+    javas = [each.java for each in plans]
+    if not all(isinstance(java, Later) for java in javas):
+        return None
+    makes = maker(javas[0].pipeline)
+    places = str(makes.places(javas)).split(";")
+    return Plan(makes.together(javas)), [tuple(map(int, each.split(","))) for each in places]
+
+
 def in_one_partition(child: Plan) -> Plan:
     """Return a plan whose rows are all read in one task; nothing is shuffled."""
     return Plan(java_class(LOGICAL + "Repartition")(1, False, child.java))  # noqa: FBT003 - no shuffle
