@@ -37,10 +37,10 @@ REPOSITORY: Final = Path(__file__).resolve().parents[1]
 
 CASES: Final = ("filter", "flights", "wide")
 CONTESTANTS: Final = (PLAIN, "auto", "always")
-TIMES: Final = 20
+TIMES: Final = 12
 """How often each process asks."""
 
-WARM: Final = 10
+WARM: Final = 6
 """The first times that do not count as warm."""
 
 PARTS: Final = ("adapt", "planning", "collect")
@@ -140,6 +140,7 @@ def main(arguments: Sequence[str]) -> int:
                     name = f"{case}, {contestant}"
                     advance(name)
                     results[name] = in_fresh_process(case, contestant, Path(folder))
+                    path = report.write(options, "beginnings", {"rows": ROWS, "results": results})
                     advance()
     rows = [
         [
@@ -155,6 +156,5 @@ def main(arguments: Sequence[str]) -> int:
         ("query", *columns, "crossings"),
         rows,
     )
-    path = report.write(options, "beginnings", {"rows": ROWS, "results": results})
     report.show(shown, f"written: {path}")
     return 0
