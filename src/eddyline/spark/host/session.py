@@ -76,9 +76,9 @@ def session(
 def _start(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder.config(key, value)
-    session = builder.getOrCreate()
+    started = builder.getOrCreate()
     get_ready()
-    return session
+    return started
 
 
 def local_cores(master: str) -> int | None:

@@ -48,8 +48,8 @@ from eddyline.spark.worker.map_side import MapSide
 from eddyline.spark.worker.matches import LeftBehind, MatchesSide, left_behind, matches_type
 from eddyline.spark.worker.reduce_side import ReduceSide
 from eddyline.spark.worker.sampling import HEAVY_KEYS
-from eddyline.spark.worker.small_inputs import SmallInputs
 from eddyline.spark.worker.task_records import Records
+from eddyline.spark.worker.tiny_inputs import TinyInputsSide
 
 TINY: Final = 1 << 20
 """Bytes of a small input that is read in one task, where no function is asked about its rows.
@@ -376,9 +376,9 @@ def _blobs(
     flat = [r for r in tiny if not any(map(pa.types.is_nested, block.query.relations[r].types))]
     if len(flat) > 1 and (read := catalyst.together([inputs[r].plan for r in flat])) is not None:
         rows, columns = read
-        small = SmallInputs(tuple(sides[r] for r in flat), tuple(columns))
+        side = TinyInputsSide(tuple(sides[r] for r in flat), tuple(columns))
         rows = catalyst.in_one_partition(rows)
-        sent.append(map_in_arrow(rows, pickled(small, BLOBS), BLOBS, environments))
+        sent.append(map_in_arrow(rows, pickled(side, BLOBS), BLOBS, environments))
         apart.difference_update(flat)
     for relation in sorted(apart):
         plan = inputs[relation].plan

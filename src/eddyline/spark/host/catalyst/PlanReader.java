@@ -65,11 +65,7 @@ public final class PlanReader {
     public static PlanReader ofExpressions(scala.collection.Seq asked) {
         PlanReader reader = new PlanReader();
         reader.out.append('[');
-        Iterator each = asked.iterator();
-        while (each.hasNext()) {
-            reader.readWhole((Expression) each.next());
-            reader.out.append(',');
-        }
+        reader.readEach(asked);
         reader.close(']');
         return reader;
     }
@@ -81,11 +77,7 @@ public final class PlanReader {
         for (int n = 0; n < plans.size(); n++) {
             scala.collection.Seq output = ((LogicalPlan) plans.get(n)).output();
             reader.out.append(output.size()).append(',');
-            Iterator each = output.iterator();
-            while (each.hasNext()) {
-                reader.readWhole((Expression) each.next());
-                reader.out.append(',');
-            }
+            reader.readEach(output);
         }
         reader.close(']');
         return reader;
@@ -95,12 +87,8 @@ public final class PlanReader {
     public String below(int number) {
         out.setLength(0);
         writtenAttributes.setLength(0);
-        Iterator children = ((Expression) expressions.get(number)).children().iterator();
         out.append('[');
-        while (children.hasNext()) {
-            readWhole((Expression) children.next());
-            out.append(',');
-        }
+        readEach(((Expression) expressions.get(number)).children());
         close(']');
         return text();
     }
@@ -254,6 +242,14 @@ public final class PlanReader {
     }
 
     // -- expressions -------------------------------------------------------------------------
+
+    private void readEach(scala.collection.Seq trees) {
+        Iterator each = trees.iterator();
+        while (each.hasNext()) {
+            readWhole((Expression) each.next());
+            out.append(',');
+        }
+    }
 
     private void readWhole(Expression tree) {
         read(tree, false);

@@ -43,7 +43,7 @@ FOOTERS: Final = 1
 def look_at(plans: Iterable[Plan]) -> None:
     """Have plans that are to be joined tell in one crossing what is asked about each of them.
 
-    It is asked again where calls are not put off.
+    Where calls are not put off, each asks for itself when somebody wants to know.
     """
     asked = [each for each in plans if size_in_bytes.__name__ not in each.told]
     if not asked or not all(isinstance(each.java, Later) for each in asked):

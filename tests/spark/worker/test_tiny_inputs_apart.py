@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.spark.worker.small_inputs import SmallInputs
+from eddyline.spark.worker.tiny_inputs import TinyInputsSide
 
 PLACES = ((2, 0), (1,), (0, 1, 2))
 """Where the columns of three inputs are, of three columns that they share."""
@@ -21,8 +21,10 @@ class Kept:
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self.names: set[tuple[str, ...]] = set()
+        self.runs = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        self.runs += 1
         for batch in batches:
             self.names.add(tuple(batch.schema.names))
             self.rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
@@ -47,9 +49,25 @@ def test_each_input_gets_its_rows_in_order(arriving: list[list[int]]) -> None:
         ]
         batches.append(pa.record_batch(columns, names=["input", "c0", "c1", "c2"]))
     sides = tuple(Kept() for _ in PLACES)
-    small = SmallInputs(sides, PLACES)  # type: ignore[arg-type]  # stand-ins for map sides
-    given_back = sum(batch.num_rows for batch in small(iter(batches)))
+    together = TinyInputsSide(sides, PLACES)  # type: ignore[arg-type]  # stand-ins for map sides
+    given_back = sum(batch.num_rows for batch in together(iter(batches)))
     assert [side.rows for side in sides] == expected
     assert given_back == number
+    assert all(side.runs for side in sides)  # also over no rows
     for side, places in zip(sides, PLACES, strict=True):
         assert side.names <= {tuple(f"c{n}" for n in range(len(places)))}
+
+
+def test_rows_are_passed_on_as_they_come() -> None:
+    read = []
+
+    def arriving() -> Iterator[pa.RecordBatch]:
+        for n in range(9):
+            read.append(n)
+            owners = pa.array([n // 5, n // 5], pa.int32())
+            yield pa.record_batch([owners, pa.array([n, n])], names=["input", "c0"])
+
+    together = TinyInputsSide((Kept(), Kept()), ((0,), (0,)))  # type: ignore[arg-type]  # likewise
+    for passed, batch in enumerate(together(arriving())):
+        assert batch.column(0).to_pylist() == [passed, passed]
+        assert read[-1] == passed
