@@ -1,23 +1,18 @@
-"""PySpark's daemon, which has imported all that workers import before it forks the first one.
+"""The daemon of workers, which has also loaded the kernels of joins before it forks the first one.
 
-A worker of the tests lives for a minute or two, needs 1.6 s to import pandas and the engine and
-to load a kernel, and collects garbage after every task, among all that was imported. Forked from
-this daemon it has everything, frozen: the workers of ``test_shapes.py`` take 19 s of CPU instead
-of 95. That workers can do without is tested where Spark runs in a process of its own.
+A worker of the tests lives for a minute or two, and needs 0.4 s to load a kernel. That workers can
+do without is tested where Spark runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
 
-import pandas as pd
 from pyspark.daemon import manager
 
-import eddyline.spark.worker.filter_task
-import eddyline.spark.worker.join_task
 import tests.joins as small
-
-__all__ = ["eddyline", "pd"]
+from eddyline.spark.worker.daemon import prepare, without_archive
 
 
 def warm() -> None:
@@ -27,6 +22,8 @@ def warm() -> None:
 
 
 if __name__ == "__main__":
+    sys.path[:] = without_archive(sys.path)
+    prepare()
     warm()
     gc.freeze()
     manager()

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import venv
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -16,7 +18,11 @@ from pyspark.sql import SparkSession
 
 import eddyline
 from eddyline.spark.host.java import java_for_launch
-from eddyline.spark.host.session import SettingsIgnoredWarning
+from eddyline.spark.host.session import (
+    SPARKS_DAEMON,
+    WORKER_DAEMON,
+    SettingsIgnoredWarning,
+)
 from tests.validated import SETTINGS
 
 # What Spark's own launch scripts call.
@@ -73,6 +79,74 @@ def test_a_machine_with_nothing_but_python_runs_a_query(tmp_path: Path) -> None:
         "spark.x": "a b",
     }
     assert list(tmp_path.glob(".cache/eddyline/java/*/bin/java")), "Java is the bundled one"
+
+
+WORKERS = """
+import json, os, sys
+sys.path.append(sys.argv[1])
+import eddyline
+from eddyline.spark.host.session import DAEMON_MODULE
+
+def workers(config):
+    spark = eddyline.session(master="local[2]", config=config)
+    from pyspark.sql.functions import udf
+    @udf("string")
+    def state(_):
+        import gc, json, sys
+        import pyspark
+        names = ["pandas", "pyarrow", "eddyline.spark.worker.filter_task"]
+        imported = [name for name in names if name in sys.modules]
+        return json.dumps([imported, ".zip" in pyspark.__file__, gc.get_freeze_count() > 0])
+    rows = spark.range(20).select(state("id").alias("state")).distinct().collect()
+    daemon = spark.conf.get(DAEMON_MODULE)
+    spark.stop()
+    return daemon, *[json.loads(row.state) for row in rows]
+
+
+ours = workers({})
+theirs = workers({"spark.pyspark.python": sys.executable}) if "both" in sys.argv else None
+print(json.dumps([ours, theirs, os.environ.get("PYTHONPATH")]))
+"""
+
+
+PREPARED_WORKERS = [
+    WORKER_DAEMON,
+    [["pandas", "pyarrow", "eddyline.spark.worker.filter_task"], False, True],
+]
+
+
+def test_workers_begin_with_what_they_need(tmp_path: Path) -> None:
+    ours, _ = _sessions_of_an_environment(tmp_path, installed=True)
+    assert ours == PREPARED_WORKERS
+
+
+def test_a_package_that_is_not_installed_is_found_by_workers(tmp_path: Path) -> None:
+    """And workers of another Python begin as they do without the package, in the same JVM."""
+    ours, others = _sessions_of_an_environment(tmp_path, "both", installed=False)
+    assert ours == PREPARED_WORKERS
+    assert others == [SPARKS_DAEMON, [["pyarrow"], True, False]]
+
+
+def _sessions_of_an_environment(tmp_path: Path, *sessions: str, installed: bool) -> list[Any]:
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    package = Path(eddyline.__file__).parents[1]
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "other.pth").write_text(f"{Path(pyspark.__file__).parents[1]}\n", encoding="utf-8")
+    if installed:
+        (packages / "eddyline").symlink_to(package / "eddyline")
+    answer = subprocess.run(
+        [environment / "bin" / "python", "-c", WORKERS, package, *sessions],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"HOME": str(Path.home()), "PATH": os.environ["PATH"]},
+    )
+    found: list[Any]
+    *found, path = json.loads(answer.stdout)
+    assert path is None, "the environment is as before"
+    return found
 
 
 SUBMITTED = """

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -20,6 +21,15 @@ from eddyline.spark.host.java import java_for_launch
 QUIET_LOGGING = Path(__file__).with_name("quiet_log4j2.properties")
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+DAEMON_MODULE = "spark.python.daemon.module"
+SPARKS_DAEMON = "pyspark.daemon"
+WORKER_DAEMON = "eddyline.spark.worker.daemon"
+"""The module that starts the workers, which is named, not imported: it runs in their Python."""
+
+
+PACKAGES = Path(__file__).parents[3]
+"""The folder that this package is in."""
 
 
 class SettingsIgnoredWarning(UserWarning):
@@ -42,8 +52,9 @@ def session(
     all that follows. Workers run the Python that runs the driver, unless
     ``PYSPARK_PYTHON`` says otherwise. In local mode the driver listens on this
     machine only, there is no web interface and no progress bar, only errors are
-    logged (unless ``SPARK_CONF_DIR`` brings its own rules), and a shuffle has
-    one partition a core. Under ``spark-submit`` only what was asked for is
+    logged (unless ``SPARK_CONF_DIR`` brings its own rules), a shuffle has
+    one partition a core, and workers begin with pandas, pyarrow and the eddy imported
+    (:mod:`eddyline.spark.worker.daemon`). Under ``spark-submit`` only what was asked for is
     set: the command line has decided the rest. (One line may still appear, of the JVM's own
     and before any rule: that it uses the incubator module that Spark asks for.)
 
@@ -69,7 +80,10 @@ def session(
         settings = _local_settings(cores) | settings
         if "SPARK_CONF_DIR" not in os.environ:
             settings[JAVA_OPTIONS] = _quiet(asked.get(JAVA_OPTIONS, ""))
-    with java_for_launch():
+        prepared = _workers_are_like_this_process(settings)
+        # Said in both cases: a JVM has the settings that it was launched with.
+        settings = {DAEMON_MODULE: WORKER_DAEMON if prepared else SPARKS_DAEMON, **settings}
+    with java_for_launch(), _package_for_workers():
         return _start(builder, settings)
 
 
@@ -95,6 +109,36 @@ def local_cores(master: str) -> int | None:
     if match[1] == "*":
         return os.cpu_count() or 1
     return int(match[1] or 1)
+
+
+def _workers_are_like_this_process(settings: Mapping[str, str]) -> bool:
+    """Tell whether workers run this Python and find this package."""
+    chosen = {"spark.pyspark.python", "spark.pyspark.driver.python"} & settings.keys()
+    if chosen or os.environ["PYSPARK_PYTHON"] != sys.executable:
+        return False
+    return _is_installed() or SparkContext._gateway is None  # noqa: SLF001  # a JVM is to be launched
+
+
+def _is_installed() -> bool:
+    return PACKAGES.name in {"site-packages", "dist-packages"}
+
+
+@contextmanager
+def _package_for_workers() -> Iterator[None]:
+    """Let workers of a JVM that is launched in the block find this package where it is.
+
+    Where it is installed they do, and installed packages are not to come before Python's own.
+    """
+    before = os.environ.get("PYTHONPATH")
+    if not _is_installed():
+        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [before]), str(PACKAGES)])
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+        else:
+            os.environ.pop("PYTHONPATH", None)
 
 
 def _running_session() -> SparkSession | None:

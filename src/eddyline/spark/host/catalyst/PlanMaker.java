@@ -5,15 +5,19 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
@@ -37,6 +41,40 @@ public final class PlanMaker {
                 .invoke(ScalarSubquery$.MODULE$, new Object[0]);
         }
         return (Expression) made.newInstance(given);
+    }
+
+    /**
+     * A plan without dynamic partition pruning, which changes no row and which Spark puts in anew
+     * where it optimizes again. What prunes holds a whole other side of a join: it would be
+     * computed beside an input, and is not valid where columns have become others.
+     */
+    public static LogicalPlan withoutPruning(LogicalPlan plan) {
+        if (!plan.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY())) {
+            return plan;
+        }
+        ArrayList children = new ArrayList();
+        for (int n = 0; n < plan.children().length(); n++) {
+            children.add(withoutPruning((LogicalPlan) plan.children().apply(n)));
+        }
+        if (plan instanceof Filter) {
+            Expression left = withoutPruning(((Filter) plan).condition());
+            LogicalPlan child = (LogicalPlan) children.get(0);
+            return left == null ? child : new Filter(left, child);
+        }
+        return (LogicalPlan) plan.withNewChildren(PythonUtils.toSeq(children).toIndexedSeq());
+    }
+
+    /** A condition without the conjuncts that prune; null if none is left. */
+    private static Expression withoutPruning(Expression condition) {
+        if (condition instanceof DynamicPruning) {
+            return null;
+        }
+        if (!(condition instanceof And)) {
+            return condition;
+        }
+        Expression left = withoutPruning(((And) condition).left());
+        Expression right = withoutPruning(((And) condition).right());
+        return left == null ? right : right == null ? left : new And(left, right);
     }
 
     /** A node of one child over the rows of another plan, column by column in place of the child's. */

@@ -311,8 +311,9 @@ public final class PlanQuestions {
         return closed(found).toString();
     }
 
+    /** Not by its name in SQL: what EXISTS under OR becomes has none, and raises. */
     private static boolean isSemijoin(LogicalPlan plan) {
-        return plan instanceof Join && ((Join) plan).joinType().sql().equals("LEFT SEMI");
+        return plan instanceof Join && ((Join) plan).joinType().toString().equals("LeftSemi");
     }
 
     /** The name of the only table that a plan reads, but for those of semijoins; null for none. */

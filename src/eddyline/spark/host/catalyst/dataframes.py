@@ -42,14 +42,17 @@ def is_query(spark: SparkSession, sql: str) -> bool:
 
 
 def optimized_plan(df: ClassicDataFrame) -> Plan:
-    """Return the optimized logical plan, cached relations included.
+    """Return the optimized logical plan, cached relations included, partitions not pruned.
 
     A streaming DataFrame has no such plan until it runs, so the optimizer is
     asked for one.
     """
     execution = execution_of(df)
     if not df.isStreaming:
-        return Plan(put_off(execution.optimizedPlan()))
+        optimized = put_off(execution.optimizedPlan())
+        if isinstance(optimized, Later):
+            optimized = maker(optimized.pipeline).withoutPruning(optimized)
+        return Plan(optimized)
     optimizer = java_session(df.sparkSession).sessionState().optimizer()
     return Plan(put_off(optimizer.execute(execution.analyzed())))
 

@@ -136,7 +136,8 @@ def table_name(plan: Plan) -> str | None:
 
 
 def _is_semijoin(java: Any) -> bool:  # noqa: ANN401  # Py4J has no types
-    return java.nodeName() == "Join" and str(java.joinType().sql()) == "LEFT SEMI"
+    # Not by its name in SQL: what EXISTS under OR becomes has none, and raises.
+    return java.nodeName() == "Join" and str(java.joinType().toString()) == "LeftSemi"
 
 
 @remembered
