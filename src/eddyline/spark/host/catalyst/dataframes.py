@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from eddyline.spark.host.catalyst.errors import raise_failures_of_subqueries
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -150,6 +151,7 @@ def analyzed_plan(df: DataFrame) -> Plan:
 
 def scalar_subquery(spark: SparkSession, plan: Plan) -> CatalystExpression:
     """Return the value of a plan of one row and one column, which runs before the query does."""
+    raise_failures_of_subqueries()
     if isinstance(plan.java, Later):
         plan.java.setAnalyzed()
         return CatalystExpression(maker(plan.java.pipeline).scalarSubquery(plan.java))
