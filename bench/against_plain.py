@@ -67,7 +67,12 @@ class Query:
     opponents: Mapping[str, Callable[[], DataFrame]] = field(default_factory=dict)
 
     def measure(
-        self, *, turns: int, joins: Sequence[str], tick: Callable[[], None] = lambda: None
+        self,
+        *,
+        turns: int,
+        joins: Sequence[str],
+        uncounted: int = 1,
+        tick: Callable[[], None] = lambda: None,
     ) -> Result:
         """Measure the query; raises AssertionError as soon as a run gives other rows.
 
@@ -94,6 +99,7 @@ class Query:
                 **{how: partial(adapting, how) for how in joins},
             },
             turns=turns,
+            uncounted=uncounted,
             require_same=partial(require_same_rows, order_by=self.order_by),
             progress=tick,
         )
@@ -286,13 +292,19 @@ def run(
     says how many there are, ``opponents`` how many most of them have beside plain Spark.
     """
     results: list[Result] = []
-    setting = {"turns": options.turns, **setting}
+    setting = {"turns": options.turns, "uncounted": options.uncounted, **setting}
     measured = Report(setting, results, options.joins, targets)
     contestants = 1 + opponents + len(options.joins)
-    with report.progress(count * contestants * (options.turns + 1)) as advance:
+    with report.progress(count * contestants * (options.turns + options.uncounted)) as advance:
         for query in queries:
             advance(query.name)
-            results.append(query.measure(turns=options.turns, joins=options.joins, tick=advance))
+            measuring = query.measure(
+                turns=options.turns,
+                joins=options.joins,
+                uncounted=options.uncounted,
+                tick=advance,
+            )
+            results.append(measuring)
             path = report.write(options, name, measured.to_dict())
     tables = (measured.table(title, opponent) for opponent in measured.opponents)
     report.show(*tables, *measured.verdicts(), f"written: {path}")
@@ -309,5 +321,11 @@ def argument_parser(
         choices=JOINS,
         default=list(joins),
         help="ways to treat joins that run against the opponents (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--uncounted",
+        type=int,
+        default=1,
+        help="turns before those that count, as the JVM compiles what ran often (default: 1)",
     )
     return parser
