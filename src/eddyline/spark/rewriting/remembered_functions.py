@@ -31,6 +31,7 @@ from eddyline.spark.plan.chains import (
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.rewriting.after_limits import is_limit
+from eddyline.spark.rewriting.computed_below import carrying, value_below
 from eddyline.spark.rewriting.filter_rewrite import identified
 from eddyline.spark.rewriting.replaced import replaced
 
@@ -80,7 +81,7 @@ class _Walk:
         children = catalyst.children(plan)
         if isinstance(link, EvaluationLink) and deterministic:
             below = self.rewrite(children[0], asked | _of_functions(link, asked))
-            done = self._with_memories(link, below, asked)
+            done = self._with_memories(link, children[0], below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
@@ -101,22 +102,38 @@ class _Walk:
         return self.rewrite(plan, _NONE)
 
     def _with_memories(
-        self, link: EvaluationLink, below: Plan, asked: frozenset[ExpressionId]
+        self, link: EvaluationLink, child: Plan, below: Plan, asked: frozenset[ExpressionId]
     ) -> Plan | None:
-        """Return what evaluates the functions of a node, some with memories; None if none has."""
-        calls = {
-            index: call
+        """Return what evaluates the functions of a node, some with memories; None if none has.
+
+        ``child`` is what the node evaluated them over, ``below`` the same with memories.
+        """
+        remembering = {
+            index: found
             for index in link.indexes
-            if (call := self._call(link.functions[index])) is not None
+            if (found := self._remembering(link.functions[index])) is not None
         }
-        if not calls:
+        if not remembering:
             return None
-        plan = below
+        plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
+        for index, (block, call) in remembering.items():
+            value = value_below(link.functions[index], child)
+            carried = None if value is None else carrying(value, plan)
+            if value is None or carried is None:
+                self.blocks[block] = None
+                calls[index] = call
+            else:
+                plan, calls[index] = carried, value.handle
+                known.append(index)
         if rest := [index for index in link.indexes if index not in calls]:
             plan = catalyst.evaluation_of(link.plan, rest, plan)
         # Spark would push a projection below a limit, where it is called for all rows again.
         over_limit = is_limit(below)
-        filtered = [index for index in calls if over_limit or link.results[index].identity in asked]
+        filtered = [
+            index
+            for index in calls
+            if index not in known and (over_limit or link.results[index].identity in asked)
+        ]
         if filtered:
             results = [link.results[index].handle for index in filtered]
             functions = [calls[index] for index in filtered]
@@ -129,10 +146,12 @@ class _Walk:
         if values:
             plan = catalyst.output_and_more(plan, plan, values)
         in_order = [*rest, *filtered, *(index for index in calls if index not in filtered)]
-        return plan if in_order == sorted(in_order) else catalyst.projected_like(link.plan, plan)
+        if not known and in_order == sorted(in_order):
+            return plan
+        return catalyst.projected_like(link.plan, plan)
 
-    def _call(self, function: Tree) -> CatalystExpression | None:
-        """Return the call of a function with a memory; None where it cannot have one."""
+    def _remembering(self, function: Tree) -> tuple[FilterBlock, CatalystExpression] | None:
+        """Return a function with a memory, and its call; None where it cannot have one."""
         kind = int(str(function.node.fields["evalType"]))
         if kind not in _CALLED_ONCE or not function.children or mark_in(function) is not None:
             return None
@@ -140,7 +159,7 @@ class _Walk:
         try:
             if not may_remember(terms.commands(function)):
                 return None
-            call = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
+            value = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
         except (DeclinedError, RecursionError):
             return None
         contents = terms.contents
@@ -148,10 +167,9 @@ class _Walk:
             return None
         names = tuple(map(catalyst.pretty, contents.arguments))
         block = identified(
-            FilterBlock("", ALL_ROWS, (), contents.functions, (call,), self.settings, names)
+            FilterBlock("", ALL_ROWS, (), contents.functions, (value,), self.settings, names)
         )
-        self.blocks[block] = None
-        return catalyst.python_call(
+        call = catalyst.python_call(
             name=f"{FUSED_NAME}{contents.functions[0].name})",
             command=self.remember(block),
             like=contents.environments,
@@ -159,6 +177,7 @@ class _Walk:
             arguments=contents.arguments,
             kind=FunctionKind.ARROW,
         )
+        return block, call
 
 
 def _of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:

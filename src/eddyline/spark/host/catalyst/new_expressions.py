@@ -24,6 +24,17 @@ def attribute_of(named_expression: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(named_expression.java.toAttribute())
 
 
+def in_terms_of(
+    expression: CatalystExpression,
+    meant: Sequence[tuple[CatalystExpression, CatalystExpression]],
+) -> CatalystExpression:
+    """Return an expression with other expressions in place of parts of it, as attributes are."""
+    renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for part, other in meant:
+        renewed = renewed.updated(part.java, other.java)
+    return CatalystExpression(expression.java.transformUp(renewed))  # a map is a partial function
+
+
 def named(expression: CatalystExpression, name: str) -> CatalystExpression:
     """Return an expression under a new name and a new identity."""
     alias = java_class(EXPRESSIONS + "Alias")
