@@ -1,7 +1,7 @@
 """The daemon of workers, which has also loaded the kernels of joins before it forks the first one.
 
-A worker of the tests lives for a minute or two, and needs 0.4 s to load a kernel. That workers can
-do without is tested where Spark runs in a process of its own.
+A worker of the tests lives for a minute or two. That workers can do without is tested where Spark
+runs in a process of its own.
 """
 
 from __future__ import annotations

@@ -49,13 +49,14 @@ def optimized_plan(df: ClassicDataFrame) -> Plan:
     asked for one.
     """
     execution = execution_of(df)
-    if not df.isStreaming:
+    if df.isStreaming:
+        optimizer = java_session(df.sparkSession).sessionState().optimizer()
+        optimized = put_off(optimizer.execute(execution.analyzed()))
+    else:
         optimized = put_off(execution.optimizedPlan())
-        if isinstance(optimized, Later):
-            optimized = maker(optimized.pipeline).withoutPruning(optimized)
-        return Plan(optimized)
-    optimizer = java_session(df.sparkSession).sessionState().optimizer()
-    return Plan(put_off(optimizer.execute(execution.analyzed())))
+    if isinstance(optimized, Later):
+        optimized = maker(optimized.pipeline).withoutPruning(optimized)
+    return Plan(optimized)
 
 
 def reads_the_clock(df: ClassicDataFrame) -> bool:
