@@ -6,7 +6,7 @@ itself, though the value is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
@@ -20,12 +20,8 @@ from eddyline.spark.plan.chains import (
 )
 
 
-def value_below(function: Tree, plan: Plan) -> Tree | None:
-    """Return the attribute that holds a function's values already, in a chain that ends in a plan.
-
-    The plan is the one that was given, before anything in it was rewritten.
-    """
-    links = list(_links(plan))
+def value_below(function: Tree, links: Sequence[Link]) -> Tree | None:
+    """Return the attribute that holds a function's values already, somewhere in a chain."""
     if not any(_named_alike(each, function) for link in links for each, _ in _evaluated(link)):
         return None
     for link in links:
@@ -37,8 +33,8 @@ def value_below(function: Tree, plan: Plan) -> Tree | None:
     return None
 
 
-def _links(plan: Plan) -> Iterator[Link]:
-    """Return what a chain consists of from a plan on down."""
+def links_from(plan: Plan) -> Iterator[Link]:
+    """Return what a chain consists of from a plan on down, before anything in it is rewritten."""
     while True:
         link, deterministic = read_link(plan)
         if not deterministic or not isinstance(link, EvaluationLink | FilterLink | ProjectLink):

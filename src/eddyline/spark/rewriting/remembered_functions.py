@@ -31,7 +31,7 @@ from eddyline.spark.plan.chains import (
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.rewriting.after_limits import is_limit
-from eddyline.spark.rewriting.computed_below import carrying, value_below
+from eddyline.spark.rewriting.computed_below import carrying, links_from, value_below
 from eddyline.spark.rewriting.filter_rewrite import identified
 from eddyline.spark.rewriting.replaced import replaced
 
@@ -116,8 +116,9 @@ class _Walk:
         if not remembering:
             return None
         plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
+        links = tuple(links_from(child))  # read once, however many functions the node has
         for index, (block, call) in remembering.items():
-            value = value_below(link.functions[index], child)
+            value = value_below(link.functions[index], links)
             carried = None if value is None else carrying(value, plan)
             if value is None or carried is None:
                 self.blocks[block] = None
