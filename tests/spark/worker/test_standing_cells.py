@@ -138,7 +138,7 @@ class World:
         store = self.stores[whose].copy()
         counted: list[Any] = []
         accumulator: Any = SimpleNamespace(add=counted.append)
-        cell = Cell(self.streams, accumulator, watermark=True)
+        cell = Cell(self.streams, accumulator, watermark=self.delay is not None)
         cell.init(store)  # type: ignore[arg-type]  # enough of one
         micro = MicroBatch(self.batch, version, 1.0)
         self.monkeypatch.setattr(cell_module, "micro_batch", lambda: micro)
@@ -154,7 +154,8 @@ class World:
         if commit:
             self.stores[whose] = store
         (counts,) = counted[0].values()
-        # What the watermark has passed goes blob by blob, sooner where a blob was thinned.
+        # What the watermark has passed goes blob by blob, sooner where a blob was thinned: one
+        # whose rows left have no time, at once.
         return found, counts.stored if self.delay is None else None
 
     def run(self, r: list[Any], s: list[Any], worker: str, *, fails: bool) -> None:
@@ -220,6 +221,34 @@ def test_a_cell_that_moves(
     directory = tmp_path_factory.mktemp("state")
     play(directory, some, every, delay)
     shutil.rmtree(directory)
+
+
+def test_rows_without_a_time_go_when_they_are_left_alone(tmp_path: Path) -> None:
+    """In a window they meet nothing, and what had a time has gone from their blob."""
+    steps = [
+        ("add", template(("s", "r", "s"), (6, 1, 9), 1000), None, 1),
+        ("batch", [], [(1, 0, 21), (1, 9, None), (0, 9, 22)], "a", False),
+        ("batch", [], [], "n", False),
+        ("batch", [(0, 5, 25), (1, 5, 25)], [], "a", True),
+        ("batch", [], [(0, 9, 26)], "b", False),
+    ]
+    for delay in (None, 20):
+        assert play(tmp_path / str(delay), steps, 2, delay) == 1 + 3
+
+
+def test_a_worker_whose_attempt_failed_thins_a_blob_that_another_has_let_go(
+    tmp_path: Path,
+) -> None:
+    steps = [
+        ("add", template(("s", "r", "s"), (6, 1, 9), 1000), None, 1),
+        ("batch", [], [(1, 0, 21), (1, 9, None)], "a", False),
+        ("batch", [], [(0, 9, 15)], "n", False),  # thins it: no row with a time is left
+        ("batch", [], [], "a", True),  # after it has failed in a, b lets it go
+        ("add", template(("s", "r", "s"), (None, None, 0), 5), 18, 3),
+        ("batch", [], [], "a", False),
+        ("batch", [(0, 5, 16)], [], "a", False),
+    ]
+    assert play(tmp_path, steps, 2, 20) == 1 + 3
 
 
 def test_rows_are_looked_back_at_where_others_wanted_them(tmp_path: Path) -> None:

@@ -179,7 +179,10 @@ class Cell(StatefulProcessor):
 
     def _thin(self, place: Key, left: WantedPlaces) -> None:
         """Keep only some of the rows of a blob."""
-        stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
+        stored = self._rows.getValue(place)
+        if stored is None:  # let go by another worker, to which it had no late rows any more
+            return
+        stream, before, blob = stored
         (rows,) = decoded(pa.py_buffer(blob))
         if PLACES in rows.schema.names:
             places = rows.column(PLACES).to_numpy()
