@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from eddyline.sources.sql_lookup import SqlLookup
     from eddyline.spark.adapt import adapt, explain
     from eddyline.spark.concurrent import concurrent
+    from eddyline.spark.enabling import disable, enable
     from eddyline.spark.host.session import session
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
@@ -31,6 +32,8 @@ __all__ = [
     "StandingQueries",
     "adapt",
     "concurrent",
+    "disable",
+    "enable",
     "explain",
     "forgetful",
     "lookup_table",
@@ -50,6 +53,8 @@ _ON_FIRST_USE = {
     "StandingQueries": "eddyline.spark.streaming.standing_queries",
     "adapt": "eddyline.spark.adapt",
     "concurrent": "eddyline.spark.concurrent",
+    "disable": "eddyline.spark.enabling",
+    "enable": "eddyline.spark.enabling",
     "explain": "eddyline.spark.adapt",
     "lookup_table": "eddyline.spark.lookup_table",
     "report": "eddyline.spark.reporting",
@@ -70,7 +75,7 @@ _LOOKUPS = {
 
 # What reads plans in the JVM is compiled there, which takes half a second in one that has just
 # started: meanwhile Python imports what these names need, 0.2 s.
-_READ_PLANS = {"adapt", "explain", "watch"}
+_READ_PLANS = {"adapt", "enable", "explain", "watch"}
 
 
 def __getattr__(name: str) -> object:

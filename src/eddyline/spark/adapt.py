@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
@@ -96,22 +96,72 @@ def adapt(
     """
     classic = classic_frame(df)
     catalyst.get_ready()
-    name = policy_name(policy)
-    checked_seed(seed)
+    chosen = chosen_options(policy, seed, joins, worth, remember)
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
-    if not isinstance(remember, bool):
-        raise TypeError(f"remember is True or False, not {remember!r}.")
     if pin_order and not calls_concurrent_functions(classic):
         return df
     if pin_order:  # somebody must make the calls
-        name = policy_name("static")
-    registry = registry_of(classic.sparkSession.sparkContext)
-    budget = task_memory(classic.sparkSession, memory)
-    options = RoutingOptions(
-        name, seed, registry.next_run(), budget, worth_of_money(worth), remember
+        chosen = replace(chosen, policy=policy_name("static"))
+    with catalyst.plans_left_alone():
+        found = catalyst.optimized_plan(classic)
+    rewriting = rewritten(
+        classic.sparkSession,
+        found,
+        chosen,
+        task_memory(classic.sparkSession, memory),
+        registry_of(classic.sparkSession.sparkContext).next_run(),
+        streaming=classic.isStreaming,
+        fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
     )
-    spark = classic.sparkSession
+    if not rewriting.changed:
+        return df
+    adapted = catalyst.dataframe_like(classic, rewriting.plan)
+    _left[adapted] = rewriting.left
+    return adapted
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a user has chosen for :func:`adapt`, checked."""
+
+    policy: str
+    seed: int
+    joins: Joins
+    worth: tuple[tuple[str, float], ...]
+    remember: bool
+
+
+def chosen_options(
+    policy: str,
+    seed: int,
+    joins: str,
+    worth: Mapping[str, float] | None,
+    remember: bool,  # noqa: FBT001 - as it is given
+) -> Chosen:
+    """Check what a user has chosen; raise as :func:`adapt` does."""
+    checked_seed(seed)
+    if not isinstance(remember, bool):
+        raise TypeError(f"remember is True or False, not {remember!r}.")
+    return Chosen(policy_name(policy), seed, joins_named(joins), worth_of_money(worth), remember)
+
+
+def rewritten(
+    spark: SparkSession,
+    plan: catalyst.Plan,
+    chosen: Chosen,
+    memory: int,
+    run: int,
+    *,
+    streaming: bool = False,
+    fixes_the_clock: bool = False,
+) -> Rewriting:
+    """Rewrite an optimized plan such that what pays runs in eddies.
+
+    What its tasks report is told from what others do by the number of the ``run``.
+    """
+    registry = registry_of(spark.sparkContext)
+    options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
     workshop = JoinBlockContext(
         spark,
         options,
@@ -119,31 +169,32 @@ def adapt(
         lambda block, command: registry.remember(command, block, options),
         lambda: lookup_tables_of(spark.sparkContext).address,
     )
-    table_of = table_of_session(spark)
-    rules = JoinRules(
-        joins_named(joins),
+    tables = lookup_tables_of(spark.sparkContext)
+    rewriting = _rewrite(
+        spark,
+        plan,
+        lambda block: registry.fuse(served(block, tables), options),
+        _join_rules(spark, chosen.joins, workshop),
+        (lambda block: registry.remembered(block, options)) if chosen.remember else None,
+        streaming=streaming,
+        fixes_the_clock=fixes_the_clock,
+    )
+    if any_declared():
+        require_all_placed(rewriting.plan, rewriting.left)
+    return rewriting
+
+
+def _join_rules(spark: SparkSession, joins: Joins, workshop: JoinBlockContext) -> JoinRules:
+    return JoinRules(
+        joins,
         partial(rebuilt, workshop),
         partial(rebuilt_keeping, workshop),
         partial(pays, spark),
         partial(choose_joiner, spark),
         partial(joined_natively, spark),
         partial(reduced_inputs, spark),
-        table_of,
+        table_of_session(spark),
     )
-    tables = lookup_tables_of(spark.sparkContext)
-    rewriting = _rewrite(
-        classic,
-        lambda block: registry.fuse(served(block, tables), options),
-        rules,
-        (lambda block: registry.remembered(block, options)) if remember else None,
-    )
-    if any_declared():
-        require_all_placed(rewriting.plan, rewriting.left)
-    if not rewriting.changed:
-        return df
-    adapted = catalyst.dataframe_like(classic, rewriting.plan)
-    _left[adapted] = rewriting.left
-    return adapted
 
 
 def explain(df: DataFrame) -> Explanation:
@@ -162,17 +213,15 @@ def explain(df: DataFrame) -> Explanation:
         lambda: Address("", 0, ""),
     )
     spark = classic.sparkSession
-    rules = JoinRules(
-        Joins.AUTO,
-        partial(rebuilt, workshop),
-        partial(rebuilt_keeping, workshop),
-        partial(pays, spark),
-        partial(choose_joiner, spark),
-        partial(joined_natively, spark),
-        partial(reduced_inputs, spark),
-        table_of_session(spark),
+    rewriting = _rewrite(
+        spark,
+        catalyst.optimized_plan(classic),
+        _only_described,
+        _join_rules(spark, Joins.AUTO, workshop),
+        lambda _: b"",
+        streaming=classic.isStreaming,
+        fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
     )
-    rewriting = _rewrite(classic, _only_described, rules, lambda _: b"")
     explanation = Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
@@ -234,22 +283,23 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
 
 
 def _rewrite(
-    df: ClassicDataFrame,
+    spark: SparkSession,
+    found: catalyst.Plan,
     fuse: Fuse,
-    rules: JoinRules | None = None,
-    remember: Remember | None = None,
+    rules: JoinRules | None,
+    remember: Remember | None,
+    *,
+    streaming: bool,
+    fixes_the_clock: bool,
 ) -> Rewriting:
-    """Rewrite a DataFrame's plan, in the first form of which all lookup tables are bound."""
-    found = catalyst.optimized_plan(df)
+    """Rewrite an optimized plan, in the first form of which all lookup tables are bound."""
     table_of = None if rules is None else rules.table_of
     plan = with_scans(found, table_of)
-    streaming = df.isStreaming
     if streaming and any_declared():
         refuse_in_streams(plan)
     if streaming:  # joins of streams keep state, which is Spark's
         rules = None
-    fixes_the_clock = streaming and catalyst.reads_the_clock(df)
-    settings = session_settings(df.sparkSession)
+    settings = session_settings(spark)
     refused: UnboundLookupError | None = None
     for form in (plan,) if table_of is None else forms(plan):
         try:

@@ -306,11 +306,13 @@ def _from_evaluation(links: tuple[Link, ...]) -> tuple[Link, ...]:
     return ()
 
 
-def fused_commands(plan: Plan) -> Iterator[bytes]:
+def fused_commands(plan: Plan, *, within_cached: bool = True) -> Iterator[bytes]:
     """Yield the pickled functions of all blocks in a plan, its subqueries and cached parts."""
     for function in catalyst.evaluated_functions(plan):
         if catalyst.function_name(function).startswith(FUSED_NAME):
             yield catalyst.pickled_function(function).command
-    inside = [*catalyst.children(plan), *catalyst.subqueries(plan), *catalyst.cached(plan)]
+    inside = [*catalyst.children(plan), *catalyst.subqueries(plan)]
+    if within_cached:
+        inside += catalyst.cached(plan)
     for each in inside:
-        yield from fused_commands(each)
+        yield from fused_commands(each, within_cached=within_cached)

@@ -85,6 +85,7 @@ from eddyline.spark.host.catalyst.new_plans import (
     together,
     union,
 )
+from eddyline.spark.host.catalyst.optimizer_rules import OptimizerRule, plans_left_alone
 from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.plans import (
     NodeText,
@@ -104,6 +105,7 @@ from eddyline.spark.host.catalyst.plans import (
     has_python_function,
     has_semijoin,
     has_subquery,
+    is_streaming,
     join_condition,
     join_type,
     output,
@@ -158,6 +160,7 @@ __all__ = [
     "CatalystExpression",
     "NodeFields",
     "NodeText",
+    "OptimizerRule",
     "PickledFunction",
     "Plan",
     "ReadNode",
@@ -222,6 +225,7 @@ __all__ = [
     "is_query",
     "is_reduced_scan",
     "is_scan",
+    "is_streaming",
     "join_condition",
     "join_type",
     "joined_on",
@@ -247,6 +251,7 @@ __all__ = [
     "pickled_function",
     "pickled_functions",
     "plain_environment",
+    "plans_left_alone",
     "pretty",
     "project_item",
     "project_list",

@@ -1,7 +1,10 @@
-"""What fails in a subquery surfaces as what it is."""
+"""What fails in a subquery, or in a rule of an optimizer's, surfaces as what it is."""
 
 from __future__ import annotations
 
+import re
+import uuid
+from collections import OrderedDict
 from typing import Any, Final
 
 from pyspark.errors.exceptions import captured
@@ -18,6 +21,26 @@ WAITED: Final = "Exception thrown in awaitResult"
 
 _convert: Final = captured.convert_exception
 
+_in_rules: Final[OrderedDict[str, Exception]] = OrderedDict()
+_UNTOLD: Final = 100  # errors that nobody has been told, the latest ones
+
+
+def raised_in_rule(error: Exception) -> RuntimeError:
+    """Return what to raise in place of an error that is to cross the JVM and come back."""
+    captured.convert_exception = _converted  # type: ignore[assignment]  # of its argument's name
+    name = f"eddyline-{uuid.uuid4().hex}"
+    _in_rules[name] = error
+    while len(_in_rules) > _UNTOLD:
+        _in_rules.popitem(last=False)
+    return RuntimeError(f"{error} ({name})")
+
+
+def _of_rule(error: Any) -> Exception | None:  # noqa: ANN401  # Py4J has no types
+    if not _in_rules:
+        return None
+    found = re.search(r"eddyline-[0-9a-f]{32}", str(error.toString()))
+    return _in_rules.get(found.group()) if found else None
+
 
 def raise_failures_of_subqueries() -> None:
     """Have PySpark raise the failure of a subquery as it does that of any other part of a query.
@@ -30,7 +53,10 @@ def raise_failures_of_subqueries() -> None:
     captured.convert_exception = _converted  # type: ignore[assignment]  # of its argument's name
 
 
-def _converted(error: Any) -> captured.CapturedException:  # noqa: ANN401  # Py4J has no types
+def _converted(error: Any) -> Exception:  # noqa: ANN401  # Py4J has no types
+    of_rule = _of_rule(error)
+    if of_rule is not None:
+        return of_rule
     converted = _convert(error)
     if not isinstance(converted, captured.UnknownException) or not _of_subquery(error):
         return converted

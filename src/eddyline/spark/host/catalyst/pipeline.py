@@ -13,12 +13,13 @@ Where that does not work, nothing is put off: a call is what Py4J makes of it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -205,6 +206,17 @@ def pipeline() -> Pipeline | None:
     return _of_thread.pipeline
 
 
+@contextlib.contextmanager
+def of_its_own() -> Iterator[None]:
+    """Put off calls in a pipeline of its own: that of the thread may be amid a program."""
+    was = _of_thread.pipeline
+    _of_thread.gateway = None
+    try:
+        yield
+    finally:
+        _of_thread.pipeline, _of_thread.gateway = was, id(SparkContext._jvm)
+
+
 def put_off(java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
     """Return a handle of Py4J's such that calls of its methods are put off, where that works."""
     of_thread = pipeline()
@@ -268,11 +280,30 @@ def _compile(jvm: Any) -> Any:  # noqa: ANN401 - Py4J has no types
     try:
         loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
         for name in _SOURCES:
-            compiler = jvm.org.codehaus.janino.SimpleCompiler()
-            compiler.setParentClassLoader(loader)
-            compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
-            loader = compiler.getClassLoader()
+            loader = _loader_with(jvm, name, loader)
     except (Py4JError, TypeError) as error:  # TypeError: no such class
         logging.getLogger("eddyline").info("Calls into the JVM are made one by one: %s", error)
         return None
     return loader
+
+
+def _loader_with(jvm: Any, name: str, loader: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(loader)
+    compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
+    return compiler.getClassLoader()
+
+
+@functools.cache
+def _compiled_alone(_gateway: int, name: str) -> Any:  # noqa: ANN401 - Py4J has no types
+    jvm = cast("Any", SparkContext._jvm)
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    return _loader_with(jvm, name, loader).loadClass(f"eddyline.catalyst.{name}")
+
+
+def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return an object of a class that few need and that needs no other, compiled when asked for.
+
+    Raises ``Py4JError`` or TypeError where nothing can be compiled.
+    """
+    return _new(_compiled_alone(id(SparkContext._jvm), name))

@@ -139,6 +139,11 @@ def _has(plan: Plan, name: str, pattern: str) -> bool:
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
 
+def is_streaming(plan: Plan) -> bool:
+    """Whether a plan reads a stream, or one micro-batch of it."""
+    return bool(plan.java.isStreaming())
+
+
 @remembered
 def has_python_function(plan: Plan) -> bool:
     """Whether a Python function is called anywhere in the plan, subqueries included."""

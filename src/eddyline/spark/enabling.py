@@ -1,0 +1,131 @@
+"""Adapt everything that a session runs, with nothing changed in its queries."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+
+from eddyline.errors import EddylineError
+from eddyline.spark.adapt import Chosen, chosen_options, rewritten
+from eddyline.spark.claiming.session_settings import task_memory
+from eddyline.spark.classic import classic_session
+from eddyline.spark.host import catalyst
+from eddyline.spark.plan.chains import fused_commands
+from eddyline.spark.registry import registry_of
+from eddyline.spark.rewriting.rewrite_plan import Joins
+
+_log: Final = logging.getLogger("eddyline")
+_rules: Final[WeakKeyDictionary[SparkSession, catalyst.OptimizerRule]] = WeakKeyDictionary()
+_changing: Final = threading.Lock()
+
+
+class Enabled(contextlib.AbstractContextManager["Enabled"]):
+    """A session whose queries are adapted; as a context manager, until the block ends."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Take a session for which this was switched on."""
+        self.spark: Final = spark
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Switch it off."""
+        disable(self.spark)
+
+    def __repr__(self) -> str:
+        return "Eddyline adapts what this session runs; eddyline.disable() ends it."
+
+
+def enable(
+    spark: SparkSession | None = None,
+    *,
+    policy: str = "adaptive",
+    seed: int = 0,
+    joins: str = "auto",
+    memory: int | str | None = None,
+    worth: Mapping[str, float] | None = None,
+    remember: bool = True,
+) -> Enabled:
+    """Have everything that a session runs adapted, as :func:`adapt` does it for one DataFrame.
+
+    From now on queries of this session are adapted when Spark has optimized them: whatever
+    runs them, as ``collect``, ``count``, a write, SQL that inserts, or a stream, whose
+    micro-batches are adapted one by one. The rest of a program stays as it is, and what is cached
+    is found as before. Plans that call no Python function are only looked at, in the JVM. What
+    :func:`adapt` returned keeps the choices it was given there.
+
+    :func:`explain` and :func:`report` work on any DataFrame of the session; a report is of all
+    queries since then that ran the same blocks.
+
+    ``spark`` is the active session by default; other sessions are left alone, except those that
+    Spark clones from this one. The other arguments are those of :func:`adapt`. A second call
+    takes the place of the first. Use it as a context manager to switch it off again, or
+    :func:`disable`.
+
+    A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
+
+    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session.
+    """
+    found = _session(spark)
+    chosen = chosen_options(policy, seed, joins, worth, remember)
+    budget = task_memory(found, memory)
+    run = registry_of(found.sparkContext).next_run()  # one for all: equal blocks report together
+    rule = catalyst.OptimizerRule(
+        found,
+        lambda plan: _adapted(found, plan, chosen, budget, run),
+        every=chosen.joins is Joins.ALWAYS,
+    )
+    with _changing:
+        before = _rules.pop(found, None)
+        if before is not None:
+            before.stop()
+        rule.start()
+        _rules[found] = rule
+    return Enabled(found)
+
+
+def disable(spark: SparkSession | None = None) -> None:
+    """Leave what a session runs to Spark again; nothing happens where it was left to it.
+
+    DataFrames that have run once keep the plan that they have.
+    """
+    found = _session(spark)
+    with _changing:
+        rule = _rules.pop(found, None)
+        if rule is not None:
+            rule.stop()
+
+
+def _session(spark: SparkSession | None) -> SparkSession:
+    found = SparkSession.getActiveSession() if spark is None else spark
+    if found is None:
+        raise RuntimeError("There is no active Spark session; create one, or pass one.")
+    return classic_session(found)
+
+
+def _adapted(
+    spark: SparkSession, plan: catalyst.Plan, chosen: Chosen, memory: int, run: int
+) -> catalyst.Plan | None:
+    """Return an optimized plan with eddies in it; None to leave it to Spark."""
+    registry = registry_of(spark.sparkContext)
+    if any(registry.made(command) for command in fused_commands(plan, within_cached=False)):
+        return None  # it was adapted by hand
+    streaming = catalyst.is_streaming(plan)
+    try:
+        rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming)
+    except EddylineError:  # which says what the user is to do
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, the query is none the worse
+        _log.warning("A query is left to Spark, as it could not be adapted:", exc_info=True)
+        return None
+    return rewriting.plan if rewriting.changed else None

@@ -1,0 +1,87 @@
+package eddyline.catalyst;
+
+import java.util.ArrayList;
+import java.util.function.Function;
+import org.apache.spark.api.python.PythonUtils;
+import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.execution.datasources.WriteFiles;
+
+/**
+ * The rule of a session's optimizer that has Python adapt what calls Python functions.
+ *
+ * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
+ */
+public final class AdaptingRule extends Rule {
+    private static final ThreadLocal BUSY = new ThreadLocal();
+    private static final TreeNodeTag SEEN = new TreeNodeTag("eddyline");
+
+    private Function rewrite;
+    private boolean every;
+    private volatile boolean on = true;
+
+    /**
+     * Say what the rule does.
+     *
+     * @param rewrite from a plan to one with the same output
+     * @param every whether to rewrite plans without Python functions too
+     */
+    public void be(Function rewrite, boolean every) {
+        this.rewrite = rewrite;
+        this.every = every;
+    }
+
+    /** Leave all plans as they are from now on, wherever the rule was copied to. */
+    public void stop() {
+        on = false;
+    }
+
+    /** Have this thread's plans left as they are, or no more; tell whether they were. */
+    public boolean keepOff(boolean off) {
+        boolean was = BUSY.get() != null;
+        if (off) {
+            BUSY.set(Boolean.TRUE);
+        } else {
+            BUSY.remove();
+        }
+        return was;
+    }
+
+    public TreeNode apply(TreeNode tree) {
+        LogicalPlan plan = (LogicalPlan) tree;
+        if (!on || BUSY.get() != null || plan instanceof Subquery) {
+            return plan;
+        }
+        return adapted(plan);
+    }
+
+    private LogicalPlan adapted(LogicalPlan plan) {
+        if (!every && !plan.containsPattern(TreePattern.PYTHON_UDF())) {
+            return plan;
+        }
+        if (plan instanceof Command || plan instanceof WriteFiles) {
+            ArrayList children = new ArrayList();
+            for (int n = 0; n < plan.children().length(); n++) {
+                children.add(adapted((LogicalPlan) plan.children().apply(n)));
+            }
+            return (LogicalPlan) plan.withNewChildren(PythonUtils.toSeq(children).toIndexedSeq());
+        }
+        if (plan.getTagValue(SEEN).isDefined()) {  // the optimizer asks until nothing changes
+            return plan;
+        }
+        BUSY.set(Boolean.TRUE);
+        LogicalPlan found;
+        try {
+            found = (LogicalPlan) rewrite.apply(plan);
+        } finally {
+            BUSY.remove();
+        }
+        found.setTagValue(SEEN, Boolean.TRUE);
+        return found;
+    }
+}

@@ -1,0 +1,336 @@
+"""A session for which Eddyline is switched on gives the rows that it gave before."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+import eddyline
+from eddyline.spark.concurrent_functions import FunctionPlaceError
+
+VECTORIZED: Any = F  # whose stubs do not know its functions of Arrow and pandas
+
+
+def is_even(number: int | None) -> bool | None:
+    return None if number is None else number % 2 == 0
+
+
+def is_short(text: str | None) -> bool | None:
+    return None if text is None else len(text) < 5
+
+
+def shown(number: int | None) -> str:
+    return f"<{number}>"
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with some views and with functions of three kinds under names of SQL."""
+    items = [(n, n % 7 if n % 5 else None, "abcdefgh"[: n % 9], n / 4) for n in range(60)]
+    spark.createDataFrame(items, "id long, k long, text string, x double").createOrReplaceTempView(
+        "items"
+    )
+    others = [(n, n % 3 if n % 4 else None, chr(97 + n)) for n in range(20)]
+    spark.createDataFrame(others, "id long, k long, text string").createOrReplaceTempView("others")
+    spark.createDataFrame(
+        [(n, list(range(n % 4)), (n, str(n))) for n in range(12)],
+        "id long, list array<long>, pair struct<a: long, b: string>",
+    ).createOrReplaceTempView("nested")
+    for name, function in (
+        ("even", F.udf(is_even, "boolean")),
+        ("short", F.udf(is_short, "boolean")),
+        ("shown", F.udf(shown, "string")),
+        ("odd", VECTORIZED.pandas_udf(lambda s: s.fillna(0) % 2 == 1, "boolean")),
+        ("next", VECTORIZED.pandas_udf(lambda s: s + 1, "long")),
+    ):
+        spark.udf.register(name, function)
+    yield spark
+    for name in ("even", "short", "shown", "odd", "next"):
+        spark.sql(f"DROP TEMPORARY FUNCTION {name}")
+
+
+QUERIES: Final = """
+SELECT * FROM items WHERE {0} AND {1}
+SELECT id FROM items WHERE {0} OR x > 9
+SELECT id, {0} AS yes, text FROM items WHERE {1}
+SELECT DISTINCT {0} AS yes FROM items
+SELECT k, count(*) AS n, sum(x) AS s FROM items WHERE {0} GROUP BY k
+SELECT {0} AS yes, count(*) AS n FROM items GROUP BY {0}
+SELECT k, count_if({0}) AS n FROM items GROUP BY k HAVING count_if({0}) > 1
+SELECT k, {2} AS shown, count(*) AS n FROM items WHERE {0} GROUP BY ROLLUP (k, {2})
+SELECT id FROM items WHERE {0} ORDER BY x DESC, id LIMIT 5
+SELECT id, {2} AS shown FROM items ORDER BY id LIMIT 7 OFFSET 3
+SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS place FROM items WHERE {0}
+SELECT id, sum(CASE WHEN {0} THEN 1 ELSE 0 END) OVER (ORDER BY id) AS so_far FROM items
+SELECT a.id, b.text FROM items a JOIN others b ON a.k = b.k WHERE {3} AND {4}
+SELECT a.id, b.id AS other FROM items a JOIN others b ON a.k = b.k AND {3} AND a.id > b.id
+SELECT a.id, b.id AS other FROM items a LEFT JOIN others b ON a.k = b.k AND {4} WHERE {3}
+SELECT a.id, b.id AS other FROM items a FULL JOIN others b ON a.id = b.id WHERE {3} OR a.id IS NULL
+SELECT a.id FROM items a LEFT SEMI JOIN others b ON a.k = b.k WHERE {3}
+SELECT a.id FROM items a LEFT ANTI JOIN (SELECT * FROM others b WHERE {4}) b ON a.id = b.id
+SELECT a.id FROM items a, others b, items c WHERE a.id = b.id AND b.id = c.k AND {3} AND {4}
+SELECT id FROM items WHERE id IN (SELECT id FROM others b WHERE {4}) AND {0}
+SELECT id FROM items a WHERE EXISTS (SELECT 1 FROM others b WHERE b.k = a.k AND {4}) OR {3}
+SELECT id, (SELECT max(b.id) FROM others b WHERE {4}) AS most FROM items a WHERE {3}
+SELECT id FROM items WHERE {0} UNION ALL SELECT id FROM others b WHERE {4}
+SELECT k FROM items WHERE {0} INTERSECT SELECT k FROM others b WHERE {4}
+SELECT k FROM items EXCEPT SELECT k FROM others b WHERE {4}
+WITH some AS (SELECT * FROM items WHERE {0}) SELECT a.id FROM some a JOIN some b ON a.id = b.k
+SELECT id, each FROM nested LATERAL VIEW explode(list) AS each WHERE {5}
+SELECT id, pair.b FROM nested WHERE {5} AND pair.a > 2
+SELECT id, filter(list, each -> each > 0) AS some FROM nested WHERE {5}
+SELECT * FROM (SELECT k, {0} AS yes, x FROM items) PIVOT (sum(x) FOR yes IN (true, false))
+SELECT id FROM items WHERE {0} AND id IN (1, 2, 3, 4) AND text LIKE '%b%'
+SELECT * FROM VALUES (1, 2), (3, NULL) AS t(id, k) WHERE {0}
+SELECT id FROM items WHERE {0} AND false
+SELECT coalesce(string({2}), 'none') || text AS both FROM items WHERE NOT {0}
+SELECT id FROM items WHERE {0} = {1}
+""".strip().splitlines()
+
+KINDS: Final = {
+    "row": ("even(id)", "short(text)", "shown(k)", "even(a.id)", "short(b.text)", "even(id)"),
+    "vector": ("odd(k)", "odd(id)", "next(k)", "odd(a.k)", "odd(b.id)", "odd(id)"),
+    "both": (
+        "odd(next(id))",
+        "even(k)",
+        "shown(next(k))",
+        "even(next(a.id))",
+        "short(b.text)",
+        "even(pair.a)",
+    ),
+}
+
+
+def bag(rows: list[Any]) -> Counter[str]:
+    return Counter(map(repr, rows))
+
+
+def described(df: DataFrame) -> Any:  # noqa: ANN401 - JSON
+    return df.schema.jsonValue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", range(len(QUERIES)))
+def test_same_rows_and_schema(tables: SparkSession, number: int, kind: str) -> None:
+    sql = QUERIES[number].format(*KINDS[kind])
+    before = tables.sql(sql)
+    rows, schema = bag(before.collect()), described(before)
+    with eddyline.enable(tables):
+        found = tables.sql(sql)
+        assert described(found) == schema
+        assert bag(found.collect()) == rows
+
+
+def is_adapted(df: DataFrame) -> bool:
+    plan = df._jdf.queryExecution().optimizedPlan().toString()
+    return "eddy" in plan or "remembered" in plan
+
+
+def test_most_of_these_are_adapted(tables: SparkSession) -> None:
+    """Else the rows would be the same anyway."""
+    with eddyline.enable(tables):
+        adapted = [is_adapted(tables.sql(sql.format(*KINDS["row"]))) for sql in QUERIES]
+    assert sum(adapted) > 0.8 * len(QUERIES)
+    assert not any(is_adapted(tables.sql(sql.format(*KINDS["row"]))) for sql in QUERIES)
+
+
+WANTED: Final = "SELECT id, k FROM items WHERE even(id) AND short(text)"
+
+
+def saved(df: DataFrame, path: Path) -> int:
+    df.write.parquet(str(path / "saved"))
+    return df.sparkSession.read.parquet(str(path / "saved")).count()
+
+
+def inserted(df: DataFrame, path: Path) -> int:
+    spark = df.sparkSession
+    spark.sql(f"CREATE TABLE kept (id long, k long) USING parquet LOCATION '{path / 'kept'}'")
+    try:
+        df.createOrReplaceTempView("wanted")
+        spark.sql("INSERT INTO kept SELECT * FROM wanted")
+        return spark.table("kept").count()
+    finally:
+        spark.sql("DROP TABLE kept")
+
+
+ACTIONS: Final[dict[str, Callable[[DataFrame, Path], int]]] = {
+    "collect": lambda df, _: len(df.collect()),
+    "count": lambda df, _: df.count(),
+    "toPandas": lambda df, _: len(df.toPandas()),
+    "toArrow": lambda df, _: len(df.toArrow()),
+    "toLocalIterator": lambda df, _: len(list(df.toLocalIterator())),
+    "rdd": lambda df, _: df.rdd.count(),
+    "sorted": lambda df, _: len(df.orderBy("id").collect()),
+    "aggregated": lambda df, _: int(df.agg(F.count("*")).collect()[0][0]),
+    "write": saved,
+    "insert": inserted,
+}
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_every_action_is_adapted(tables: SparkSession, tmp_path: Path, name: str) -> None:
+    wanted = tables.sql(WANTED).count()
+    with eddyline.enable(tables):
+        df = tables.sql(WANTED)
+        assert ACTIONS[name](df, tmp_path) == wanted
+        report = eddyline.report(df)
+    assert sum(block.record.rows_in for block in report.blocks if block.record) >= 60
+
+
+def test_another_session_is_left_alone(tables: SparkSession) -> None:
+    other = tables.newSession()
+    asked = other.range(9).filter(F.udf(is_even, "boolean")("id"))
+    with eddyline.enable(tables):
+        assert asked.count() == 5
+        assert not is_adapted(asked)
+    with eddyline.enable(other):
+        assert not is_adapted(tables.sql(WANTED))
+
+
+def test_what_is_cached_is_found(tables: SparkSession) -> None:
+    plain = tables.sql(WANTED).cache()
+    try:
+        rows = bag(plain.collect())
+        with eddyline.enable(tables):
+            again = tables.sql(WANTED)
+            assert "InMemoryRelation" in again._jdf.queryExecution().withCachedData().toString()
+            assert bag(again.collect()) == rows
+            more = again.filter(F.udf(is_even, "boolean")("k"))
+            assert is_adapted(more)
+            assert bag(more.collect()) <= rows
+    finally:
+        plain.unpersist()
+
+
+def test_what_was_adapted_by_hand_keeps_its_choices(tables: SparkSession) -> None:
+    with eddyline.enable(tables, policy="lottery"):
+        by_hand = eddyline.adapt(tables.sql(WANTED), policy="static", seed=7)
+        assert by_hand.count() == tables.sql(WANTED).count()
+        report = str(eddyline.report(by_hand))
+    assert "static" in report
+    assert "lottery" not in report
+
+
+def test_the_last_choice_counts(tables: SparkSession) -> None:
+    eddyline.enable(tables, policy="lottery")
+    with eddyline.enable(tables, policy="static"):
+        df = tables.sql(WANTED)
+        df.collect()
+        assert "policy static" in str(eddyline.report(df))
+    assert not is_adapted(tables.sql(WANTED))
+    eddyline.disable(tables)  # once more
+
+
+def test_threads(tables: SparkSession) -> None:
+    wanted = tables.sql(WANTED).count()
+    found: list[tuple[int, bool]] = []
+
+    def ask() -> None:
+        df = tables.sql(WANTED)
+        found.append((df.count(), is_adapted(df)))
+
+    with eddyline.enable(tables):
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [(wanted, True)] * 4
+
+
+def test_a_stream(tables: SparkSession, tmp_path: Path) -> None:
+    tables.range(50).write.parquet(str(tmp_path / "in"))
+    with eddyline.enable(tables):
+        rows = tables.readStream.schema("id long").parquet(str(tmp_path / "in"))
+        stream = (
+            rows.filter("even(id) AND odd(next(id))")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "state"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "out"))
+        )
+        stream.awaitTermination()
+        plan = stream._jsq.explainInternal(True)  # noqa: FBT003 - Java has no names
+    assert "eddy" in plan
+    assert tables.read.parquet(str(tmp_path / "out")).count() == 25
+
+
+def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:
+    def fails(number: int) -> bool:
+        raise LookupError(f"no {number}")
+
+    with eddyline.enable(tables):
+        df = tables.table("items").filter(F.udf(fails, "boolean")("id"))
+        with pytest.raises(PythonException, match="LookupError: no "):
+            df.collect()
+
+
+def test_what_only_eddyline_can_call_is_called(tables: SparkSession) -> None:
+    def half(number: int) -> float:
+        return number / 2
+
+    asked = eddyline.concurrent(half, returns="double", max_in_flight=2)
+    rows = tables.range(10)
+    with eddyline.enable(tables):
+        assert rows.filter(asked("id") > 2).count() == 5
+        assert rows.agg(F.sum(asked("id"))).collect() == [(22.5,)]
+        interval = tables.sql("SELECT make_interval(1) AS i")
+        with pytest.raises(FunctionPlaceError, match=r"half.*a type cannot be carried"):
+            interval.where(asked("i") > 2).collect()
+
+
+def test_wrong_choices_are_told_at_once(tables: SparkSession) -> None:
+    with pytest.raises(ValueError, match="joins is one of"):
+        eddyline.enable(tables, joins="some")
+    with pytest.raises(ValueError, match="memory is a size"):
+        eddyline.enable(tables, memory="much")
+    with pytest.raises(TypeError, match="A SparkSession is expected, not str"):
+        eddyline.enable("spark")  # type: ignore[arg-type]
+    assert not is_adapted(tables.sql(WANTED))
+
+
+def test_plans_without_python_are_not_asked_about(
+    tables: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("eddyline.spark.enabling._adapted", lambda *given: asked.append(given))
+    with eddyline.enable(tables):
+        assert tables.table("items").filter("id > 3").count() == 56
+        assert not asked
+        assert tables.sql(WANTED).count() == 0 or asked
+    assert asked
+
+
+def test_a_query_that_cannot_be_adapted_runs(
+    tables: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise AssertionError("of a test")
+
+    wanted = tables.sql(WANTED).count()
+    monkeypatch.setattr("eddyline.spark.enabling.rewritten", fails)
+    with eddyline.enable(tables):
+        assert tables.sql(WANTED).count() == wanted
+    assert "could not be adapted" in caplog.text
+
+
+def test_mapped_in_pandas(tables: SparkSession) -> None:
+    def same(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        yield from frames
+
+    def ask() -> Counter[str]:
+        mapped = tables.table("items").mapInPandas(same, "id long, k long, text string, x double")
+        return bag(mapped.filter("even(id) AND short(text)").collect())
+
+    wanted = ask()
+    with eddyline.enable(tables):
+        assert ask() == wanted
