@@ -91,7 +91,7 @@ def results(spark: SparkSession, config: Path) -> set[tuple[str, str]]:
     return {(row["query"], row["symbol"]) for row in spark.read.parquet(str(out)).collect()}
 
 
-def wait_for(condition: object, seconds: float = 60) -> None:
+def wait_for(condition: object, seconds: float = 240) -> None:
     until = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]  # a function
         assert time.monotonic() < until

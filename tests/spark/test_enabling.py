@@ -221,13 +221,59 @@ def test_what_was_adapted_by_hand_keeps_its_choices(tables: SparkSession) -> Non
 
 
 def test_the_last_choice_counts(tables: SparkSession) -> None:
-    eddyline.enable(tables, policy="lottery")
-    with eddyline.enable(tables, policy="static"):
+    def policy() -> str:
         df = tables.sql(WANTED)
         df.collect()
-        assert "policy static" in str(eddyline.report(df))
+        return str(eddyline.report(df)).partition("policy ")[2].partition(",")[0]
+
+    outer = eddyline.enable(tables, policy="lottery")
+    with eddyline.enable(tables, policy="static") as inner:
+        assert policy() == "static"
+    assert policy() == "lottery"
+    inner.__exit__(None, None, None)  # which has ended already
+    assert policy() == "lottery"
+    with outer:
+        eddyline.disable(tables)
+        assert not is_adapted(tables.sql(WANTED))
+        eddyline.disable(tables)  # once more
     assert not is_adapted(tables.sql(WANTED))
-    eddyline.disable(tables)  # once more
+
+
+def test_the_session_is_the_active_one(tables: SparkSession) -> None:
+    with eddyline.enable():
+        assert is_adapted(tables.sql(WANTED))
+    assert not is_adapted(tables.sql(WANTED))
+
+
+def test_a_query_that_ran_before_is_adapted_by_hand_as_it_was_written(tables: SparkSession) -> None:
+    with eddyline.enable(tables, policy="lottery"):
+        df = tables.sql(WANTED)
+        df.collect()
+        by_hand = eddyline.adapt(df, policy="static")
+        assert by_hand is not df
+        by_hand.collect()
+        assert "policy static" in str(eddyline.report(by_hand))
+
+
+def test_a_part_that_is_used_twice_and_not_twice_the_same(tables: SparkSession) -> None:
+    sql = """WITH some AS (SELECT id, k, rand() r FROM items WHERE even(id))
+             SELECT a.id FROM some a JOIN some b ON a.id = b.id WHERE a.r = b.r AND short('a')"""
+    with eddyline.enable(tables, joins="always"):
+        assert tables.sql(sql).count() == 30
+
+
+def test_standing_and_watched_queries_are_read_as_they_are_written(
+    tables: SparkSession, tmp_path: Path
+) -> None:
+    with eddyline.enable(tables):
+        parts = list(eddyline.watch(tables.sql(WANTED), every=0.0))
+        assert sum(len(part.rows) for part in parts) == tables.sql(WANTED).count()
+        (tmp_path / "in").mkdir()
+        stream = tables.readStream.schema("id long, k long, text string").json(str(tmp_path / "in"))
+        with eddyline.StandingQueries(
+            tables, streams={"given": stream}, state=str(tmp_path / "state")
+        ) as queries:
+            queries.add("SELECT id FROM given WHERE even(id) AND short(text)", name="some")
 
 
 def test_threads(tables: SparkSession) -> None:
@@ -317,10 +363,30 @@ def test_a_query_that_cannot_be_adapted_runs(
         raise AssertionError("of a test")
 
     wanted = tables.sql(WANTED).count()
-    monkeypatch.setattr("eddyline.spark.enabling.rewritten", fails)
+    for part in (
+        "enabling.rewritten",
+        "enabling.fused_commands",
+        "host.catalyst.optimizer_rules.outputs",
+    ):
+        with monkeypatch.context() as patched, eddyline.enable(tables):
+            patched.setattr(f"eddyline.spark.{part}", fails)
+            assert tables.sql(WANTED).count() == wanted
+        assert caplog.text.count("could not be adapted") == 1  # though it was tried twice or more
+        caplog.clear()
+
+
+def test_an_interrupt_reaches_the_caller(
+    tables: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
     with eddyline.enable(tables):
-        assert tables.sql(WANTED).count() == wanted
-    assert "could not be adapted" in caplog.text
+        with monkeypatch.context() as patched:
+            patched.setattr("eddyline.spark.enabling.rewritten", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                tables.sql(WANTED).count()
+        assert is_adapted(tables.sql(WANTED))
 
 
 def test_mapped_in_pandas(tables: SparkSession) -> None:

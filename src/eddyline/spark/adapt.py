@@ -103,11 +103,9 @@ def adapt(
         return df
     if pin_order:  # somebody must make the calls
         chosen = replace(chosen, policy=policy_name("static"))
-    with catalyst.plans_left_alone():
-        found = catalyst.optimized_plan(classic)
     rewriting = rewritten(
         classic.sparkSession,
-        found,
+        catalyst.optimized_plan(classic, as_written=True),
         chosen,
         task_memory(classic.sparkSession, memory),
         registry_of(classic.sparkSession.sparkContext).next_run(),
@@ -279,7 +277,10 @@ def joins_named(name: str) -> Joins:
 
 def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
     """Whether a query calls a concurrent function anywhere."""
-    return any_declared() and next(marks_in(catalyst.optimized_plan(df)), None) is not None
+    return (
+        any_declared()
+        and next(marks_in(catalyst.optimized_plan(df, as_written=True)), None) is not None
+    )
 
 
 def _rewrite(

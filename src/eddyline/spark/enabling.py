@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-from eddyline.errors import EddylineError
 from eddyline.spark.adapt import Chosen, chosen_options, rewritten
 from eddyline.spark.claiming.session_settings import task_memory
 from eddyline.spark.classic import classic_session
@@ -21,17 +18,23 @@ from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting.rewrite_plan import Joins
 
-_log: Final = logging.getLogger("eddyline")
-_rules: Final[WeakKeyDictionary[SparkSession, catalyst.OptimizerRule]] = WeakKeyDictionary()
+_rules: Final[dict[str, catalyst.OptimizerRule]] = {}  # by the session's identity
 _changing: Final = threading.Lock()
 
 
 class Enabled(contextlib.AbstractContextManager["Enabled"]):
     """A session whose queries are adapted; as a context manager, until the block ends."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        """Take a session for which this was switched on."""
+    def __init__(
+        self,
+        spark: SparkSession,
+        rule: catalyst.OptimizerRule,
+        before: catalyst.OptimizerRule | None,
+    ) -> None:
+        """Take a session, the rule that was begun, and the one in whose place it came."""
         self.spark: Final = spark
+        self._rule: Final = rule
+        self._before: Final = before
 
     def __exit__(
         self,
@@ -39,8 +42,10 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Switch it off."""
-        disable(self.spark)
+        """Have it be as before, unless somebody has changed it since."""
+        with _changing:
+            if _rules.get(catalyst.identity_of(self.spark)) is self._rule:
+                _put(self.spark, self._before)
 
     def __repr__(self) -> str:
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
@@ -62,15 +67,16 @@ def enable(
     runs them, as ``collect``, ``count``, a write, SQL that inserts, or a stream, whose
     micro-batches are adapted one by one. The rest of a program stays as it is, and what is cached
     is found as before. Plans that call no Python function are only looked at, in the JVM. What
-    :func:`adapt` returned keeps the choices it was given there.
+    :func:`adapt` has put into eddies keeps the choices it was given there; a DataFrame that it
+    returned as it was is adapted like any other.
 
     :func:`explain` and :func:`report` work on any DataFrame of the session; a report is of all
     queries since then that ran the same blocks.
 
     ``spark`` is the active session by default; other sessions are left alone, except those that
     Spark clones from this one. The other arguments are those of :func:`adapt`. A second call
-    takes the place of the first. Use it as a context manager to switch it off again, or
-    :func:`disable`.
+    takes the place of the first. As a context manager it ends with the block, and what was before
+    is again; else :func:`disable` ends it. A stream keeps to what was chosen when it started.
 
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
 
@@ -81,17 +87,13 @@ def enable(
     budget = task_memory(found, memory)
     run = registry_of(found.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
-        found,
-        lambda plan: _adapted(found, plan, chosen, budget, run),
+        lambda session, plan: _adapted(session, plan, chosen, budget, run),
         every=chosen.joins is Joins.ALWAYS,
     )
     with _changing:
-        before = _rules.pop(found, None)
-        if before is not None:
-            before.stop()
-        rule.start()
-        _rules[found] = rule
-    return Enabled(found)
+        before = _rules.get(catalyst.identity_of(found))
+        _put(found, rule)
+    return Enabled(found, rule, before)
 
 
 def disable(spark: SparkSession | None = None) -> None:
@@ -101,9 +103,18 @@ def disable(spark: SparkSession | None = None) -> None:
     """
     found = _session(spark)
     with _changing:
-        rule = _rules.pop(found, None)
-        if rule is not None:
-            rule.stop()
+        _put(found, None)
+
+
+def _put(spark: SparkSession, rule: catalyst.OptimizerRule | None) -> None:
+    """Let a session have this rule, or none."""
+    name = catalyst.identity_of(spark)
+    before = _rules.pop(name, None)
+    if before is not None:
+        before.stop(spark)
+    if rule is not None:
+        rule.start(spark)
+        _rules[name] = rule
 
 
 def _session(spark: SparkSession | None) -> SparkSession:
@@ -117,15 +128,8 @@ def _adapted(
     spark: SparkSession, plan: catalyst.Plan, chosen: Chosen, memory: int, run: int
 ) -> catalyst.Plan | None:
     """Return an optimized plan with eddies in it; None to leave it to Spark."""
-    registry = registry_of(spark.sparkContext)
-    if any(registry.made(command) for command in fused_commands(plan, within_cached=False)):
+    if next(fused_commands(plan, within_cached=False), None) is not None:
         return None  # it was adapted by hand
     streaming = catalyst.is_streaming(plan)
-    try:
-        rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming)
-    except EddylineError:  # which says what the user is to do
-        raise
-    except Exception:  # noqa: BLE001 - whatever it is, the query is none the worse
-        _log.warning("A query is left to Spark, as it could not be adapted:", exc_info=True)
-        return None
+    rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming)
     return rewriting.plan if rewriting.changed else None

@@ -1,7 +1,8 @@
-"""Things that are kept for as long as they are among the latest."""
+"""Things that are kept for as long as they are among the latest, for any thread."""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
@@ -24,20 +25,23 @@ class Latest(Generic[Key, Value]):
         """Keep so many values at the most."""
         self._most = most
         self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._changing = threading.Lock()
 
     def get(self, key: Key) -> Value | None:
         """Return a value; None where there is none."""
-        value = self._values.get(key)
-        if value is not None:
-            self._values.move_to_end(key)
-        return value
+        with self._changing:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
 
     def put(self, key: Key, value: Value) -> None:
         """Add a value, or replace one."""
-        self._values[key] = value
-        self._values.move_to_end(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
+        with self._changing:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
 
     def __len__(self) -> int:
         """Return how many are kept."""

@@ -195,7 +195,7 @@ def _watched(
     """Return the block that makes all rows of a DataFrame, and its scans."""
     spark = df.sparkSession
     settings = session_settings(spark)
-    plan = catalyst.optimized_plan(df)
+    plan = catalyst.optimized_plan(df, as_written=True)
     plan = plan if table_of is None else next(forms(plan))
     if aggregation is not None:  # a row that is looked up belongs to no unit
         plan = with_scans(plan, table_of)

@@ -36,9 +36,9 @@ public final class AdaptingRule extends Rule {
         this.every = every;
     }
 
-    /** Leave all plans as they are from now on, wherever the rule was copied to. */
-    public void stop() {
-        on = false;
+    /** Rewrite plans from now on, or leave them as they are, wherever the rule was copied to. */
+    public void turn(boolean on) {
+        this.on = on;
     }
 
     /** Have this thread's plans left as they are, or no more; tell whether they were. */
@@ -61,10 +61,11 @@ public final class AdaptingRule extends Rule {
     }
 
     private LogicalPlan adapted(LogicalPlan plan) {
-        if (!every && !plan.containsPattern(TreePattern.PYTHON_UDF())) {
+        if (!every && !plan.containsPattern(TreePattern.PYTHON_UDF())
+            || plan.containsPattern(TreePattern.CTE())) {  // of which a part stands for another
             return plan;
         }
-        if (plan instanceof Command || plan instanceof WriteFiles) {
+        if (plan instanceof Command || plan instanceof WriteFiles || plan.output().isEmpty()) {
             ArrayList children = new ArrayList();
             for (int n = 0; n < plan.children().length(); n++) {
                 children.add(adapted((LogicalPlan) plan.children().apply(n)));
@@ -80,6 +81,9 @@ public final class AdaptingRule extends Rule {
             found = (LogicalPlan) rewrite.apply(plan);
         } finally {
             BUSY.remove();
+        }
+        if (found == null) {  // Python has let go of it
+            return plan;
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;

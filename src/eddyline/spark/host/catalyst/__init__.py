@@ -85,7 +85,7 @@ from eddyline.spark.host.catalyst.new_plans import (
     together,
     union,
 )
-from eddyline.spark.host.catalyst.optimizer_rules import OptimizerRule, plans_left_alone
+from eddyline.spark.host.catalyst.optimizer_rules import OptimizerRule, identity_of
 from eddyline.spark.host.catalyst.pipeline import get_ready
 from eddyline.spark.host.catalyst.plans import (
     NodeText,
@@ -212,6 +212,7 @@ __all__ = [
     "hashed",
     "holds_subquery",
     "identity_number",
+    "identity_of",
     "in_any_row",
     "in_first_row",
     "in_one_partition",
@@ -251,7 +252,6 @@ __all__ = [
     "pickled_function",
     "pickled_functions",
     "plain_environment",
-    "plans_left_alone",
     "pretty",
     "project_item",
     "project_list",

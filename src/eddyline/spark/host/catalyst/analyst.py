@@ -13,6 +13,7 @@ from pyspark.sql.udf import UserDefinedFunction
 from eddyline.spark.host.catalyst.gateway import java_class, java_session, static
 from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.plans import class_name, rdd_number, read_ahead
+from eddyline.spark.host.catalyst.rules_at_work import set_rule
 
 _EXCLUDED: Final = "spark.sql.optimizer.excludedRules"
 
@@ -42,6 +43,7 @@ class Analyst:
     ) -> None:
         """Copy a session; ``constants`` are functions without arguments, with their types."""
         self._copy = java_session(spark).cloneSession()
+        set_rule(self._copy, None)  # queries are read as they are written
         excluded = self._copy.conf().get(_EXCLUDED, "")
         self._copy.conf().set(_EXCLUDED, ",".join([*filter(None, [excluded]), *_UNREADABLE]))
         self._leaves: dict[int, str] = {}

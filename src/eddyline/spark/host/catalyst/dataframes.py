@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, TypeGuard
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +27,7 @@ from eddyline.spark.host.catalyst.new_expressions import aliased, attribute_like
 from eddyline.spark.host.catalyst.new_plans import projected
 from eddyline.spark.host.catalyst.pipeline import Later, maker, put_off, questions
 from eddyline.spark.host.catalyst.plans import outputs, project_item
+from eddyline.spark.host.catalyst.rules_at_work import any_rules, plans_left_alone
 
 
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
@@ -42,16 +44,19 @@ def is_query(spark: SparkSession, sql: str) -> bool:
     return not any(instance_of(parsed, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
 
 
-def optimized_plan(df: ClassicDataFrame) -> Plan:
+def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
     """Return the optimized logical plan, cached relations included, partitions not pruned.
 
     A streaming DataFrame has no such plan until it runs, so the optimizer is
-    asked for one.
+    asked for one; and so it is where a session applies rules of ours, and the plan is wanted
+    ``as_written``, without what these do.
     """
     execution = execution_of(df)
-    if df.isStreaming:
+    if df.isStreaming or (as_written and any_rules()):
         optimizer = java_session(df.sparkSession).sessionState().optimizer()
-        optimized = put_off(optimizer.execute(execution.analyzed()))
+        plan = execution.analyzed() if df.isStreaming else execution.withCachedData().clone()
+        with plans_left_alone() if as_written else nullcontext():
+            optimized = put_off(optimizer.execute(plan))
     else:
         optimized = put_off(execution.optimizedPlan())
     if isinstance(optimized, Later):

@@ -21,21 +21,21 @@ WAITED: Final = "Exception thrown in awaitResult"
 
 _convert: Final = captured.convert_exception
 
-_in_rules: Final[OrderedDict[str, Exception]] = OrderedDict()
-_UNTOLD: Final = 100  # errors that nobody has been told, the latest ones
+_in_rules: Final[OrderedDict[str, BaseException]] = OrderedDict()
+_UNTOLD: Final = 100  # errors that somebody may still be told, the latest ones
 
 
-def raised_in_rule(error: Exception) -> RuntimeError:
+def raised_in_rule(error: BaseException) -> RuntimeError:
     """Return what to raise in place of an error that is to cross the JVM and come back."""
     captured.convert_exception = _converted  # type: ignore[assignment]  # of its argument's name
     name = f"eddyline-{uuid.uuid4().hex}"
-    _in_rules[name] = error
+    _in_rules[name] = error.with_traceback(None)
     while len(_in_rules) > _UNTOLD:
         _in_rules.popitem(last=False)
     return RuntimeError(f"{error} ({name})")
 
 
-def _of_rule(error: Any) -> Exception | None:  # noqa: ANN401  # Py4J has no types
+def _of_rule(error: Any) -> BaseException | None:  # noqa: ANN401  # Py4J has no types
     if not _in_rules:
         return None
     found = re.search(r"eddyline-[0-9a-f]{32}", str(error.toString()))
@@ -53,7 +53,7 @@ def raise_failures_of_subqueries() -> None:
     captured.convert_exception = _converted  # type: ignore[assignment]  # of its argument's name
 
 
-def _converted(error: Any) -> Exception:  # noqa: ANN401  # Py4J has no types
+def _converted(error: Any) -> BaseException:  # noqa: ANN401  # Py4J has no types
     of_rule = _of_rule(error)
     if of_rule is not None:
         return of_rule

@@ -2,116 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any, Final
 
 from py4j.clientserver import ClientServer
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
+from eddyline.errors import EddylineError
 from eddyline.spark.host.catalyst.errors import raised_in_rule
 from eddyline.spark.host.catalyst.gateway import (
     LOGICAL,
     fetched,
-    in_python,
     java_class,
     java_session,
     scala_seq,
+    static,
 )
 from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
 from eddyline.spark.host.catalyst.plans import outputs
+from eddyline.spark.host.catalyst.rules_at_work import RULE, begin, set_rule
 
-Rewrite = Callable[[Plan], Plan | None]
-"""From an optimized plan to one with the same rows; None to leave it as it is."""
+Rewrite = Callable[[SparkSession, Plan], Plan | None]
+"""From an optimized plan of a session to one with the same rows; None to leave it as it is."""
 
-
-_started: set[int] = set()  # the gateways in which some rule was started
+_log: Final = logging.getLogger("eddyline")
 
 
 class OptimizerRule:
-    """A rule that the optimizer of a session applies to each plan last of all.
+    """A rule that the optimizer of a session applies to each plan, after all of Spark's.
 
     It is applied in the JVM, by whatever thread asks for the plan there, and asks Python only
-    about plans that call Python functions, or about every one.
+    about plans that call Python functions, or about every one. Where Python fails to rewrite a
+    plan, this stays as it is; an ``EddylineError`` is raised to whoever asked for the plan.
     """
 
-    def __init__(self, spark: SparkSession, rewrite: Rewrite, *, every: bool) -> None:
-        """Compile the rule; the session begins to apply it in :meth:`start`.
+    def __init__(self, rewrite: Rewrite, *, every: bool) -> None:
+        """Compile the rule; a session begins to apply it in :meth:`start`.
 
         Raises ``RuntimeError`` where Python's threads do not have their own in the JVM: what is
         asked there while a plan is rewritten would ask to have it rewritten again, for ever.
         """
         if not isinstance(SparkContext._gateway, ClientServer):
-            raise RuntimeError("Eddyline cannot be enabled with PYSPARK_PIN_THREAD=false.")
+            message = "Eddyline cannot be enabled with PYSPARK_PIN_THREAD=false."
+            raise RuntimeError(message)  # noqa: TRY004 - no argument is of a wrong type
         ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
-        self._asked = _Asked(spark, rewrite)  # Py4J keeps it while the JVM has its proxy
-        self._spark = spark
-        self._rule = new_alone("AdaptingRule")
-        self._rule.be(self._asked, every)
+        self._rule = new_alone(RULE)
+        self._rule.be(_Asked(rewrite), every)  # Py4J keeps it as long as the JVM does
 
-    def start(self) -> None:
-        """Apply the rule from now on."""
-        _started.add(id(SparkContext._jvm))
-        self._set([*self._others(), self._rule])
+    def start(self, spark: SparkSession) -> None:
+        """Apply the rule in a session from now on, and no other of this class."""
+        begin()
+        self._rule.turn(True)  # noqa: FBT003 - Java has no names
+        set_rule(java_session(spark), self._rule)
 
-    def stop(self) -> None:
+    def stop(self, spark: SparkSession) -> None:
         """Apply it no more, nor in sessions that were cloned from this one."""
-        self._rule.stop()
-        self._set(self._others())
-
-    def _others(self) -> list[Any]:
-        methods = java_session(self._spark).experimental()
-        return [rule for rule in in_python(methods.extraOptimizations()) if rule != self._rule]
-
-    def _set(self, rules: list[Any]) -> None:
-        methods = java_session(self._spark).experimental()
-        getattr(methods, "extraOptimizations_$eq")(scala_seq(rules))
+        self._rule.turn(False)  # noqa: FBT003 - Java has no names
+        set_rule(java_session(spark), None)
 
 
-@contextmanager
-def plans_left_alone() -> Iterator[None]:
-    """Have rules leave the plans alone that this thread asks for."""
-    if id(SparkContext._jvm) not in _started:
-        yield
-        return
-    rule = new_alone("AdaptingRule")
-    was = rule.keepOff(True)  # noqa: FBT003 - Java has no names
-    try:
-        yield
-    finally:
-        rule.keepOff(was)
+def identity_of(spark: SparkSession) -> str:
+    """Return what tells a session from others, whichever object of Python's stands for it."""
+    return str(java_session(spark).sessionUUID())
 
 
 class _Asked:
     """What the rule in the JVM asks."""
 
-    def __init__(self, spark: SparkSession, rewrite: Rewrite) -> None:
-        self._spark, self._rewrite = spark, rewrite
+    def __init__(self, rewrite: Rewrite) -> None:
+        self._rewrite = rewrite
+        self._of_thread = threading.local()
+        self._told: set[str] = set()  # why plans were left to Spark
 
     def apply(self, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return what becomes of a plan."""
         with of_its_own():
             try:
-                return self._rewritten(java)
+                # The one that runs the query: perhaps a copy, with other settings, as for a stream.
+                running = static("org.apache.spark.sql.classic.SparkSession", "active")()
+                spark = SparkSession(SparkContext.getOrCreate(), running)
+                # Kept until the next, as Py4J lets go of what nobody holds before Java has it.
+                self._of_thread.latest = self._rewritten(spark, java)
             except Exception as error:
+                if isinstance(error, EddylineError):  # which says what the user is to do
+                    raise raised_in_rule(error) from error
+                self._tell(error)
+                return java
+            except BaseException as error:  # a Ctrl-C: else Java waits for an answer
                 raise raised_in_rule(error) from error
+            return self._of_thread.latest
 
-    def _rewritten(self, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+    def _rewritten(self, spark: SparkSession, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         plan = put_off(java)
         if isinstance(plan, Later):
             plan = maker(plan.pipeline).withoutPruning(plan)
-        rewritten = self._rewrite(Plan(plan))
+        rewritten = self._rewrite(spark, Plan(plan))
         if rewritten is None:
             return java
         # With the output of before, in its order: what is above in a command relies on it.
         given = scala_seq(fetched(column.java) for column in outputs(Plan(java)))
         made = java_class(LOGICAL + "Project")(given, rewritten.java)
         made.setAnalyzed()
-        optimizer = java_session(self._spark).sessionState().optimizer()
-        return optimizer.execute(fetched(made))
+        return java_session(spark).sessionState().optimizer().execute(fetched(made))
+
+    def _tell(self, error: Exception) -> None:
+        why = f"{type(error).__name__}: {error}"
+        if why not in self._told:
+            self._told.add(why)
+            _log.warning("A query is left to Spark, as it could not be adapted:", exc_info=error)
 
     class Java:
         """The interface of Java that this implements, as Py4J wants it told."""

@@ -209,12 +209,12 @@ def pipeline() -> Pipeline | None:
 @contextlib.contextmanager
 def of_its_own() -> Iterator[None]:
     """Put off calls in a pipeline of its own: that of the thread may be amid a program."""
-    was = _of_thread.pipeline
+    was = _of_thread.pipeline, _of_thread.gateway
     _of_thread.gateway = None
     try:
         yield
     finally:
-        _of_thread.pipeline, _of_thread.gateway = was, id(SparkContext._jvm)
+        _of_thread.pipeline, _of_thread.gateway = was
 
 
 def put_off(java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
@@ -306,4 +306,6 @@ def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
 
     Raises ``Py4JError`` or TypeError where nothing can be compiled.
     """
-    return _new(_compiled_alone(id(SparkContext._jvm), name))
+    with _compiling:
+        kind = _compiled_alone(id(SparkContext._jvm), name)
+    return _new(kind)
