@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import bench.adversarial.benchmark
 import bench.beginnings
+import bench.enabling
 import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
@@ -34,6 +35,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
+    "enabling": bench.enabling.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,
