@@ -99,7 +99,8 @@ def enable(
 def disable(spark: SparkSession | None = None) -> None:
     """Leave what a session runs to Spark again; nothing happens where it was left to it.
 
-    DataFrames that have run once keep the plan that they have.
+    DataFrames that have run once keep the plan that they have. Raises ``RuntimeError`` where
+    there is no session.
     """
     found = _session(spark)
     with _changing:
