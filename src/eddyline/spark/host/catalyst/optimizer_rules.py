@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from py4j.clientserver import ClientServer
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
@@ -45,13 +46,18 @@ class OptimizerRule:
         """Compile the rule; a session begins to apply it in :meth:`start`.
 
         Raises ``RuntimeError`` where Python's threads do not have their own in the JVM: what is
-        asked there while a plan is rewritten would ask to have it rewritten again, for ever.
+        asked there while a plan is rewritten would ask to have it rewritten again, for ever; and
+        where Java cannot be compiled.
         """
         if not isinstance(SparkContext._gateway, ClientServer):
             message = "Eddyline cannot be enabled with PYSPARK_PIN_THREAD=false."
             raise RuntimeError(message)  # noqa: TRY004 - no argument is of a wrong type
         ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
-        self._rule = new_alone(RULE)
+        try:
+            self._rule = new_alone(RULE)
+        except (Py4JError, TypeError) as error:  # TypeError: no such class
+            message = "Eddyline cannot be enabled where Spark has no Janino to compile a rule."
+            raise RuntimeError(message) from error
         self._rule.be(_Asked(rewrite), every)  # Py4J keeps it as long as the JVM does
 
     def start(self, spark: SparkSession) -> None:
