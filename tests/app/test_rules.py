@@ -74,7 +74,7 @@ def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession, r
     finally:
         job.send_signal(signal.SIGINT)
         _, errors = job.communicate(timeout=60)
-    assert job.returncode == 130
+    assert job.returncode == 130, errors
     assert "Traceback" not in errors
     assert ("dear", "C") not in results(spark, config)
     gone = subprocess.run(

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import NoReturn
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -16,6 +18,7 @@ from rich.console import Console
 import eddyline
 from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.quiet_logs import silence_libraries
+from eddyline.spark.host.catalyst import let_go_of_call
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
 # Spark would log the same from every executor, each time with the JVM's stack.
@@ -41,11 +44,16 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
             spark = eddyline.session("eddyline", config=settings)
         # PySpark's own handler calls the JVM in the midst of the call that it interrupts,
         # which breaks the connection; here Ctrl-C ends the block, and that stops Spark.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _interrupt)
         try:
             yield spark
         finally:
             spark.stop()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    let_go_of_call()
+    signal.default_int_handler(number, frame)
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from eddyline.spark.host.catalyst.functions import (
     python_call,
     python_functions,
 )
+from eddyline.spark.host.catalyst.gateway import let_go_of_call
 from eddyline.spark.host.catalyst.handles import (
     CatalystExpression,
     Plan,
@@ -232,6 +233,7 @@ __all__ = [
     "joined_on",
     "joined_over",
     "known_not_null",
+    "let_go_of_call",
     "literal_true",
     "literal_value",
     "look_at",

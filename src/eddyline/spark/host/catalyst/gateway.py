@@ -103,6 +103,18 @@ def jvm() -> Any:  # noqa: ANN401  # Py4J has no types
     return SparkContext._jvm  # Spark has no public way to its JVM
 
 
+def let_go_of_call() -> None:
+    """Forget the connection over which this thread is asking the JVM, if it is.
+
+    For a signal's handler that raises. The interrupted call stays unanswered, and its answer
+    would be taken for that to the next call over the same connection: Py4J keeps one for each
+    thread. The next call makes a new one.
+    """
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway._gateway_client.thread_connection.connection = None
+
+
 def java_session(spark: SparkSession) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a session's own self in the JVM."""
     return spark._jsparkSession
