@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from eddyline.spark.concurrent import concurrent
     from eddyline.spark.enabling import disable, enable
     from eddyline.spark.host.session import session
+    from eddyline.spark.live.progress import progress
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
     from eddyline.spark.streaming.standing_queries import StandingQueries
     from eddyline.spark.watching.watch import watch
+    from eddyline.web.live_page import live
 
 __all__ = [
     "EddylineError",
@@ -36,7 +38,9 @@ __all__ = [
     "enable",
     "explain",
     "forgetful",
+    "live",
     "lookup_table",
+    "progress",
     "report",
     "session",
     "stateless",
@@ -56,7 +60,9 @@ _ON_FIRST_USE = {
     "disable": "eddyline.spark.enabling",
     "enable": "eddyline.spark.enabling",
     "explain": "eddyline.spark.adapt",
+    "live": "eddyline.web.live_page",
     "lookup_table": "eddyline.spark.lookup_table",
+    "progress": "eddyline.spark.live.progress",
     "report": "eddyline.spark.reporting",
     "session": "eddyline.spark.host.session",
     "watch": "eddyline.spark.watching.watch",

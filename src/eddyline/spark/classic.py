@@ -36,3 +36,14 @@ def classic_session(spark: object) -> SparkSession:
     if type(spark).__module__.startswith("pyspark.sql.connect."):
         raise ConnectNotSupportedError
     raise TypeError(f"A SparkSession is expected, not {type(spark).__name__}.")
+
+
+def chosen_session(spark: SparkSession | None) -> SparkSession:
+    """Return a session, by default the active one.
+
+    Raises RuntimeError where there is none, and as :func:`classic_session` does.
+    """
+    found = SparkSession.getActiveSession() if spark is None else spark
+    if found is None:
+        raise RuntimeError("There is no active Spark session; create one, or pass one.")
+    return classic_session(found)

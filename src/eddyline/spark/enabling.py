@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from eddyline.spark.adapt import Chosen, chosen_options, rewritten
 from eddyline.spark.claiming.session_settings import task_memory
-from eddyline.spark.classic import classic_session
+from eddyline.spark.classic import chosen_session
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.registry import registry_of
@@ -82,7 +82,7 @@ def enable(
 
     Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session.
     """
-    found = _session(spark)
+    found = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
     budget = task_memory(found, memory)
     run = registry_of(found.sparkContext).next_run()  # one for all: equal blocks report together
@@ -102,7 +102,7 @@ def disable(spark: SparkSession | None = None) -> None:
     DataFrames that have run once keep the plan that they have. Raises ``RuntimeError`` where
     there is no session.
     """
-    found = _session(spark)
+    found = chosen_session(spark)
     with _changing:
         _put(found, None)
 
@@ -116,13 +116,6 @@ def _put(spark: SparkSession, rule: catalyst.OptimizerRule | None) -> None:
     if rule is not None:
         rule.start(spark)
         _rules[name] = rule
-
-
-def _session(spark: SparkSession | None) -> SparkSession:
-    found = SparkSession.getActiveSession() if spark is None else spark
-    if found is None:
-        raise RuntimeError("There is no active Spark session; create one, or pass one.")
-    return classic_session(found)
 
 
 def _adapted(

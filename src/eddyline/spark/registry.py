@@ -22,7 +22,7 @@ from eddyline.spark.per_context import PerContext
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
 from eddyline.spark.worker.filter_task import fused_command, result_type
 from eddyline.spark.worker.remembered_call import remembered_command
-from eddyline.spark.worker.task_records import Records, RecordsParam
+from eddyline.spark.worker.task_records import Records, RecordsParam, record_key
 
 # Blocks remembered at a time: each holds its user functions' pickles, mostly some
 # kilobytes. A block that was forgotten still runs; it is only no longer explained.
@@ -39,6 +39,7 @@ class Registry:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
         self._functions = Latest[tuple[str, RoutingOptions], FusedFunction](_CAPACITY)
         self._made = Latest[bytes, tuple[Block, RoutingOptions]](_CAPACITY)
+        self._reporting = Latest[str, tuple[Block, RoutingOptions]](_CAPACITY)
         self._runs = itertools.count(1)
 
     def next_run(self) -> int:
@@ -70,10 +71,15 @@ class Registry:
     def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
         """Take note of what a function was made of."""
         self._made.put(digest(command), (block, options))
+        self._reporting.put(record_key(block.identity, options), (block, options))
 
     def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""
         return self._made.get(digest(command))
+
+    def reporting(self, key: str) -> tuple[Block, RoutingOptions] | None:
+        """Return the block whose tasks report under a key; None if it is unknown."""
+        return self._reporting.get(key)
 
 
 _registries = PerContext(Registry)

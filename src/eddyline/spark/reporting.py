@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from eddyline.reports.asked_tables import AskedTable
-from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
+from eddyline.spark.block_reports import block_report
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.lookup_tables import lookup_tables_of
@@ -33,15 +33,7 @@ def report(df: DataFrame) -> RoutingReport:
     blocks = []
     for block, options in adapted:
         record = records.get(record_key(block.identity, options))
-        if isinstance(block, JoinBlock):
-            inputs = tuple(relation.name for relation in block.query.relations)
-            names, steps, layout = " join ".join(inputs), block.steps, block.layout
-        else:
-            names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-            steps, layout, inputs = block.texts, "", ()
-        blocks.append(
-            BlockReport(names, options.policy, options.seed, steps, record, layout, inputs)
-        )
+        blocks.append(block_report(block, options, record))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 

@@ -8,7 +8,7 @@ needed above the block. The rows themselves never leave the JVM.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,7 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.error_texts import ErrorTexts
+from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.task_records import (
     Records,
     function_records,
@@ -102,7 +103,11 @@ class FusedFilter:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
+        key = record_key(self._block.identity, self._options)
         task = FilterTask(self._block, self._options)
+        news = live_news(key)
+        if news.wanted:
+            task.between_visits(lambda: news.glance(task.record))
         try:
             for batch in batches:
                 columns = batch if isinstance(batch, tuple) else (batch,)
@@ -113,7 +118,9 @@ class FusedFilter:
         else:
             task.end(None)
         finally:
-            self._records.add({record_key(self._block.identity, self._options): task.record()})
+            record = task.record()
+            self._records.add({key: record})
+            news.end(record)
 
 
 class FilterTask(BlockTask):
@@ -172,6 +179,10 @@ class FilterTask(BlockTask):
         self.slices.append(self._orders.slice(self.epoch + started, self.epoch + ended, rows))
         return result
 
+    def between_visits(self, do: Callable[[], None]) -> None:
+        """Have something done after each visit to a predicate."""
+        self._orders.between_visits = do
+
     def end(self, error: BaseException | None) -> None:
         """End the user's functions; leave what was learned for the next task."""
         self.finish(self._eddy.learned(), error)
@@ -216,8 +227,12 @@ class Orders:
     """Counts the tuples that entered the eddy by the order meant for them."""
 
     def __init__(self) -> None:
-        """Start with nothing seen; set ``policy`` before anything is."""
+        """Start with nothing seen; set ``policy`` before anything is.
+
+        ``between_visits`` is what is done after each visit.
+        """
         self.policy: Policy | None = None
+        self.between_visits: Callable[[], None] | None = None
         self._shares: Counter[tuple[int, ...]] = Counter()
 
     def visited(
@@ -234,6 +249,8 @@ class Orders:
             if order[0] != module:  # exploration: this module first, then as planned
                 order = (module, *(other for other in order if other != module))
             self._shares[order] += tuples_in
+        if self.between_visits is not None:
+            self.between_visits()
 
     def slice(self, start: float, end: float, rows: int) -> OrderSlice:
         """Return what was counted since the last time."""

@@ -19,6 +19,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.join_task import JoinTask
+from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.task_lookups import job_of
 from eddyline.spark.worker.task_records import Records, record_key
 
@@ -63,7 +64,11 @@ class InPlaceSide:
     @contextmanager
     def running(self, small: pa.Buffer | None) -> Iterator[JoinTask]:
         """Give the task to push rows into; at its end it reports what it did."""
+        key = record_key(self.block.identity, self.options)
         task = self._begin(small)
+        news = live_news(key)
+        if news.wanted:
+            task.between_visits(lambda: news.glance(lambda: self._record(task)))
         try:
             yield task
         except BaseException as error:
@@ -74,7 +79,9 @@ class InPlaceSide:
         else:
             task.end(None)
         finally:
-            self.records.add({record_key(self.block.identity, self.options): self._record(task)})
+            record = self._record(task)
+            self.records.add({key: record})
+            news.end(record)
 
     def _record(self, task: JoinTask) -> TaskRecord:
         came = task.came()

@@ -33,6 +33,8 @@ class JoinOrders(Orders):
         seconds: float,  # noqa: ARG002 - only tuples are counted
     ) -> None:
         """Count the tuples of a visit whose way begins with it."""
+        if self.between_visits is not None:
+            self.between_visits()
         spanned = signature.spanned
         if self.policy is None or spanned & (spanned - 1) or signature.probed or not tuples_in:
             return

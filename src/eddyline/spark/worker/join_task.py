@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -77,6 +77,10 @@ class JoinTask(BlockTask):
         """End the user's iterators and lookups; leave what was learned for the next task."""
         self._lookups.close()
         self.finish(self.eddy.learned(), error)
+
+    def between_visits(self, do: Callable[[], None]) -> None:
+        """Have something done after each visit to a module."""
+        self._orders.between_visits = do
 
     def load(self, joined: Iterable[Joined]) -> None:
         """Let the eddy take rows that join with nothing yet."""

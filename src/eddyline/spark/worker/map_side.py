@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from eddyline.exchange.hypercube import Hypercube, key_words
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.early_selection import EarlySelection
+from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.task_records import Records, record_key
 
 
@@ -50,6 +52,8 @@ class MapSide:
         early = EarlySelection(self.block, self.relation, self.options)
         heavy = Heavy((), 0)
         read = 0
+        key = record_key(self.block.identity, self.options)
+        news = live_news(key)
         try:
             # By default Spark sends 10,000 rows at a time: too few to pay for sorting them apart.
             for number, arrived in enumerate(gathered(batches, BLOB_ROWS)):
@@ -67,6 +71,7 @@ class MapSide:
                             )
                             sorters[checked.done] = sorter
                         yield from self._sorted(sorter, checked.batch, heavy)
+                        news.glance(partial(early.record, read))
             for sorter in sorters.values():
                 yield from sorter.rest()
         except BaseException as error:
@@ -76,7 +81,8 @@ class MapSide:
             early.end(None)
         finally:
             record = early.record(read)
-            self.records.add({record_key(self.block.identity, self.options): record})
+            self.records.add({key: record})
+            news.end(record)
 
     def _numbered(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         """Return rows with their numbers in the partition in place of the heavy keys.

@@ -18,6 +18,7 @@ from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.join_task import JoinTask, reading
+from eddyline.spark.worker.live_news import LiveNews, live_news
 from eddyline.spark.worker.task_records import Records, record_key
 
 
@@ -39,6 +40,11 @@ class Done:
     came: list[int]
     record: TaskRecord | None = None  # of the parts of the cell
 
+    def with_(self, task: JoinTask) -> Done:
+        """Return what is done together with what was done with a further part."""
+        record = task.record()
+        return Done(self.came, record if self.record is None else merge(self.record, record))
+
 
 @dataclass(frozen=True)
 class ReduceSide:
@@ -53,6 +59,8 @@ class ReduceSide:
         spill = Spill(self.block.graph, self.options.memory, spill_folder())
         done = Done([0] * len(self.block.query.relations))
         dealt_by: set[int] = set()
+        key = record_key(self.block.identity, self.options)
+        news = live_news(key)
         try:
             for batch in batches:
                 for blob in unpacked(batch):
@@ -63,14 +71,19 @@ class ReduceSide:
                         done.came[blob.relation] += rows.num_rows
                         spill.add(blob.relation, rows, blob.done)
             for inputs in spill.parts():
-                yield from self._joined(inputs, done)
+                yield from self._joined(inputs, done, news)
         finally:
             spill.close()
             record = self._record(done, spill.totals)
-            self.records.add({record_key(self.block.identity, self.options): record})
+            self.records.add({key: record})
+            news.end(record)
 
-    def _joined(self, inputs: Sequence[ScanAccess], done: Done) -> Iterator[pa.RecordBatch]:
+    def _joined(
+        self, inputs: Sequence[ScanAccess], done: Done, news: LiveNews
+    ) -> Iterator[pa.RecordBatch]:
         task = JoinTask(self.block, self.options)
+        if news.wanted:
+            task.between_visits(lambda: news.glance(lambda: self._record(done.with_(task))))
         try:
             yield from task.results(task.eddy.run(inputs))
         except BaseException as error:
@@ -79,11 +92,11 @@ class ReduceSide:
         else:
             task.end(None)
         finally:
-            record = task.record()
-            done.record = record if done.record is None else merge(done.record, record)
+            done.record = done.with_(task).record
 
-    def _record(self, done: Done, spilled: SpillTotals) -> TaskRecord:
+    def _record(self, done: Done, spilled: SpillTotals | None = None) -> TaskRecord:
         """Return what was done with all parts, as what one task did."""
+        spilled = spilled or SpillTotals()
         record = reading(self.block, came=done.came)
         if done.record is not None:
             record = merge(record, done.record)

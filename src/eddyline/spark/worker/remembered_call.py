@@ -19,6 +19,7 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.action_settings import settings_of_action
 from eddyline.spark.worker.calling import WorkerFunction
 from eddyline.spark.worker.commands import pickled
+from eddyline.spark.worker.live_news import NOWHERE, LiveNews, live_news
 from eddyline.spark.worker.remembering import WithMemory
 from eddyline.spark.worker.task_functions import task_functions
 from eddyline.spark.worker.task_records import Records, record_key
@@ -47,16 +48,21 @@ class RememberedCall:
         self._options = options
         self._records = records
         self._task: _Task | None = None  # each task unpickles its own
+        self._news = LiveNews("", NOWHERE, "")
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
         """Return the function's values; raises what it raised for the first row that failed."""
         first = self._task is None
         task = self._task = self._task or _Task(self._block, self._options)
+        key = record_key(self._block.identity, self._options)
+        if first:
+            self._news = live_news(key)
         try:
             return task.values(columns)
         finally:
             record = task.record(tasks=int(first))
-            self._records.add({record_key(self._block.identity, self._options): record})
+            self._records.add({key: record})
+            self._news.add(record)
 
 
 class _Task:

@@ -5,6 +5,7 @@ This is the only room that reaches into the JVM. A :class:`Plan` and a
 here either reads a handle or makes a new one.
 """
 
+from eddyline.spark.host.catalyst.actions import ActionState, action_state
 from eddyline.spark.host.catalyst.analyst import Analyst
 from eddyline.spark.host.catalyst.dataframes import (
     analyzed_plan,
@@ -157,6 +158,7 @@ from eddyline.spark.host.catalyst.tables import (
 )
 
 __all__ = [
+    "ActionState",
     "Analyst",
     "CatalystExpression",
     "NodeFields",
@@ -165,6 +167,7 @@ __all__ = [
     "PickledFunction",
     "Plan",
     "ReadNode",
+    "action_state",
     "aggregate_mode",
     "aggregated",
     "aliased",

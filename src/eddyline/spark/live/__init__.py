@@ -1,0 +1,1 @@
+"""Watching queries while they run: what tasks tell meanwhile, action by action."""

@@ -1,0 +1,154 @@
+"""Progress in the terminal or notebook, while actions run."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import threading
+import time
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.live import Live
+
+from eddyline.spark.classic import chosen_session
+from eddyline.spark.live.live_query import LiveQuery
+from eddyline.spark.live.looking import looking_of
+from eddyline.spark.live.progress_lines import ProgressLines
+
+EVERY: Final = 0.2
+"""Seconds between two pictures."""
+
+PATIENCE: Final = 0.5
+"""Seconds after which an action is shown: what is over sooner needs no bar."""
+
+MOST: Final = 8
+"""Actions that are shown at a time, the latest."""
+
+NOTEBOOK_WIDTH: Final = 100
+
+
+class Progress:
+    """What is shown while actions of a session run; it goes on until :meth:`stop`."""
+
+    def __init__(self, spark: SparkSession, console: Console) -> None:
+        """Begin, with the next action."""
+        self._spark = spark
+        self._screen: Screen = _Notebook() if console.is_jupyter else _Terminal(console)
+        self._looking = looking_of(spark.sparkContext)
+        self._looking.begin(spark)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="eddyline-progress", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Show no more."""
+        if not self._stopped.is_set():
+            self._stopped.set()
+            self._thread.join()
+            self._looking.end(self._spark)
+
+    def __enter__(self) -> Self:
+        """Return this; :meth:`stop` at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def __repr__(self) -> str:
+        return "Progress of the actions of this session is shown; stop() ends it."
+
+    def _show(self) -> None:
+        shown = False
+        while not self._stopped.wait(EVERY):
+            now = time.time()
+            running = [query for query, _ in self._looking.book.running()]
+            old = [query.number for query in running if now - query.started >= PATIENCE]
+            found = (self._looking.book.query(number) for number in old[-MOST:])
+            queries = [query for query in found if query is not None]
+            if queries or shown:
+                with contextlib.suppress(OSError, ValueError):  # a closed terminal
+                    self._screen.show(queries, now)
+            shown = bool(queries)
+        if shown:
+            with contextlib.suppress(OSError, ValueError):
+                self._screen.show([], time.time())
+
+
+class Screen(Protocol):
+    """Where progress is shown."""
+
+    def show(self, queries: list[LiveQuery], now: float) -> None:
+        """Show these actions, or that none runs."""
+        ...
+
+
+class _Terminal:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def show(self, queries: list[LiveQuery], now: float) -> None:
+        if not self._console.is_terminal:
+            return
+        if not queries:
+            if self._live is not None:
+                self._live.stop()
+            self._live = None
+            return
+        lines = ProgressLines(queries, now)
+        if self._live is None:
+            self._live = Live(lines, console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(lines, refresh=True)
+
+
+class _Notebook:
+    """One output of the cell that began; what is shown there changes."""
+
+    def __init__(self) -> None:
+        from IPython.display import (  # type: ignore[import-not-found]  # noqa: PLC0415 - of notebooks only
+            HTML,
+            display,
+        )
+
+        self._html = HTML
+        self._handle = display(HTML(""), display_id=True)
+
+    def show(self, queries: list[LiveQuery], now: float) -> None:
+        if not queries:
+            self._handle.update(self._html(""))
+            return
+        console = Console(width=NOTEBOOK_WIDTH, color_system=None)
+        with console.capture() as captured:
+            console.print(ProgressLines(queries, now))
+        text = html.escape(captured.get())
+        self._handle.update(self._html(f'<pre style="line-height:1.3">{text}</pre>'))
+
+
+def progress(spark: SparkSession | None = None, *, console: Console | None = None) -> Progress:
+    """Show how far actions are while they run: rows, tasks, rate, order, calls that were spared.
+
+    Of the session ``spark``, by default the active one, from its next action on, as far as they run
+    in eddies, in the terminal or below the notebook's cell; an action that takes less than half a
+    second is not shown. It ends with :meth:`Progress.stop` or with the block, as in
+    ``with eddyline.progress(): df.count()``.
+    Where standard error is no terminal nothing is shown. ``console`` says where else.
+
+    Raises as :func:`~eddyline.enable` does where there is no session, or one of Spark Connect.
+    """
+    return Progress(chosen_session(spark), console or _console())
+
+
+def _console() -> Console:
+    """Return where progress goes: not into what the program prints."""
+    console = Console()
+    return console if console.is_jupyter else Console(stderr=True)

@@ -1,0 +1,1 @@
+"""The live page: queries in a browser, while they run."""
