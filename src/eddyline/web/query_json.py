@@ -16,6 +16,7 @@ def summary(query: LiveQuery) -> dict[str, Any]:
     return {
         "number": query.number,
         "description": query.description,
+        "about": query.about,
         "state": query.state.value,
         "started": query.started,
         "ended": query.ended,

@@ -172,11 +172,11 @@ class FilterEddy:
         """
         require_lengths(columns, rows)
         numbers = self._relation.load(columns, rows)
+        self._rows_in += rows
         self._held.by_row.clear()
         failed: dict[int, Exception] = {}
         start = numbers.start
         if not self._terms:
-            self._rows_in += rows
             self._rows_out += rows
             outputs = self._values(numbers, failed)
             return Filtered(np.arange(rows), outputs, _from(start, failed))
@@ -188,7 +188,6 @@ class FilterEddy:
         if self._held.by_row:
             alive, failed = self._settle(alive)
         outputs = self._values(alive, failed)
-        self._rows_in += rows
         self._rows_out += len(alive)
         return Filtered(as_array(alive) - start, outputs, _from(start, failed))
 

@@ -38,7 +38,8 @@ class Totals:
 class LiveQuery:
     """One action on a DataFrame, and its eddies.
 
-    ``number`` counts from 1 in the order in which tasks were first heard of. ``started`` and
+    ``number`` counts from 1 in the order in which tasks were first heard of. ``description`` is
+    Spark's, ``about`` names the functions and inputs of the blocks. ``started`` and
     ``ended`` are seconds since the epoch, ``tasks`` those of the stages that eddies run in,
     ``tasks_done`` as many of them as have ended. ``blocks`` are empty for one that has ended long
     ago; ``totals`` stay.
@@ -47,6 +48,7 @@ class LiveQuery:
     number: int
     action: int | None
     description: str
+    about: str
     state: QueryState
     started: float
     ended: float | None
@@ -55,6 +57,11 @@ class LiveQuery:
     tasks: int
     totals: Totals
     blocks: tuple[BlockReport, ...]
+
+    @property
+    def name(self) -> str:
+        """What people call it: ``count: is_fraud, score``."""
+        return f"{self.description}: {self.about}" if self.about else self.description
 
 
 def totals_of(blocks: tuple[BlockReport, ...]) -> Totals:

@@ -44,7 +44,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     seconds = max((query.ended or now) - query.started, 0.0)
     totals = query.totals
     rate = totals.rows_in / seconds if seconds else 0.0
-    found = [Text(query.description, style="bold")]
+    found = [Text(query.name, style="bold")]
     parts = [
         f"{_bar(query, unicode=unicode)} {query.tasks_done:,}/{query.tasks:,} tasks",
         f"{compact(totals.rows_in)} rows",

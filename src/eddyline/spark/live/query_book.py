@@ -32,7 +32,11 @@ class StageCount:
 
 @dataclass(slots=True)
 class _Block:
-    """What a block has done in an action: ended tasks together, and those that run, by attempt."""
+    """What a block has done in an action: ended tasks together, and those that run, by attempt.
+
+    What was last heard of a task counts until it is said to have ended, also after the action has:
+    a connection may be slower than Spark, or broken.
+    """
 
     ended: TaskRecord | None = None
     over: set[int] = field(default_factory=set)  # attempts that have ended
@@ -53,12 +57,6 @@ class _Block:
         for record in self.running.values():
             total = record if total is None else merge(total, record)
         return total
-
-    def end(self) -> None:
-        """Take what was last heard of tasks for all that they did."""
-        self.ended = self.total()
-        self.over.update(self.running)
-        self.running.clear()
 
 
 @dataclass(slots=True)
@@ -142,8 +140,6 @@ class QueryBook:
                 tasks=sum(count.tasks for count in counts),
             )
             if state is not QueryState.RUNNING:
-                for block in entry.blocks.values():
-                    block.end()
                 self._thin()
             if (entry.query, entry.stages) != before:
                 self._tell()
@@ -165,7 +161,7 @@ class QueryBook:
     def queries(
         self, *, before: int | None = None, most: int = 50, find: str = ""
     ) -> Sequence[LiveQuery]:
-        """Return actions, the latest first, of which the description has a text in it.
+        """Return actions, the latest first, whose names have a text in them.
 
         ``before`` is a number: only actions that began earlier are wanted.
         """
@@ -178,7 +174,7 @@ class QueryBook:
             if before is not None and number >= before:
                 continue
             query = self.query(number)
-            if query is not None and find.casefold() in query.description.casefold():
+            if query is not None and find.casefold() in query.name.casefold():
                 found.append(query)
         return found
 
@@ -206,6 +202,7 @@ class QueryBook:
             number=number,
             action=place.action,
             description=f"{kind} {which}",
+            about="",
             state=QueryState.RUNNING,
             started=self._now(),
             ended=None,
@@ -226,7 +223,8 @@ class QueryBook:
             if report is not None:
                 reports.append(report)
         blocks = tuple(reports)
-        return replace(entry.query, blocks=blocks, totals=totals_of(blocks))
+        about = "; ".join(dict.fromkeys(one_line(block.title) for block in blocks))
+        return replace(entry.query, blocks=blocks, about=about, totals=totals_of(blocks))
 
     def _thin(self) -> None:
         """Keep less of what has ended long ago, and nothing of what was before that."""

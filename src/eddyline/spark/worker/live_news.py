@@ -98,10 +98,23 @@ class LiveNews:
         self._due = ended + max(EVERY, SHARE * (ended - started))
 
     def add(self, record: TaskRecord) -> None:
-        """Send what was done, of which ``record`` is a further part, if it is time."""
-        if self.wanted:
-            self._told = told = record if self._told is None else merge(self._told, record)
-            self.glance(lambda: told)
+        """Send what was done so far, of which ``record`` is a further part, if it is time.
+
+        For who is not told that the task ends: then it has when nobody has this any longer.
+        """
+        if not self.wanted:
+            return
+        told = self._told
+        self._told = record if told is None else merge(told, record)
+        if told is None:  # short tasks are heard of, too
+            self._due = 0.0
+        self.glance(lambda: self._told or record)
+
+    def __del__(self) -> None:
+        """Send what was added."""
+        if self._told is not None:
+            with contextlib.suppress(Exception):  # the process may end
+                self._send(self._told, ended=True)
 
     def end(self, record: TaskRecord) -> None:
         """Send what was done in all."""

@@ -102,91 +102,95 @@ export function orderName(order, labels) {
 
 // Tuples as a river: as wide as they are many, as hot as a step costs; what a step drops falls out.
 export function river(block, narrow) {
-  const order = orderNow(block);
-  const steps = order.map((position) => block.steps[position]);
+  // The SteM of the input that stays in place is never asked.
+  const steps = orderNow(block).map((position) => block.steps[position])
+    .filter((step) => step.came || !step.stem);
   const out = block.run.rows_out;
-  const most = Math.max(block.run.rows_in, out, 1, ...steps.map((step) => Math.max(step.came, step.went)));
-  const place = (along, across) => (narrow ? [across, along] : [along, across]);
-  const full = narrow ? 110 : 120; // pixels of the widest tuple flow
-  const middle = narrow ? 70 : 92;
-  const gap = narrow ? 96 : Math.max(118, Math.min(200, 780 / (steps.length + 1)));
-  const start = narrow ? 26 : 96;
-  const width = (tuples) => (tuples ? Math.max((full * tuples) / most, 1.5) : 0);
-  const length = start + gap * steps.length + (narrow ? 40 : 110);
-  const size = narrow ? [340, length + 10] : [length, 230];
-  const parts = [];
-
-  const band = (from, to, before, after, name) => {
-    const edges = [];
-    const bend = (to - from) / 2;
-    const point = (along, across) => place(along, across).map((x) => x.toFixed(1)).join(" ");
-    edges.push(`M${point(from, middle - before / 2)}`);
-    edges.push(`C${point(from + bend, middle - before / 2)} ${point(to - bend, middle - after / 2)} ${point(to, middle - after / 2)}`);
-    edges.push(`L${point(to, middle + after / 2)}`);
-    edges.push(`C${point(to - bend, middle + after / 2)} ${point(from + bend, middle + before / 2)} ${point(from, middle + before / 2)}Z`);
-    parts.push(drawn("path", { d: edges.join(""), class: name }));
-  };
-  const words = (along, across, text, options = {}) => {
-    const [x, y] = place(along, across);
-    const made = drawn("text", { x: x.toFixed(1), y: y.toFixed(1), class: options.soft ? "soft" : null,
-      "text-anchor": options.anchor ?? "start" }, text);
-    if (options.title) made.append(drawn("title", {}, options.title));
-    parts.push(made);
-  };
-
   const first = steps.length ? steps[0].came : out;
   const entered = block.inputs.length ? first : block.run.rows_in;
-  band(4, start, width(entered), width(first), "h0");
-  if (narrow) words(18, 140, `${compact(block.run.rows_in)} rows in`);
+  const most = Math.max(entered, out, 1, ...steps.map((step) => Math.max(step.came, step.went)));
+  const full = 110; // pixels of the widest flow
+  const middle = narrow ? 70 : 106;
+  const gap = narrow ? 96 : Math.max(118, Math.min(200, 780 / (steps.length + 1)));
+  const start = narrow ? 26 : 96;
+  const box = 14; // pixels that a step itself is long
+  const end = start + gap * steps.length;
+  const size = narrow ? [340, end + 46] : [end + 110, 250];
+  const width = (tuples) => (tuples ? Math.max((full * tuples) / most, 1.5) : 0);
+  const at = (along, across) => (narrow ? [across, along] : [along, across])
+    .map((number) => number.toFixed(1)).join(" ");
+  const parts = [];
+
+  // A stretch of water: edges at the places across where it begins and where it ends.
+  const flow = (from, to, [top, bottom], [topAfter, bottomAfter], name) => {
+    const bend = (from + to) / 2;
+    parts.push(drawn("path", { class: name, d: `M${at(from, top)}` +
+      `C${at(bend, top)} ${at(bend, topAfter)} ${at(to, topAfter)}L${at(to, bottomAfter)}` +
+      `C${at(bend, bottomAfter)} ${at(bend, bottom)} ${at(from, bottom)}Z` }));
+  };
+  const centred = (wide) => [middle - wide / 2, middle + wide / 2];
+  const words = (along, across, text, { soft = false, title = null } = {}) => {
+    const [x, y] = at(along, across).split(" ");
+    const made = drawn("text", { x, y, class: soft ? "soft" : null }, text);
+    if (title !== null) made.append(drawn("title", {}, title));
+    parts.push(made);
+  };
+  const sideways = 140; // where words begin beside a narrow picture
+
+  flow(4, start, centred(width(entered)), centred(width(first)), "h0");
+  if (narrow) words(18, sideways, `${compact(block.run.rows_in)} rows in`);
   else {
-    words(4, 18, `${compact(block.run.rows_in)}`);
+    words(4, 18, compact(block.run.rows_in));
     words(4, 34, "rows in", { soft: true });
   }
-
   steps.forEach((step, number) => {
     const from = start + gap * number;
     const next = number + 1 < steps.length ? steps[number + 1].came : out;
     const cost = step.came ? step.seconds / step.came : 0;
-    const share = step.came ? step.went / step.came : 0;
-    const box = 14;
-    band(from, from + box, width(step.came), width(step.came), `h${heat(cost)}`);
-    band(from + box, from + gap, width(Math.max(step.went, 0)), width(next), `h${heat(cost)}`);
-    const dropped = step.came - step.went;
-    if (dropped > 0 && width(step.came) > 2) {
-      const wide = Math.max(Math.min(width(dropped), 26), 2);
-      const side = middle + width(step.came) / 2;
-      const point = (along, across) => place(along, across).map((x) => x.toFixed(1)).join(" ");
-      const end = narrow ? Math.min(side + 26, 134) : side + 26;
-      parts.push(drawn("path", { class: "fall", d:
-        `M${point(from + box, side - Math.min(width(dropped), width(step.came)))}` +
-        `L${point(from + box, side)}L${point(from + box + 12 + wide / 2, end)}` +
-        `L${point(from + box + 12 + wide, end)}Z` }));
+    const colour = `h${heat(cost)}`;
+    const [top, bottom] = centred(width(step.came));
+    const kept = Math.min(width(step.went), bottom - top || width(step.went));
+    if (step.came > step.went && bottom - top > 2) {
+      const wide = Math.min(Math.max((bottom - top - kept) / 2, 1), 40);
+      const deep = narrow ? 132 : 196;
+      const x = from + box + 16;
+      parts.push(drawn("path", { class: "fall", d: `M${at(from + box, top + kept)}` +
+        `C${at(x + wide, top + kept)} ${at(x + wide, bottom)} ${at(x + wide, deep)}L${at(x, deep)}` +
+        `C${at(x, bottom)} ${at(from + box + 4, bottom)} ${at(from + box, bottom)}Z` }));
     }
+    flow(from, from + box, [top, bottom], [top, bottom], colour);
+    const leaving = step.went > step.came ? centred(width(step.went)) : [top, top + kept];
+    flow(from + box, from + gap, leaving, centred(width(next)), colour);
     const name = `${step.label}: ${step.text}`;
+    const share = step.came ? step.went / step.came : 0;
     const went = step.stem ? `${threeDigits(share)} matches each` : `${percent(step.went, step.came)} pass`;
     const costs = step.came ? `${duration(cost)} a row` : "none came";
     if (narrow) {
-      words(from + 10, 140, shortened(name, 28), { title: name });
-      words(from + 27, 140, `${compact(step.came)} came, ${step.came ? went : "-"}`, { soft: true });
-      words(from + 43, 140, costs, { soft: true });
+      words(from + 10, sideways, shortened(name, 28), { title: name });
+      words(from + 27, sideways, `${compact(step.came)} came, ${step.came ? went : "-"}`, { soft: true });
+      words(from + 43, sideways, costs, { soft: true });
     } else {
       words(from, 18, shortened(name, Math.floor(gap / 7.6)), { title: name });
       words(from, 34, costs, { soft: true });
-      words(from, 200, `${compact(step.came)} came`, { soft: true });
-      words(from, 216, step.came ? went : "", { soft: true });
+      words(from, 220, `${compact(step.came)} came`, { soft: true });
+      words(from, 236, step.came ? went : "", { soft: true });
     }
   });
-  const end = start + gap * steps.length;
-  band(end, end + (narrow ? 24 : 60), width(out), width(out), "h0");
-  if (narrow) words(end + 18, 140, `${compact(out)} rows out`);
+  flow(end, end + (narrow ? 24 : 60), centred(width(out)), centred(width(out)), "h0");
+  if (narrow) words(end + 18, sideways, `${compact(out)} rows out`);
   else {
     words(end + 4, 18, compact(out));
     words(end + 4, 34, "rows out", { soft: true });
   }
 
   const said = steps.map((step) => `${step.text}: ${count(step.came)} came, ${count(step.went)} went on`);
-  return drawn("svg", { viewBox: `0 0 ${size[0]} ${size[1]}`, role: "img",
-    "aria-label": `${count(block.run.rows_in)} rows in; ${said.join("; ")}; ${count(out)} rows out` }, ...parts);
+  return picture(size, `${count(block.run.rows_in)} rows in; ${said.join("; ")}; ${count(out)} rows out`, parts);
+}
+
+function picture([wide, high], said, parts) {
+  const made = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": said }, ...parts);
+  made.style.maxWidth = `${wide * 1.2}px`; // so that words are not larger than all others
+  return made;
 }
 
 // Shares of the rows by order over time: a column a slice, colours by how many rows an order had.
@@ -208,12 +212,12 @@ export function orders(block, narrow) {
     const rows = new Map(slice.orders.map((share) => [share.order.join(), share.rows]));
     const known = keys.map((key) => rows.get(key) ?? 0);
     const rest = total - known.reduce((a, b) => a + b, 0);
-    [...known, rest].forEach((number_, colour) => {
-      if (!number_ || !total) return;
-      const part = (high * number_) / total;
+    [...known, rest].forEach((taken, colour) => {
+      if (!taken || !total) return;
+      const part = (high * taken) / total;
       top -= part;
       parts.push(drawn("rect", { x: left.toFixed(2), y: top.toFixed(2), width: (span + 0.3).toFixed(2),
-        height: part.toFixed(2), class: colour < keys.length ? `c${colour}` : "rest" }));
+        height: part.toFixed(2), "shape-rendering": "crispEdges", class: colour < keys.length ? `c${colour}` : "rest" }));
     });
     left += span;
   });
@@ -223,11 +227,10 @@ export function orders(block, narrow) {
   const total = block.run.orders.reduce((sum, share) => sum + share.rows, 0);
   const names = ranked.map((share) => `${orderName(share.order, block.labels)} (${percent(share.rows, total)})`);
   const others = total - ranked.reduce((sum, share) => sum + share.rows, 0);
-  const picture = drawn("svg", { viewBox: `0 0 ${wide} ${high + 20}`, role: "img",
-    "aria-label": `Shares of the rows by order over time: ${names.join(", ")}` }, ...parts);
+  const drawing = picture([wide, high + 20], `Shares of the rows by order over time: ${names.join(", ")}`, parts);
   const entries = names.map((name, colour) => legendEntry(`c${colour}`, name));
   if (others > 0) entries.push(legendEntry("rest", `other orders (${percent(others, total)})`));
-  return element("div", {}, picture, element("ul", { class: "legend" }, ...entries));
+  return element("div", {}, drawing, element("ul", { class: "legend" }, ...entries));
 }
 
 export function heatLegend() {
@@ -250,10 +253,9 @@ export function skew(cells, narrow) {
   const bars = shown.map((rows, number) => drawn("rect", { class: "bar", x: (span * number).toFixed(2),
     width: Math.max(span - 1, 0.5).toFixed(2), y: (high - (high * rows) / most).toFixed(2),
     height: ((high * rows) / most).toFixed(2) }));
-  return drawn("svg", { viewBox: `0 0 ${wide} ${high + 18}`, role: "img",
-    "aria-label": `Rows of each task, the largest first: ${count(most)} at the most` }, ...bars,
-    drawn("text", { x: 0, y: high + 15, class: "soft" },
-      `${count(cells.length)} tasks, the largest first; ${compact(most)} rows at the most`));
+  const words = `${count(cells.length)} tasks, the largest first; ${compact(most)} rows at the most`;
+  const below = drawn("text", { x: 0, y: high + 15, class: "soft" }, words);
+  return picture([wide, high + 18], `Rows of each task: ${words}`, [...bars, below]);
 }
 
 export function table(heads, rows) {

@@ -42,7 +42,11 @@ async function askForQueries(before) {
 }
 
 function matches(query) {
-  return query.description.toLowerCase().includes(state.find.toLowerCase());
+  return nameOf(query).toLowerCase().includes(state.find.toLowerCase());
+}
+
+function nameOf(query) {
+  return query.about ? `${query.description}: ${query.about}` : query.description;
 }
 
 function showList() {
@@ -73,11 +77,11 @@ function describe(button, query, chosen) {
   const [name, rest] = button.children;
   const seconds = (query.ended ?? now()) - query.started;
   const done = query.tasks ? `${query.tasks_done}/${query.tasks} tasks, ` : "";
-  setText(name, query.description);
+  setText(name, nameOf(query));
   setText(rest, `${query.state === "done" ? "" : `${query.state}, `}${query.state === "running" ? done : ""}` +
     `${compact(query.rows_in)} rows, ${duration(Math.max(seconds, 0))}`);
   rest.className = query.state;
-  button.title = query.description;
+  button.title = nameOf(query);
   button.setAttribute("aria-current", chosen);
 }
 
@@ -137,7 +141,7 @@ function draw(query, number) {
   }
   state.shown = query;
   state.queries.set(query.number, query);
-  const parts = [element("h2", {}, query.description), headline(query), tiles(query)];
+  const parts = [element("h2", {}, nameOf(query)), headline(query), tiles(query)];
   if (query.tasks && query.state === "running") {
     parts.push(element("progress", { value: query.tasks_done, max: query.tasks, "aria-label": "Tasks done" }));
   }
@@ -147,6 +151,8 @@ function draw(query, number) {
   }
   query.blocks.forEach((block, place) => parts.push(...drawBlock(block, place, query.blocks.length)));
   main.replaceChildren(...parts);
+  const error = main.querySelector("pre");
+  if (error !== null) error.scrollTop = error.scrollHeight; // a traceback tells most at its end
   if (held !== null) {
     for (const each of main.querySelectorAll("[aria-label]")) {
       if (each.getAttribute("aria-label") === held) each.focus({ preventScroll: true });
