@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from eddyline.query.expressions import Call
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
@@ -20,7 +20,6 @@ from eddyline.spark.claiming.filter_claim import Claim
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import (
-    FUSED_NAME,
     Chain,
     EvaluationLink,
     ExpressionId,
@@ -28,12 +27,11 @@ from eddyline.spark.plan.chains import (
     Link,
     ProjectLink,
     Tree,
+    fused_name,
 )
 
 Fuse: TypeAlias = Callable[[FilterBlock], "FusedFunction"]
 """Makes the function of a block; equal blocks must get equal functions."""
-
-_LONGEST_NAME: Final = 60  # characters of the functions' names in a plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +104,8 @@ def block_over(
         base = catalyst.filtered(catalyst.conjunction(claim.below), base)
     base, arguments = _without_subqueries(base, claim.arguments)
     fused = fuse(block)
-    names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-    if len(names) > _LONGEST_NAME:
-        names = names[:_LONGEST_NAME] + "…"
     call = catalyst.python_call(
-        name=f"{FUSED_NAME}{names})",
+        name=fused_name(block.texts or [function.name for function in block.functions]),
         command=fused.command,
         like=claim.environments,
         return_type=fused.return_type,

@@ -39,7 +39,7 @@ from eddyline.spark.claiming.join_inputs import Input, inputs_of
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
-from eddyline.spark.plan.chains import FUSED_NAME
+from eddyline.spark.plan.chains import fused_name
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
 from eddyline.spark.rewriting.steps import BLOBS, in_one_row, map_in_arrow, with_value
 from eddyline.spark.worker.commands import pickled
@@ -314,8 +314,8 @@ def with_matches(
 
 
 def _block_name(block: JoinBlock) -> str:
-    names = ", ".join(relation.name for relation in block.query.relations)
-    return f"{FUSED_NAME}{names})"
+    inputs = " join ".join(relation.name for relation in block.query.relations)
+    return fused_name([inputs, *block.steps[: len(block.graph.predicates)]])
 
 
 def _last(

@@ -26,6 +26,7 @@ from eddyline.spark.plan.chains import (
     FilterLink,
     ProjectLink,
     Tree,
+    fused_name,
     read_link,
 )
 from eddyline.spark.plan.concurrent_marks import mark_in
@@ -171,7 +172,7 @@ class _Walk:
             FilterBlock("", ALL_ROWS, (), contents.functions, (value,), self.settings, names)
         )
         call = catalyst.python_call(
-            name=f"{FUSED_NAME}{contents.functions[0].name})",
+            name=fused_name([contents.functions[0].name]),
             command=self.remember(block),
             like=contents.environments,
             return_type=contents.functions[0].return_type,
