@@ -57,12 +57,19 @@ def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:
     parameters = error.getMessageParameters() or {}
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = parameters["relationName"].replace("`", "")
-        known = f"the tables are {', '.join(tables)}" if tables else "name one by --table NAME=PATH"
-        return f"there is no table {name}; {known}"
+        return f"there is no table {name}; {_tables_that_are(name, tables)}"
     if condition == "UNRESOLVED_ROUTINE":
         name = parameters["routineName"].replace("`", "")
         return f"there is no function {name}; name one of yours by --udf MODULE:FUNCTION"
     return _what(error)
+
+
+def _tables_that_are(name: str, tables: Sequence[str]) -> str:
+    if "." in name:
+        return f"if it is a file, put it in quotes: FROM '{name}'"
+    if tables:
+        return f"the tables are {', '.join(tables)}"
+    return f"name a file: FROM '{name}.csv', or --table {name}={name}.csv"
 
 
 def _what(error: PySparkException | Py4JJavaError) -> str:
