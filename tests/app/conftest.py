@@ -72,6 +72,13 @@ UDFS = """
         return number % 5 == 0
 
 
+    @udf("boolean")
+    def chancy(number):
+        return True
+
+    chancy = chancy.asNondeterministic()
+
+
     @pandas_udf("boolean")
     def small(numbers):
         return numbers < 1_000

@@ -55,7 +55,35 @@ def test_twenty_rows_are_printed_by_default(run: Run) -> None:
 def test_a_query_without_python_predicates_says_so(run: Run) -> None:
     answer = run("sql", *TABLE, "SELECT count(*) AS n FROM rows")
     assert answer.out.split() == ["n", "-" * 4, "2000"]
-    assert "Nothing of this query runs in an eddy." in answer.err
+    assert answer.err.splitlines() == [
+        "",
+        "Nothing of this query runs in an eddy.",
+        "No predicate depends on a Python function.",
+    ]
+
+
+def test_what_is_left_to_spark_is_told_with_its_reason(run: Run) -> None:
+    query = "SELECT id FROM rows WHERE chancy(id) AND id < 3"
+    answer = run("sql", *TABLE, "--udf", "udfs:chancy", query)
+    assert answer.code == 0
+    explained = run("explain", *TABLE, "--udf", "udfs:chancy", "--sql", query)
+    assert "chancy(id): it is not deterministic" in explained.out
+    assert answer.err == f"\nNothing of this query runs in an eddy.\n{explained.out}"
+
+
+def test_too_few_rows_to_tell_of_say_what_to_do(run: Run) -> None:
+    answer = run("sql", *TABLE, *PREDICATES, "--limit", "1", QUERY)
+    assert "This is the first row; --limit 0 prints all." in answer.err
+    assert "--limit 0 runs" in answer.err
+    assert "Collect, count, show" not in answer.err
+
+
+def test_no_rows_that_came_to_an_eddy_are_told(run: Run) -> None:
+    answer = run("sql", *TABLE, *PREDICATES, f"{QUERY} AND id < 0")
+    assert answer.code == 0
+    assert "Collect, count, show" not in answer.err
+    assert "--limit 0" not in answer.err
+    assert "no rows" in answer.err.lower()
 
 
 def test_functions_return_what_they_are_annotated_with(run: Run) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from eddyline.app.failures import ExitCode, OutputError, UsageError
 from eddyline.app.file_errors import printing
+from eddyline.app.interrupts import interrupts_handled
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
@@ -38,6 +40,12 @@ _COMMANDS: Final[dict[type[Invocation], str]] = {
 }
 
 
+def program() -> int:
+    """Run the command line of this process, which ends then: Ctrl-C counts in :func:`main` only."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return main()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default that of this process, and return its exit code.
 
@@ -46,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if sys.stdout is None:  # the shell's `>&-`
         return _complain("standard output cannot be written: it is closed", ExitCode.FAILED)
+    with interrupts_handled():
+        return _answered(arguments)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
     try:
         return _run(arguments)
     except EddylineError as error:

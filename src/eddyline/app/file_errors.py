@@ -7,6 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eddyline.app.failures import OutputError, RunError, UsageError
+from eddyline.errors import EddylineError
+
+
+class UnsuitableFileError(EddylineError, ValueError):
+    """A file holds something else than its name says; whoever knows the table adds its name."""
 
 
 @contextmanager

@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from types import ModuleType, UnionType
 from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
@@ -19,6 +21,7 @@ from eddyline.app.failures import UsageError
 from eddyline.app.invocation import FunctionSource
 from eddyline.app.script_errors import where_it_failed
 from eddyline.app.spark_errors import essence
+from eddyline.app.without_spark import SparkAskedForError, needs_spark, spark_kept_from_starting
 
 # As Spark infers types from Python's values; Spark's own `int` and `float` are narrower.
 _SQL_TYPES: dict[object, str] = {
@@ -43,11 +46,25 @@ def prefer_registered(spark: SparkSession) -> None:
     spark.conf.set(_ORDER_SETTING, "first")
 
 
-def check_module(source: FunctionSource) -> None:
-    """Raise :class:`UsageError` if there is no such module; a check that imports nothing of it."""
+@dataclass(frozen=True, slots=True)
+class LoadedFunction:
+    """A function, its module, and the type of Spark's that it returns; None if it knows itself."""
+
+    module: ModuleType
+    function: Callable[..., Any]
+    return_type: str | None
+
+
+def load_before_spark(source: FunctionSource) -> None:
+    """Raise :class:`UsageError` for what can be found wrong with a function without Spark.
+
+    A module that itself asks for Spark when it is imported is left for :func:`register`.
+    """
     top = source.module.partition(".")[0]
     if top not in sys.modules and importlib.util.find_spec(top) is None:
         raise UsageError(_missing(top))
+    with suppress(SparkAskedForError), spark_kept_from_starting():
+        _loaded(source)
 
 
 def register(spark: SparkSession, source: FunctionSource) -> None:
@@ -58,28 +75,32 @@ def register(spark: SparkSession, source: FunctionSource) -> None:
     annotation. Raises :class:`UsageError` if it cannot be found, or cannot be a
     user-defined function.
     """
-    module = _imported(source)
-    function = _function(module, source)
+    loaded = _loaded(source)
     name = f"{source.module}:{source.function}"
-    if any(map(_is_udf, vars(module).values())):
+    if any(map(_is_udf, vars(loaded.module).values())):
         # A worker that imports `@udf("boolean")` fails, since it has no session to read the
         # type with. So it gets the functions themselves instead of the way to their module.
-        register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    if _is_udf(function):
-        if source.return_type is not None:
-            raise UsageError(f"--udf {name} says what it returns already; leave the type out")
-        return_type = None
-    else:
-        return_type = source.return_type or _annotated(function, name)
+        register_pickle_by_value(loaded.module)  # type: ignore[no-untyped-call]
     try:
-        spark.udf.register(source.function, function, return_type)
+        spark.udf.register(source.function, loaded.function, loaded.return_type)
     except ParseException as error:
         raise UsageError(
-            f"--udf {name}: {return_type} is no type of Spark's; some are boolean, bigint, "
+            f"--udf {name}: {loaded.return_type} is no type of Spark's; some are boolean, bigint, "
             "double, string, date, timestamp"
         ) from error
     except PySparkException as error:
         raise UsageError(f"--udf {name} cannot be used: {essence(error)}") from error
+
+
+def _loaded(source: FunctionSource) -> LoadedFunction:
+    module = _imported(source)
+    function = _function(module, source)
+    name = f"{source.module}:{source.function}"
+    if not _is_udf(function):
+        return LoadedFunction(module, function, source.return_type or _annotated(function, name))
+    if source.return_type is not None:
+        raise UsageError(f"--udf {name} says what it returns already; leave the type out")
+    return LoadedFunction(module, function, None)
 
 
 def _is_udf(value: object) -> bool:
@@ -90,6 +111,8 @@ def _imported(source: FunctionSource) -> ModuleType:
     try:
         return importlib.import_module(source.module)
     except (Exception, SystemExit) as error:
+        if needs_spark(error):
+            raise SparkAskedForError from error
         parts = source.module.split(".")
         above = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
         if isinstance(error, ModuleNotFoundError) and error.name in above:

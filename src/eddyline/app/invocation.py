@@ -9,10 +9,19 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """``--table NAME=PATH``: a file, a folder of files, or an address that Spark can read."""
+    """``--table NAME=PATH``: a file, a folder of files, or an address that Spark can read.
+
+    ``in_query`` marks one that the query itself names, as ``FROM 'trades.csv'``.
+    """
 
     name: str
     path: str
+    in_query: bool = False
+
+    @property
+    def label(self) -> str:
+        """What messages about the table begin with."""
+        return "" if self.in_query else f"table {self.name}: "
 
 
 @dataclass(frozen=True, slots=True)

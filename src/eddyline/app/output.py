@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.app.failures import RunError, UsageError
 from eddyline.app.file_errors import file_errors_explained
+from eddyline.app.interrupts import temporary_folder
 from eddyline.app.output_kind import OutputKind
 
 # The standard type instead of a deprecated one of 96 bits, which would come back
@@ -62,7 +63,7 @@ def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
     folder = path.absolute().parent
     with (
         file_errors_explained(path, "written", RunError),
-        tempfile.TemporaryDirectory(prefix=".eddyline-", dir=folder) as draft,
+        temporary_folder(".eddyline-", folder) as draft,
     ):
         parts, whole = Path(draft, "parts"), Path(draft, "whole")
         match kind:

@@ -51,8 +51,8 @@ decided, and decided anew, while the query runs.
 _EXAMPLES = """\
 examples:
   eddyline demo
-  eddyline sql --table flights=flights.parquet --udf rules:is_late:boolean \\
-      "SELECT * FROM flights WHERE is_late(dep_delay)"
+  eddyline sql --udf rules:is_late:boolean --udf rules:is_odd:boolean \\
+      "SELECT * FROM 'flights.parquet' WHERE is_late(dep_delay) AND is_odd(flight)"
   eddyline explain job.py
 """
 
@@ -67,16 +67,16 @@ examples:
 
 _SQL_EXAMPLES = """\
 examples:
-  print the first 20 rows, and how they were routed:
-      eddyline sql --table t=orders.parquet --udf rules:is_odd:boolean \\
-          "SELECT * FROM t WHERE is_odd(id) AND amount > 100"
-  two tables, functions with annotations, all rows into a file:
-      eddyline sql --table o=orders.csv --table c=customers.json \\
-          --udf rules:score --udf rules:is_odd --output suspicious.parquet \\
-          "SELECT o.* FROM o JOIN c USING (customer) WHERE score(text) > 0.5 AND is_odd(id)"
-  the same without eddies, to compare:
+  print the first 20 rows; the report tells how rows were routed until these were there:
+      eddyline sql --udf rules:is_odd:boolean --udf rules:score \\
+          "SELECT * FROM 'orders.parquet' WHERE is_odd(id) AND score(text) > 0.5"
+  two files, functions with annotations, all rows into a file:
+      eddyline sql --udf rules:score --udf rules:is_odd --output suspicious.parquet \\
+          "SELECT o.* FROM 'orders.csv' o JOIN 'customers.json' USING (customer) \\
+          WHERE score(text) > 0.5 AND is_odd(id)"
+  the same without eddies, to compare; a table with a name:
       eddyline sql --plain --table t=orders.parquet --udf rules:is_odd:boolean \\
-          "SELECT * FROM t WHERE is_odd(id)"
+          --udf rules:score "SELECT * FROM t WHERE is_odd(id) AND score(text) > 0.5"
 
 The module rules is rules.py, looked for in the current folder first.
 """
@@ -85,8 +85,8 @@ _EXPLAIN_EXAMPLES = """\
 examples:
   eddyline explain job.py
   eddyline explain job.py --name suspicious
-  eddyline explain --sql "SELECT * FROM t WHERE is_odd(id) AND is_late(day)" \\
-      --table t=orders.parquet --udf rules:is_odd:boolean --udf rules:is_late:boolean
+  eddyline explain --udf rules:is_odd:boolean --udf rules:is_late:boolean \\
+      --sql "SELECT * FROM 'orders.parquet' WHERE is_odd(id) AND is_late(day)"
 """
 
 
@@ -272,7 +272,11 @@ def _parser() -> _Parser:
     )
 
     sql = _command(commands, "sql", "run an SQL query over files and print the rows", _SQL_EXAMPLES)
-    sql.add_argument("query", metavar="QUERY", help="a SELECT in Spark's SQL")
+    sql.add_argument(
+        "query",
+        metavar="QUERY",
+        help="a SELECT in Spark's SQL; a file can stand for a table: FROM 'orders.csv'",
+    )
     _add_sources(sql)
     sql.add_argument(
         "--limit",
@@ -366,7 +370,8 @@ def _add_sources(parser: _Parser) -> None:
         action="append",
         default=[],
         metavar="NAME=PATH",
-        help="a table: a .parquet, .csv (with a header) or .json file, or a folder of them",
+        help="a table: a .parquet, .csv or .tsv (with a heading) or .json file, or a folder of "
+        "them; a query can name them itself, as FROM 'orders.csv'",
     )
     parser.add_argument(
         "--udf",

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 
 from eddyline.app.failures import UsageError
-from eddyline.app.functions import check_module, prefer_registered, register
+from eddyline.app.files_in_sql import with_files_as_tables
+from eddyline.app.functions import load_before_spark, prefer_registered, register
 from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
@@ -22,18 +23,19 @@ from eddyline.spark.host.catalyst import is_query
 def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
     """Return a query as a DataFrame that lives as long as the block.
 
-    Functions come from the current folder first. Whatever can be found wrong
-    without Spark is found before it starts, which takes seconds.
+    Files that the query names are tables, too. Functions come from the current folder first.
+    Whatever can be found wrong without Spark is found before it starts, which takes seconds.
 
     Raises :class:`~eddyline.app.failures.UsageError` for what cannot be used,
     and turns Spark's own errors inside the block into errors of ours.
     """
     folder = Path.cwd()
+    query = with_files_as_tables(query)
     tables = [find_table(source) for source in query.tables]
-    names = [table.name for table in tables]
+    names = [source.name for source in query.tables if not source.in_query]
     with importable(folder):
         for source in query.functions:
-            check_module(source)
+            load_before_spark(source)
         with (
             running_spark(console) as spark,
             importable_by_workers(folder, spark),
@@ -41,6 +43,13 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
         ):
             for table in tables:
                 create_view(spark, table)
+                if table.nanoseconds:
+                    columns = ", ".join(column.name for column in table.nanoseconds)
+                    console.print(
+                        f"{table.name}: {columns}: nanoseconds are cut to microseconds, the most "
+                        "that Spark's timestamps have.",
+                        soft_wrap=True,
+                    )
             prefer_registered(spark)
             for source in query.functions:
                 register(spark, source)

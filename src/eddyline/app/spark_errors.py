@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 
 from eddyline.app.failures import RunError, UsageError
@@ -38,13 +38,20 @@ def spark_errors_explained(tables: Sequence[str] = ()) -> Iterator[None]:
         yield
     except (PySparkException, Py4JJavaError) as error:
         raise _explained(error, tables) from error
+    except (Py4JNetworkError, ConnectionError) as error:
+        if isinstance(error, BrokenPipeError):  # nobody reads what is printed
+            raise
+        raise RunError("Spark's Java process has ended; was there too little memory?") from error
 
 
 def _explained(
     error: PySparkException | Py4JJavaError, tables: Sequence[str]
 ) -> UsageError | RunError:
     if isinstance(error, PythonException):
-        return RunError("a Python function failed\n" + user_traceback(str(error)))
+        told = user_traceback(str(error))
+        if "\n" not in told:  # no line of the user's is in it, as where a disk is full
+            return RunError(f"the query failed in Python: {told}")
+        return RunError(f"a Python function failed\n{told}")
     if isinstance(error, ParseException):
         return UsageError(f"the SQL does not parse: {essence(error)}")
     if isinstance(error, AnalysisException):
@@ -57,12 +64,19 @@ def _mistake(error: AnalysisException, tables: Sequence[str]) -> str:
     parameters = error.getMessageParameters() or {}
     if condition == "TABLE_OR_VIEW_NOT_FOUND":
         name = parameters["relationName"].replace("`", "")
-        known = f"the tables are {', '.join(tables)}" if tables else "name one by --table NAME=PATH"
-        return f"there is no table {name}; {known}"
+        return f"there is no table {name}; {_tables_that_are(name, tables)}"
     if condition == "UNRESOLVED_ROUTINE":
         name = parameters["routineName"].replace("`", "")
         return f"there is no function {name}; name one of yours by --udf MODULE:FUNCTION"
     return _what(error)
+
+
+def _tables_that_are(name: str, tables: Sequence[str]) -> str:
+    if "." in name:
+        return f"if it is a file, put it in quotes: FROM '{name}'"
+    if tables:
+        return f"the tables are {', '.join(tables)}"
+    return f"name a file: FROM '{name}.csv', or --table {name}={name}.csv"
 
 
 def _what(error: PySparkException | Py4JJavaError) -> str:

@@ -1,28 +1,44 @@
-"""Starts Spark for a command, quietly, and lets its workers import what the driver can."""
+"""Starts Spark for a command, quietly, and lets its workers import what the driver can.
+
+All that Spark writes to disk goes below one folder, which goes when the command ends; and a
+command that is interrupted ends Spark's processes before it ends itself.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
+import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import FrameType
-from typing import NoReturn
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
+from eddyline.app.failures import RunError
+from eddyline.app.interrupts import (
+    before_interrupts,
+    interrupts_put_off,
+    take_over,
+    temporary_folder,
+)
 from eddyline.app.jvm_stderr import jvm_noise_dropped
+from eddyline.app.processes import Process, children, end
 from eddyline.app.quiet_logs import silence_libraries
+from eddyline.app.spark_errors import essence
 from eddyline.spark.host.catalyst import let_go_of_call
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
 # Spark would log the same from every executor, each time with the JVM's stack.
 _SETTINGS = {"spark.log.level": "OFF"}
+
+_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
+_OPTIONS = "SPARK_SUBMIT_OPTS"  # that Spark's launcher hands to its JVM
 
 
 @contextmanager
@@ -31,29 +47,101 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
 
     If Spark runs in this process already it is used and goes on running; the
     session is a new one then, with tables and functions of its own.
+
+    Raises :class:`RunError` if it does not start.
     """
     silence_libraries()
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running.newSession()
         return
-    with TemporaryDirectory(prefix="eddyline-") as folder:
-        # Spark would make a folder for tables of its own in the current one.
-        settings = _SETTINGS | {"spark.sql.warehouse.dir": str(Path(folder, "warehouse"))}
-        with jvm_noise_dropped(), console.status("Starting Spark"):
-            spark = eddyline.session("eddyline", config=settings)
+    _require_local_folders()
+    others = children()
+    own: frozenset[Process] | None = None
+    with temporary_folder("eddyline-") as folder:
+        try:
+            with before_interrupts(let_go_of_call):
+                spark = _started(folder, console)
+                own = children() - others
+                try:
+                    yield spark
+                except Exception:
+                    _stop(spark)
+                    raise
+                _stop(spark)
+        except (KeyboardInterrupt, GeneratorExit):
+            # PySpark would ask a JVM to stop that may be busy, and let it end when it likes.
+            with interrupts_put_off():
+                end(children() - others if own is None else own)
+            raise
+
+
+def _stop(spark: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # where the JVM has ended before
+        spark.stop()
+
+
+def _require_local_folders() -> None:
+    """Raise :class:`RunError` if Spark can write nowhere; without a word it would just end."""
+    chosen = os.environ.get(_LOCAL_DIRS)
+    if not chosen:
+        return
+    for folder in chosen.split(","):
+        with suppress(OSError):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return
+    raise RunError(f"Spark has no folder to write to: {_LOCAL_DIRS} is {chosen}")
+
+
+def _started(folder: Path, console: Console) -> SparkSession:
+    # Spark would make a folder for tables of its own in the current one.
+    settings = _SETTINGS | {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    try:
+        with jvm_noise_dropped(), console.status("Starting Spark"), _writing_below(folder):
+            return eddyline.session("eddyline", config=settings)
+    except PySparkException as error:
+        raise RunError(f"Spark does not start: {essence(error)}") from error
+    except (Py4JError, OSError) as error:
+        raise RunError("Spark has ended while it started") from error
+    finally:
         # PySpark's own handler calls the JVM in the midst of the call that it interrupts,
         # which breaks the connection; here Ctrl-C ends the block, and that stops Spark.
-        signal.signal(signal.SIGINT, _interrupt)
-        try:
-            yield spark
-        finally:
-            spark.stop()
+        take_over()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    let_go_of_call()
-    signal.default_int_handler(number, frame)
+@contextmanager
+def _writing_below(folder: Path) -> Iterator[None]:
+    """Let Spark write all that is temporary below a folder, if it starts in the block.
+
+    Folders of the user's own choice, in SPARK_LOCAL_DIRS or ``spark.local.dir``, stay what
+    they are.
+    """
+    (temporary := folder / "tmp").mkdir()
+    options = f"-Djava.io.tmpdir={shlex.quote(str(temporary))}"
+    if given := os.environ.get(_OPTIONS):
+        options = f"{given} {options}"
+    before = tempfile.tempdir
+    tempfile.tempdir = str(temporary)
+    try:
+        with _environment({_OPTIONS: options, "TMPDIR": str(temporary)}):
+            yield
+    finally:
+        tempfile.tempdir = before
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -14,25 +14,37 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.app.failures import UsageError
-from eddyline.app.file_errors import file_errors_explained
+from eddyline.app.file_errors import UnsuitableFileError, file_errors_explained
 from eddyline.app.invocation import TableSource
+from eddyline.app.parquet_nanoseconds import (
+    HOW_TO_WRITE,
+    NanosecondColumn,
+    nanosecond_columns,
+    read_parquet,
+    speaks_of_nanoseconds,
+)
 from eddyline.app.spark_errors import essence
+from eddyline.app.text_files import RECORDS, beginning_of, delimiter_of, one_delimiter
 
 # Files of a folder that are looked at to tell its kind: all of them, if there are no millions.
 _LOOKED_AT = 10_000
+
+# Files of those that are opened to find out a delimiter.
+_LOOKED_INTO = 100
 
 
 class TableKind(StrEnum):
     """The kinds of file that can be read, by the names that Spark's readers have."""
 
     PARQUET = "parquet"
-    CSV = "csv"  # with a header
+    CSV = "csv"  # with a header; the delimiter is found out
     JSON = "json"  # one object a line, or one array of objects
 
 
 _ENDINGS = {
     ".parquet": TableKind.PARQUET,
     ".csv": TableKind.CSV,
+    ".tsv": TableKind.CSV,
     ".json": TableKind.JSON,
     ".jsonl": TableKind.JSON,
     ".ndjson": TableKind.JSON,
@@ -43,58 +55,92 @@ _COMPRESSIONS = frozenset({".bz2", ".gz"})  # that Spark opens by the ending
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that was found: ``path`` is absolute or an address, ``array`` tells JSON's form."""
+    """A table that was found: ``path`` is absolute or an address.
+
+    ``array`` tells JSON's form, ``delimiter`` separates the fields of CSV (None where only Spark
+    can look), and ``nanoseconds`` are columns of Parquet that become timestamps of microseconds.
+    ``label`` goes before what is said of the table.
+    """
 
     name: str
     path: str
     kind: TableKind
+    label: str
     array: bool = False
+    delimiter: str | None = None
+    nanoseconds: tuple[NanosecondColumn, ...] = ()
 
 
 def find_table(source: TableSource) -> Table:
-    """Return what a source stands for, without reading it.
+    """Return what a source stands for, from a look at how its files begin.
 
-    Raises :class:`UsageError` for what is missing or of no known kind. Whether
-    an address (``s3a://…``) leads anywhere is left for Spark to find out.
+    Raises :class:`UsageError` for what is missing, of no known kind, or not what its name says.
+    Whether an address (``s3a://…``) leads anywhere is left for Spark to find out.
     """
     if "://" in source.path:
-        return Table(source.name, source.path, _only_kind(source, [Path(source.path)]))
-    with file_errors_explained(f"table {source.name}: {source.path}", "read"):
+        kind = _only_kind(source, [Path(source.path)])
+        return Table(source.name, source.path, kind, source.label)
+    with file_errors_explained(f"{source.label}{source.path}", "read"):
         path = Path(os.path.expanduser(source.path)).absolute()  # noqa: PTH111 - may be no one's
         found = [path] if path.exists() else _matching(path)
         if not found:
-            raise UsageError(f"table {source.name}: there is no file {source.path}")
+            raise UsageError(f"{source.label}there is no file {source.path}")
         files = list(islice(_files(found), _LOOKED_AT))
         if not files:
-            raise UsageError(f"table {source.name}: the folder {source.path} is empty")
+            raise UsageError(f"{source.label}the folder {source.path} is empty")
         kind = _only_kind(source, files)
         files[0].open("rb").close()
-        array = kind is TableKind.JSON and _starts_array(files[0])
-        return Table(source.name, str(path), kind, array)
+        table = Table(source.name, str(path), kind, source.label)
+        try:
+            return _looked_into(table, files)
+        except UnsuitableFileError as error:
+            raise UsageError(
+                f"{source.label}{source.path} cannot be read as {kind}: {error}"
+            ) from error
+
+
+def _looked_into(table: Table, files: Sequence[Path]) -> Table:
+    """Return what the files themselves tell of how to read them."""
+    match table.kind:
+        case TableKind.PARQUET:
+            return replace(table, nanoseconds=nanosecond_columns(files[0]))
+        case TableKind.CSV:
+            delimiter = one_delimiter(files[:_LOOKED_INTO], _likely(files[0]))
+            return replace(table, delimiter=delimiter)
+        case TableKind.JSON:
+            return replace(table, array=beginning_of(files[0]).lstrip().startswith("["))
+
+
+def _likely(file: Path) -> str:
+    """Return the delimiters by how likely they are, as far as the name tells."""
+    return "\t,;|" if ".tsv" in map(str.lower, file.suffixes) else ",\t;|"
 
 
 def create_view(spark: SparkSession, table: Table) -> None:
     """Let queries use a table by its name; raise :class:`UsageError` if it cannot be read."""
     try:
         frame = _read(spark, table)
+        if not frame.columns:
+            raise UsageError(_empty(table))
     except (PySparkException, Py4JJavaError) as error:
         if isinstance(error, PySparkException) and error.getCondition() == _NO_SCHEMA:
             raise UsageError(_empty(table)) from error
+        why = essence(error)
+        if speaks_of_nanoseconds(why):  # at an address, where nobody has looked at it before
+            why += f"; {HOW_TO_WRITE}"
         raise UsageError(
-            f"table {table.name}: {table.path} cannot be read as {table.kind}: {essence(error)}"
+            f"{table.label}{table.path} cannot be read as {table.kind}: {why}"
         ) from error
-    if not frame.columns:
-        raise UsageError(_empty(table))
     if table.kind is TableKind.JSON and "_corrupt_record" in frame.columns:
         raise UsageError(
-            f"table {table.name}: {table.path} holds something else than JSON objects, one a line "
+            f"{table.label}{table.path} holds something else than JSON objects, one a line "
             "or all in one array"
         )
-    frame.createOrReplaceTempView(table.name)
+    frame.createOrReplaceTempView(f"`{table.name.replace('`', '``')}`")
 
 
 def _empty(table: Table) -> str:
-    return f"table {table.name}: {table.path} is empty, it has no columns"
+    return f"{table.label}{table.path} is empty, it has no columns"
 
 
 def _matching(pattern: Path) -> list[Path]:
@@ -106,11 +152,23 @@ def _matching(pattern: Path) -> list[Path]:
 
 def _read(spark: SparkSession, table: Table) -> DataFrame:
     if table.kind is TableKind.PARQUET:
-        return spark.read.parquet(table.path)
+        return read_parquet(spark, table.path, table.nanoseconds)
     if table.kind is TableKind.CSV:
         # A quote inside quotes is doubled, as everywhere but in Spark's default.
-        return spark.read.csv(table.path, header=True, inferSchema=True, escape='"')
+        return spark.read.csv(
+            table.path,
+            sep=table.delimiter or _delimiter_at(spark, table.path),
+            header=True,
+            inferSchema=True,
+            escape='"',
+        )
     return spark.read.json(table.path, multiLine=table.array)
+
+
+def _delimiter_at(spark: SparkSession, address: str) -> str:
+    likely = _likely(Path(address))
+    lines = spark.read.text(address).take(RECORDS)
+    return delimiter_of("\n".join(line.value for line in lines), likely) or likely[0]
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -128,8 +186,7 @@ def _only_kind(source: TableSource, files: Sequence[Path]) -> TableKind:
     if kinds or kind is None:
         what = "holds files of several kinds" if kinds else "is of no kind that can be read"
         raise UsageError(
-            f"table {source.name}: {source.path} {what}; "
-            f"the known endings are {', '.join(_ENDINGS)}"
+            f"{source.label}{source.path} {what}; the known endings are {', '.join(_ENDINGS)}"
         )
     return kind
 
@@ -139,8 +196,3 @@ def _kind(file: Path) -> TableKind | None:
     while endings and endings[-1] in _COMPRESSIONS:
         endings.pop()
     return _ENDINGS.get(endings[-1]) if endings else None
-
-
-def _starts_array(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(1_000).lstrip().startswith(b"[")

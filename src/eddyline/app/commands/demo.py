@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -15,6 +12,7 @@ from eddyline.app.demo.query import ask, joined_rows, register_predicates
 from eddyline.app.demo.race import Contestant, Lap, difference, race, warm_up
 from eddyline.app.failures import ExitCode, RunError
 from eddyline.app.file_errors import file_errors_explained, printing
+from eddyline.app.interrupts import temporary_folder
 from eddyline.app.invocation import DemoInvocation
 from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
@@ -26,17 +24,17 @@ def run(invocation: DemoInvocation) -> ExitCode:
     """Run the command; raise :class:`RunError` if the two sides have different rows."""
     check_output(invocation.out)
     console, out = chatter(), results()
-    with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
-        flights = write_parquet(Path(name), invocation.sample)
+    with temporary_folder("eddyline-demo-") as folder:
+        flights = write_parquet(folder, invocation.sample)
         with printing():
             show(out, introduction(flights))
             out.print()
         with running_spark(console) as spark, spark_errors_explained():
             register_predicates(spark)
             with console.status("Warming up"):
-                create_views(spark, Path(name), january_only=True)
+                create_views(spark, folder, january_only=True)
                 warm_up(lambda: ask(spark))
-            create_views(spark, Path(name))
+            create_views(spark, folder)
             laps = _laps(spark, invocation.runs, console)
             joined = joined_rows(spark)
     if (found := difference(laps)) is not None:

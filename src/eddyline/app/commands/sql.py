@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from rich.console import Console
+from rich.text import Text
 
 import eddyline
 from eddyline.app.failures import ExitCode, RunError
@@ -17,6 +20,8 @@ from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
 from eddyline.app.terminal import chatter, show
+from eddyline.reports.routing_report import RoutingReport
+from eddyline.reports.wording import NO_BLOCKS
 
 
 def run(invocation: SqlInvocation) -> ExitCode:
@@ -30,15 +35,19 @@ def run(invocation: SqlInvocation) -> ExitCode:
             check_columns(frame, invocation.output)
         wanted = frame if invocation.plain else eddyline.adapt(frame, policy=invocation.policy)
         if invocation.output is not None:
-            _write(wanted, invocation.limit, invocation.output, console)
+            cut = _write(wanted, invocation.limit, invocation.output, console)
         else:
-            _print(wanted, invocation.limit, console)
+            cut = _print(wanted, invocation.limit, console)
         if not invocation.plain:
-            _report(wanted, invocation.report, console)
+            report = eddyline.report(wanted)
+            console.print()
+            _show(report, frame, console, cut=cut)
+            _write_page(report, invocation.report, console)
     return ExitCode.DONE
 
 
-def _print(frame: DataFrame, limit: int | None, console: Console) -> None:
+def _print(frame: DataFrame, limit: int | None, console: Console) -> bool:
+    """Print the rows; return whether there are more."""
     with console.status("Running the query"):
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
@@ -48,27 +57,50 @@ def _print(frame: DataFrame, limit: int | None, console: Console) -> None:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()  # before the report, if both go to one terminal
     if more:
-        console.print(f"These are the first {limit:,} rows; --limit 0 prints all.")
+        these = "This is the first row" if limit == 1 else f"These are the first {limit:,} rows"
+        console.print(f"{these}; --limit 0 prints all.")
+    return more
 
 
-def _write(frame: DataFrame, limit: int | None, path: Path, console: Console) -> None:
+def _write(frame: DataFrame, limit: int | None, path: Path, console: Console) -> bool:
+    """Write the rows; return whether there may be more."""
     kind = OutputKind.of(path)
     assert kind is not None  # noqa: S101 - the parser let no other through
     with console.status("Running the query"):
         write_rows(frame if limit is None else frame.limit(limit), path, kind)
     console.print(f"Rows: {path}", soft_wrap=True)
+    return limit is not None
 
 
-def _report(frame: DataFrame, path: Path | None, console: Console) -> None:
-    report = eddyline.report(frame)
-    console.print()
-    if report.blocks and all(block.record is None for block in report.blocks):
-        console.print(
-            "The first rows were there before any task had ended, so there is nothing to report "
-            "of their routing; --limit 0 runs the whole query."
-        )
-    else:
+def _show(report: RoutingReport, frame: DataFrame, console: Console, *, cut: bool) -> None:
+    """Print a report, and what to do where it tells little; ``cut`` if a limit ended the query."""
+    if not report.blocks:
+        console.print(NO_BLOCKS)
+        show(console, Text(_why_nothing_runs(frame)))
+        return
+    silent = [block.record is None for block in report.blocks]
+    if not all(silent):
         show(console, report)
+    if cut and not any(silent):
+        console.print("This is of what ran until these rows were there; --limit 0 runs all.")
+    elif cut:
+        console.print(
+            "Too few rows were worked on to tell how they were routed: the first were there "
+            "before any task had ended. --limit 0 runs the whole query."
+        )
+    elif any(silent):
+        console.print(
+            "No rows came to an eddy, or the LIMIT in the query was reached before any task had "
+            "ended, so there is nothing to tell of how they were routed."
+        )
+
+
+def _why_nothing_runs(frame: DataFrame) -> str:
+    with redirect_stdout(io.StringIO()):  # where `explain` prints
+        return str(eddyline.explain(frame))
+
+
+def _write_page(report: RoutingReport, path: Path | None, console: Console) -> None:
     if path is not None:
         with file_errors_explained(path, "written", RunError):
             report.to_html(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from eddyline.errors import EddylineError
 from eddyline.spark.host.catalyst import get_ready
 from eddyline.spark.host.java import java_for_launch
 
@@ -30,6 +32,17 @@ WORKER_DAEMON = "eddyline.spark.worker.daemon"
 
 PACKAGES = Path(__file__).parents[3]
 """The folder that this package is in."""
+
+
+class BashNotFoundError(EddylineError, RuntimeError):
+    """Spark starts by scripts for bash, and there is none on this machine."""
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "Spark is started by scripts for bash, and there is no bash on PATH. Install it, for "
+            "example by apk add bash on Alpine Linux."
+        )
 
 
 class SettingsIgnoredWarning(UserWarning):
@@ -59,7 +72,8 @@ def session(
     and before any rule: that it uses the incubator module that Spark asks for.)
 
     Raises :class:`~eddyline.spark.host.java.JavaNotFoundError` if there is no Java
-    17 or newer; one comes with Eddyline, so this is rare.
+    17 or newer; one comes with Eddyline, so this is rare. Raises :class:`BashNotFoundError`
+    where Spark's scripts cannot run.
     """
     asked = dict(config or {})
     if master is not None:
@@ -72,6 +86,8 @@ def session(
     builder = SparkSession.builder.appName(app_name)
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM already
         return _start(builder, asked)
+    if os.name == "posix" and shutil.which("bash") is None:
+        raise BashNotFoundError
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     settings = {"spark.master": "local[*]", **asked}

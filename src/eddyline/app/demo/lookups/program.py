@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from eddyline.app.demo.lookups.query import WATCHED, register_tables
 from eddyline.app.demo.lookups.running import Rest, running_services
 from eddyline.app.failures import RunError
 from eddyline.app.file_errors import printing
+from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show, without_blanks_in_a_pipe
@@ -41,8 +41,7 @@ def perform(sample: int, runs: int) -> None:
     """
     console, out = chatter(), results()
     data = read_data(WATCHED_TIMES * sample)
-    with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
-        folder = Path(name)
+    with temporary_folder("eddyline-demo-") as folder:
         with printing():
             show(out, introduction(data.flights.num_rows))
             out.print()

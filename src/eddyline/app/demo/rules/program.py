@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from eddyline.app.demo.rules.data import TEMPLATE, make_rules, write_stream
 from eddyline.app.demo.rules.display import Seen, introduction, outcome, picture
 from eddyline.app.failures import RunError
 from eddyline.app.file_errors import printing
+from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show
@@ -58,8 +58,7 @@ class Run:
 def perform(sample: int | None) -> None:
     """Show everything; RunError if the rules have not found what a batch query finds."""
     console, out = chatter(), results()
-    with tempfile.TemporaryDirectory(prefix="eddyline-demo-") as name:
-        folder = Path(name)
+    with temporary_folder("eddyline-demo-") as folder:
         with console.status("Writing the stream"):
             paths = write_stream(folder / "flights", BATCHES, sample)
             first = make_rules(RULES, 1, "rule")

@@ -1,0 +1,105 @@
+"""How a file of text begins, whether it is one at all, and what separates its fields."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from eddyline.app.file_errors import UnsuitableFileError
+
+_BEGINNING: Final = 64 * 1024
+"""Bytes of a file that are looked at."""
+
+RECORDS: Final = 50
+"""Records that are looked at to tell the delimiter."""
+
+# Quotes begin a field and end it, whatever separates these; inside they are doubled.
+_QUOTED: Final = re.compile(r'(?:^|(?<=[,\t;|]))"(?:[^"]|"")*"(?=[,\t;|\r\n]|\Z)', re.MULTILINE)
+
+_LEAST_ALIKE: Final = 0.5
+"""Share of the records that a delimiter must cut like the heading; some are malformed."""
+
+# No text holds these; a page feed and the escapes of a terminal may stray into one.
+_NEVER_IN_TEXT: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
+
+_COMPRESSED: Final = {b"\x1f\x8b": ".gz", b"BZh": ".bz2"}
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def beginning_of(file: Path) -> str:
+    """Return the first 64 KB of a text in UTF-8, unpacked.
+
+    Raises :class:`UnsuitableFileError` for what is no text, and OSError for what cannot be read.
+    """
+    try:
+        with _opened(file) as opened:
+            found = opened.read(_BEGINNING)
+    except (EOFError, zlib.error) as error:
+        raise OSError("it is damaged, or not all of it is there") from error
+    _require_text(found)
+    if len(found) == _BEGINNING:  # the last line is cut, and so may be a letter of it
+        found = found[: found.rfind(b"\n") + 1] or found
+    return found.decode("utf-8-sig", errors="replace")
+
+
+def delimiter_of(text: str, order: str = ",\t;|") -> str | None:
+    r"""Return what separates the fields of a CSV file, None if it has one column as it seems.
+
+    It is the one that cuts most records into as many fields as the heading, of several the one
+    that makes more fields of it, and then the first in ``order``.
+
+    >>> delimiter_of('name;price\n"a, b";1,5\nc;2,25\n'), delimiter_of("name\na\n")
+    (';', None)
+    """
+    lines = [line for line in _QUOTED.sub("", text).splitlines() if line][:RECORDS]
+    best = (_LEAST_ALIKE, 0)
+    chosen = None
+    for delimiter in order:
+        widths = [line.count(delimiter) for line in lines]
+        if not widths or not widths[0]:
+            continue
+        alike = sum(width == widths[0] for width in widths) / len(widths)
+        if (alike, widths[0]) > best:
+            best, chosen = (alike, widths[0]), delimiter
+    return chosen
+
+
+def one_delimiter(files: Iterable[Path], order: str) -> str:
+    """Return the delimiter of some files, the first in ``order`` if nothing tells it.
+
+    Raises as :func:`beginning_of` does, and :class:`UnsuitableFileError` if several differ.
+    """
+    found: dict[str, Path] = {}
+    for file in files:
+        delimiter = delimiter_of(beginning_of(file), order)
+        if delimiter is not None:
+            found.setdefault(delimiter, file)
+    if len(found) > 1:
+        said = " and ".join(f"{delimiter!r} in {file.name}" for delimiter, file in found.items())
+        raise UnsuitableFileError(f"its files have different delimiters, {said}")
+    return next(iter(found), order[0])
+
+
+def _opened(file: Path) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:
+    match file.suffix.lower():
+        case ".gz":
+            return gzip.GzipFile(file)
+        case ".bz2":
+            return bz2.BZ2File(file)
+        case _:
+            return file.open("rb")
+
+
+def _require_text(found: bytes) -> None:
+    for signature, ending in _COMPRESSED.items():
+        if found.startswith(signature):
+            raise UnsuitableFileError(f"it is compressed, so its name must end in {ending}")
+    if found.startswith(_UTF_16):
+        raise UnsuitableFileError("its text is in UTF-16; save it in UTF-8")
+    if len(found.translate(None, _NEVER_IN_TEXT)) < len(found):
+        raise UnsuitableFileError("it is no text but binary")
