@@ -19,14 +19,15 @@ from eddyline.reports.text import ReportText, plain
 _PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RoutingReport:
     """How the blocks of a query ran, and what was left to Spark.
 
     ``blocks`` stand in the order of the query. ``left`` holds, for every part
     that does not run in an eddy, what it is and why. ``called`` are the concurrent functions,
     whose calls the driver has made, with what they cost, ``asked`` the lookup tables. Printing
-    the report gives text, showing it at the end of a notebook cell gives pictures.
+    the report, or showing it at a prompt, gives text; showing it at the end of a notebook cell
+    gives pictures.
     """
 
     blocks: tuple[BlockReport, ...]
@@ -38,6 +39,10 @@ class RoutingReport:
         """The report as plain text, as wide as the terminal."""
         width = get_terminal_size((_PRINTED_WIDTH, 24)).columns
         return plain(self.blocks, self.left, width, self.called, self.asked)
+
+    def __repr__(self) -> str:
+        """What a prompt shows: the text."""
+        return str(self)
 
     def __rich__(self) -> ReportText:
         """What rich prints for this report."""
