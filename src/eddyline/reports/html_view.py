@@ -135,7 +135,8 @@ def _rows_tile(record: TaskRecord) -> Tile:
 
 
 def _calls_tiles(record: TaskRecord) -> Iterator[Tile]:
-    possible = compact(record.calls_possible)
+    about = "about " * any(function.estimated for function in record.functions)
+    possible = about + compact(record.calls_possible)
     if record.calls > record.calls_possible:
         yield Tile("Calls made", compact(record.calls), f"{possible} in a fixed plan")
     elif record.calls_possible:

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.plain_spark import with_plain_calls
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -36,11 +37,15 @@ def report(df: DataFrame) -> RoutingReport:
         if isinstance(block, JoinBlock):
             inputs = tuple(relation.name for relation in block.query.relations)
             names, steps, layout = " join ".join(inputs), block.steps, block.layout
+            notes = block.notes
         else:
             names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-            steps, layout, inputs = block.texts, "", ()
+            steps, layout, inputs, notes = block.texts, "", (), block.joined
+        if record is not None:
+            record = with_plain_calls(record)
+        reduced = any(" is reduced by " in note for note in notes)
         blocks.append(
-            BlockReport(names, options.policy, options.seed, steps, record, layout, inputs)
+            BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)
         )
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
