@@ -220,6 +220,59 @@ def many_orders() -> RoutingReport:
     )
 
 
+LONG_NAMES = tuple(
+    f"{what}_of_{whom}_is_{how}(customer_identifier, transaction_time) > 0.{place}"
+    for place, (what, whom, how) in enumerate(
+        (
+            ("creditworthiness", "customer", "sufficient"),
+            ("geography", "recent_transactions", "plausible"),
+            ("sentiment", "support_conversations", "negative"),
+            ("likelihood", "cancellation", "alarming"),
+            ("similarity", "known_fraud_patterns", "high"),
+            ("turnover", "previous_quarter", "exceptional"),
+            ("toxicity", "public_comments", "tolerable"),
+            ("readability", "product_descriptions", "poor"),
+        )
+    )
+)
+
+
+def long_names() -> RoutingReport:
+    """Eight predicates with long names, and a join whose orders are as long as they get."""
+    chance = random.Random(8)
+    rows = 80_000
+    orders = [tuple(chance.sample(range(8), 8)) for _ in range(5)]
+    slices = tuple(
+        OrderSlice(
+            START + number,
+            START + number + 1,
+            rows // 10,
+            tuple((order, rows // 50) for order in orders),
+        )
+        for number in range(10)
+    )
+    predicates = tuple(
+        PredicateRecord(text=text, rows_in=rows >> place, passed=rows >> place + 1)
+        for place, text in enumerate(LONG_NAMES)
+    )
+    record = TaskRecord(
+        block="filter-8", rows_in=rows, rows_out=rows >> 8, seconds=9, work_seconds=8,
+        predicates=predicates, orders=slices,
+    )  # fmt: skip
+    filtered = BlockReport("eight functions", "adaptive", 0, LONG_NAMES, record)
+    joined_block = joined().blocks[0]
+    assert joined_block.record is not None
+    assert joined_block.record.join is not None
+    inputs = ("transactions", "customers", "suppliers")
+    renamed = replace(
+        joined_block,
+        title=" join ".join(inputs),
+        predicates=(*JOIN_TEXTS, *(f"join {name}" for name in inputs)),
+        inputs=inputs,
+    )
+    return RoutingReport((filtered, renamed))
+
+
 def not_run() -> RoutingReport:
     """Two blocks: no action on the first yet, no rows in the second."""
     empty = TaskRecord(
@@ -386,6 +439,7 @@ def away() -> RoutingReport:
 SAMPLES: dict[str, Callable[[], RoutingReport]] = {
     "drifting": drifting,
     "many-orders": many_orders,
+    "long-names": long_names,
     "not-run": not_run,
     "nothing": nothing,
     "joined": joined,

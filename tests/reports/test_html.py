@@ -65,6 +65,11 @@ def html_of(report: RoutingReport) -> str:
     return page(report.blocks, report.left, report.called, report.asked)
 
 
+def wide(html: str) -> str:
+    """The page without the pictures that take the others' places where it is narrow."""
+    return re.sub(r'<div class="for-narrow" hidden><svg.*?</svg></div>', "", html, flags=re.DOTALL)
+
+
 def outline(html: str) -> Outline:
     parser = Outline()
     parser.feed(html)
@@ -89,7 +94,7 @@ def test_pages_are_whole_and_load_nothing(name: str) -> None:
 
 
 def test_figures_and_pictures_of_a_run() -> None:
-    html = html_of(drifting())
+    html = wide(html_of(drifting()))
     assert html.count("<svg") == 2
     assert "Policy adaptive, seed 7; ran 2025-10-09 08:53:20 to 08:53:41 UTC" in html
     assert "<b>70.2 %</b><span>3.36M of 4.79M</span>" in html
@@ -176,7 +181,7 @@ def test_six_orders_and_the_others_in_one_picture() -> None:
 
 
 def test_a_predicate_that_was_never_reached() -> None:
-    html = html_of(many_orders())
+    html = wide(html_of(many_orders()))
     assert html.count("never reached") == 2  # in the table and beside its bar
 
 
@@ -202,6 +207,43 @@ def test_both_themes_are_there_and_the_notebook_around_is_left_alone() -> None:
     for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media print{", "")):
         assert all(".eddyline" in selector for selector in selectors.split(","))
     assert drifting()._repr_html_().startswith('<div class="eddyline">')
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_picture_has_a_narrow_one_in_its_place(name: str) -> None:
+    html = html_of(SAMPLES[name]())
+    pairs = re.findall(
+        r'<div class="for-wide">(<svg.*?</svg>)</div>\n'
+        r'<div class="for-narrow" hidden>(<svg.*?</svg>)</div>',
+        html,
+        re.DOTALL,
+    )
+    assert len(pairs) * 2 == html.count("<svg")
+    for pair in pairs:
+        widths = [ET.fromstring(svg).attrib["width"] for svg in pair]  # noqa: S314 - our own
+        assert widths == ["900", "360"]
+
+
+def specificity(selector: str) -> tuple[int, int, int]:
+    """How much a selector of the report's style sheet counts: ids, classes, elements."""
+    plain = re.sub(r":where\(.*\)", "", selector)
+    ids = plain.count("#")
+    classes = len(re.findall(r"\.[\w-]|\[|:first-child", plain))
+    elements = len(re.findall(r"(?:^|[\s>+])[a-z]", plain))
+    return ids, classes, elements
+
+
+def test_the_notebooks_own_rules_lose_against_those_of_the_report() -> None:
+    (style,) = re.findall(r"<style>(.*?)</style>", fragment(drifting().blocks, ()), re.DOTALL)
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", style)
+    selectors = [one for names, _ in rules for one in names.strip().split(",")]
+    # What a notebook says of lists, tables and headings names classes and elements, no ids.
+    assert all(specificity(selector)[0] >= 1 for selector in selectors)
+    (reset,) = (names.strip() for names, what in rules if what == "all:revert")
+    others = [one for one in selectors if " " in one and one != reset]
+    assert all(specificity(one) > specificity(reset) for one in others)
+    # Within pictures nothing is reset, since that would end their attributes too.
+    assert reset.endswith(":where(:not(svg):not(svg *))")
 
 
 def test_writing_a_page(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.text import plain
 from eddyline.reports.wording import compact
 from tests.reports.samples import JOIN_INPUTS, broadcast, joined, joined_task
+from tests.reports.test_html import wide
 
 
 def text_of(report: RoutingReport, width: int = 120) -> str:
@@ -26,7 +27,7 @@ def text_of(report: RoutingReport, width: int = 120) -> str:
 
 
 def html_of(report: RoutingReport) -> str:
-    return unescape(page(report.blocks, report.left))
+    return unescape(wide(page(report.blocks, report.left)))
 
 
 def record_of(report: RoutingReport) -> tuple[TaskRecord, JoinRecord]:
@@ -180,7 +181,7 @@ def test_html_of_a_join() -> None:
 
 
 def test_every_step_has_its_bars() -> None:
-    svg = re.findall(r"<svg.*?</svg>", page(joined().blocks, ()), re.DOTALL)[1]
+    svg = re.findall(r"<svg.*?</svg>", wide(page(joined().blocks, ())), re.DOTALL)[1]
     assert "1: delayed(delay_minutes) &gt; 0.5" in svg
     assert "join planes" in svg
     assert "none came" in svg  # flights are only streamed
@@ -197,7 +198,7 @@ def test_few_tasks_need_no_picture_of_their_rows() -> None:
     block = joined().blocks[0]
     record, join = record_of(joined())
     few = replace(record, join=replace(join, cells=(50, 40)))
-    assert page((replace(block, record=few),), ()).count("<svg") == 2
+    assert wide(page((replace(block, record=few),), ())).count("<svg") == 2
 
 
 def test_columns_of_many_tasks_share_their_places() -> None:

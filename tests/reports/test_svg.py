@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from eddyline.reports.bars import Bar, Part, bar_chart
-from eddyline.reports.drawing import PALETTE, REST
+from eddyline.reports.drawing import PALETTE, REST, text_width
 from eddyline.reports.svg import Band, Mark, share_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,8 +26,20 @@ def texts(svg: str) -> list[str]:
 
 
 def corners(path: ET.Element) -> list[tuple[float, float]]:
-    pairs = re.findall(r"(-?[\d.]+) (-?[\d.]+)", path.attrib["d"])
-    return [(float(x), float(y)) for x, y in pairs]
+    """The corners of a path of straight lines; each command gives both numbers, or one."""
+    found: list[tuple[float, float]] = []
+    for command, first, second in re.findall(
+        r"([MLHV])(-?[\d.]+)(?: (-?[\d.]+))?", path.attrib["d"]
+    ):
+        x, y = found[-1] if found else (0.0, 0.0)
+        match command:
+            case "H":
+                found.append((float(first), y))
+            case "V":
+                found.append((x, float(first)))
+            case _:
+                found.append((float(first), float(second)))
+    return found
 
 
 def lines_of(svg: str, hint: str) -> list[ET.Element]:
@@ -74,6 +86,64 @@ def test_a_picture_says_what_it_shows() -> None:
     assert [named[mark] for mark in ids] == ["Title", "It is all."]
     other = parsed(share_chart([Band("two", (1.0,))], (0.0, 1.0), "Title", "x"))
     assert other.attrib["aria-labelledby"] != root.attrib["aria-labelledby"]
+
+
+def test_a_wide_legend_and_one_in_a_narrow_picture_stand_below_the_plot_uncut() -> None:
+    short, long = "1 -> 2", " -> ".join(f"table_{number}" for number in range(8))
+    edges = (0.0, 1.0)
+
+    def places(name: str, width: float) -> tuple[list[str], list[float], list[float], float]:
+        svg = parsed(share_chart([Band(name, (1.0,))], edges, "T", "x", width=width))
+        shown = [node for node in svg.iter(f"{SVG}text") if any(c.text == name for c in node)]
+        lines = [node[-1].tail or "" for node in shown]
+        plot = lines_of(ET.tostring(svg, "unicode"), name)[0]
+        bottom = max(y for _, y in corners(plot))
+        lefts, tops = ([float(node.attrib[key]) for node in shown] for key in "xy")
+        assert max(tops) < float(svg.attrib["height"])
+        return lines, lefts, [top - bottom for top in tops], max(x for x, _ in corners(plot))
+
+    lines, lefts, below, right = places(short, 900.0)
+    assert lines == [short]
+    assert lefts[0] > right
+    assert below[0] < 0
+    lines, lefts, below, right = places(short, 360.0)
+    assert lefts[0] < right
+    assert below[0] > 0
+    assert right > 340  # the plot has the room that the legend had
+    for width, number in ((900.0, 1), (360.0, 2)):
+        lines, lefts, below, _ = places(long, width)
+        assert " ".join(lines) == long
+        assert len(lines) == number
+        assert min(below) > 0
+        assert all(
+            text_width(line) + left <= width for line, left in zip(lines, lefts, strict=True)
+        )
+
+
+def test_labels_stand_over_their_bars_in_a_narrow_picture_and_no_line_crosses_them() -> None:
+    name = "a_function_with_a_long_name(of_many, arguments) > 0.5"
+    bars = [Bar(name, (1.0, 3.0), "75 % spared"), Bar("short", (2.0, 0.0))]
+    svg = bar_chart(
+        bars, [Part("done"), Part("spared")], "A title of many words " * 3, "x", width=360
+    )
+    assert " ".join(texts(svg)).count(name) == 1
+    root = parsed(svg)
+    labels = [node for node in root.iter(f"{SVG}text") if any(c.text == name for c in node)]
+    assert len(labels) == 2
+    upright = [
+        (float(top), float(bottom))
+        for path in root.iter(f"{SVG}path")
+        for top, bottom in re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", path.attrib["d"])
+    ]
+    assert upright
+    for label in labels:
+        baseline = float(label.attrib["y"])
+        assert not any(top < baseline < bottom for top, bottom in upright)
+    (first,) = (n for n in root.iter(f"{SVG}rect") if any(c.text == f"{name}, done: 1" for c in n))
+    assert float(first.attrib["y"]) > max(float(label.attrib["y"]) for label in labels)
+    assert max(float(node.attrib["y"]) for node in root.iter(f"{SVG}text")) < float(
+        root.attrib["height"]
+    )
 
 
 def test_bands_fill_the_whole_height_and_blank_bins_stay_blank() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
 
@@ -142,5 +143,7 @@ def test_printing_and_showing(
     monkeypatch.setenv("COLUMNS", "80")
     report = drifting()
     assert str(report) == text_of(report, 80)
+    sys.displayhook(report)
+    assert capsys.readouterr().out == f"{report}\n"
     report.show()
     assert "Filter over comments" in capsys.readouterr().out

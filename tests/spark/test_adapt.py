@@ -110,14 +110,16 @@ def test_function_too_large_for_a_task(spark: SparkSession) -> None:
     assert rows(adapt(df)) == expected
 
 
-def test_explain_prints_what_it_returns(
+def test_explain_as_a_statement_prints_what_it_returns(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     not_understood = F.upper(label("id")) > "LABEL-2"
     df = table(spark).filter(good("id") & (score("id") > 0.2) & not_understood)
     fast = adapt(df.withColumn("s", score("id")))
     explanation = explain(fast)
-    assert capsys.readouterr().out.strip() == str(explanation)
+    assert capsys.readouterr().out == ""
+    explain(fast)
+    assert capsys.readouterr().out == f"{explanation}\n"
     (block,) = (each for each in explanation.blocks if each.predicates)
     assert block.predicates == ("good(id)", "score(id) > 0.2")
     assert block.outputs == ("score",)
@@ -127,6 +129,18 @@ def test_explain_prints_what_it_returns(
     assert left.reason is DeclineReason.UNTRANSLATABLE
     for part in (*block.predicates, left.text, left.reason.value):
         assert part in str(explanation)
+
+
+@pytest.mark.parametrize(
+    "mode", ["exec", "single"]
+)  # a script, or a cell above its last line; a prompt
+@pytest.mark.parametrize("code", ["explain(df)", "print(explain(df))", "x = explain(df); print(x)"])
+def test_an_explanation_is_shown_once(
+    code: str, mode: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    df = table(spark).filter(good("id") & even("n"))
+    exec(compile(code, "<stdin>", mode), {"explain": explain, "df": df})  # noqa: S102
+    assert capsys.readouterr().out == f"{explain(df)}\n"
 
 
 def test_explain_before_adapting(spark: SparkSession) -> None:

@@ -273,9 +273,7 @@ def test_explain_refuses_what_adapt_refuses(spark: SparkSession) -> None:
         eddyline.explain(spark.sql("SELECT * FROM zips"))
 
 
-def test_explain_says_what_is_looked_up(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_says_what_is_looked_up(spark: SparkSession) -> None:
     explanation = eddyline.explain(
         spark.sql(
             "SELECT f.id, c.town, t.people FROM fec f JOIN crimes c ON f.zip = c.zip "
@@ -284,7 +282,7 @@ def test_explain_says_what_is_looked_up(
     )
     (block,) = explanation.claimable
     assert block.looked_up == ("crimes by zip", "towns by town")
-    assert "and looks up towns by town" in capsys.readouterr().out
+    assert "and looks up towns by town" in str(explanation)
 
 
 def test_spark_connect_has_no_lookup_tables() -> None:

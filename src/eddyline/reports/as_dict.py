@@ -10,6 +10,7 @@ from typing import Any
 from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.plain_spark import compared
 from eddyline.reports.records import (
     Change,
     FunctionRecord,
@@ -30,8 +31,10 @@ def as_dict(
     asked: Sequence[AskedTable] = (),
 ) -> dict[str, Any]:
     """Return the report as plain data; the keys are described at ``RoutingReport.to_dict``."""
+    plain = compared(blocks)
     return {
         "format": FORMAT,
+        "compared": None if plain is None else asdict(plain),
         "blocks": [
             {
                 "title": block.title,
@@ -40,6 +43,7 @@ def as_dict(
                 "predicates": list(block.predicates),
                 "inputs": list(block.inputs),
                 "layout": block.layout,
+                "reduced": block.reduced,
                 "run": None if block.record is None else _run(block.record),
             }
             for block in blocks

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
-from eddyline.reports.drawing import FONT_SIZE, GRID, INK, TITLE_SIZE, Drawing, text_width
+from eddyline.reports.drawing import FONT_SIZE, GRID, INK, Drawing, text_width
 
-_TITLE_ROOM = 62.0  # above the plot: the title and the name of the vertical axis
+_NAME_ROOM = 43.0  # below the title: the name of the vertical axis, and labels over the plot
 _TICKS_ROOM = 46.0  # below the plot: tick labels and the name of the horizontal axis
 _TICK_GAP = 6.0
 _KILO = 10_000.0  # from here on tick labels take a suffix
@@ -92,16 +92,17 @@ def framed(
     x_label: str,
     y_label: str,
     right_room: float,
+    bottom_room: float = 0.0,
 ) -> Plot:
-    """Draw title, grid, ticks and names of both axes; leave ``right_room`` pixels at the right."""
-    bottom = drawing.height - _TICKS_ROOM
-    y_ticks = y.ticks(max(2, int((bottom - _TITLE_ROOM) / 36)))
+    """Draw title, grid, ticks and names of both axes; leave pixels free at the right and below."""
+    top = drawing.heading() + _NAME_ROOM
+    bottom = drawing.height - _TICKS_ROOM - bottom_room
+    y_ticks = y.ticks(max(2, int((bottom - top) / 36)))
     left = max((text_width(label) for _, label in y_ticks), default=0.0) + 2 * _TICK_GAP
-    y = replace(y, start=bottom, end=_TITLE_ROOM)
+    y = replace(y, start=bottom, end=top)
     x = replace(x, start=left, end=drawing.width - right_room)
     plot = Plot(x, y)
-    drawing.text(0, 16, drawing.title, size=TITLE_SIZE, bold=True)
-    drawing.text(0, _TITLE_ROOM - 25, y_label, muted=True)
+    drawing.text(0, top - 25, y_label, muted=True)
     for value, label in y_ticks:
         at = y.pixel(value)
         drawing.line([[(plot.left, at), (plot.right, at)]], ("grid", GRID))
@@ -113,7 +114,7 @@ def framed(
         drawing.text(at, bottom + 18, label, anchor="middle", muted=True)
     drawing.line([[(plot.left, bottom), (plot.right, bottom)]], ("ink", INK))
     middle = (plot.left + plot.right) / 2
-    drawing.text(middle, drawing.height - 6, x_label, anchor="middle", muted=True)
+    drawing.text(middle, bottom + 40, x_label, anchor="middle", muted=True)
     return plot
 
 

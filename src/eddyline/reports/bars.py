@@ -10,10 +10,12 @@ from eddyline.reports.drawing import (
     FONT_SIZE,
     GRID,
     INK,
-    TITLE_SIZE,
+    LINE,
+    NARROW,
     Drawing,
     colour,
     text_width,
+    wrapped,
 )
 from eddyline.reports.drawing import fitted as fitted_text
 
@@ -24,6 +26,7 @@ _BAR = 18.0  # thickness of a bar
 _BETWEEN = 10.0  # from one label's bars to the next
 _TICKS_ROOM = 44.0
 _SWATCH = 14.0
+_LABEL_LINES = 2  # of a label over its bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +63,44 @@ def bar_chart(
 ) -> str:
     """Draw lying bars from 0, the parts of each end to end, or below each other.
 
-    Returns an ``<svg>`` element, as high as the bars need.
+    In a narrow chart labels stand over their bars. Returns an ``<svg>`` element, as high as the
+    bars need.
     """
-    lanes = 1 if stacked else len(parts)
-    group = lanes * _BAR + _BETWEEN
-    top = 56.0 if len(parts) > 1 else 34.0
-    bottom = top + len(bars) * group
-    drawing = Drawing(width, bottom + _TICKS_ROOM, title, description or _described(bars, parts))
-    drawing.text(0, 16, title, size=TITLE_SIZE, bold=True)
+    drawing = Drawing(width, 0.0, title, description or _described(bars, parts))
+    top = drawing.heading() + 15
     if len(parts) > 1:
-        _draw_legend(drawing, parts)
-    left = _room([bar.label for bar in bars], width * _LABEL_MOST)
+        top = _draw_legend(drawing, parts, top - 7) + 9
+    narrow = width < NARROW
+    labels = [wrapped(bar.label, width, most=_LABEL_LINES) if narrow else [] for bar in bars]
+    high = _BAR * (1 if stacked else len(parts))
+    starts, bottom = [], top
+    for lines in labels:
+        starts.append(bottom + len(lines) * LINE)
+        bottom = starts[-1] + high + _BETWEEN
+    left = 1.0 if narrow else _room([bar.label for bar in bars], width * _LABEL_MOST)
     right = width - _room([bar.note for bar in bars], width * _NOTE_MOST) - _GAP
     longest = (sum(bar.values) if stacked else max(bar.values, default=0.0) for bar in bars)
     axis = Axis(0.0, max(longest, default=0.0) or 1.0, x_unit, left, right)
+    # No line runs through a label.
+    spans = [(y - 4, y + high + 4) for y in starts] if narrow else [(top - 4, bottom)]
     for value, label in axis.ticks(max(2, int((right - left) / 75))):
         at = axis.pixel(value)
-        drawing.line([[(at, top - 4), (at, bottom)]], ("grid", GRID))
-        drawing.text(at, bottom + 16, label, anchor="middle", muted=True)
-    for place, bar in enumerate(bars):
-        y = top + place * group
+        drawing.line([[(at, start), (at, end)] for start, end in spans], ("grid", GRID))
+        anchor = "start" if narrow and not value else "middle"
+        drawing.text(at, bottom + 16, label, anchor=anchor, muted=True)
+    for bar, lines, y in zip(bars, labels, starts, strict=True):
+        hint = bar.hint or bar.label
+        for place, line in enumerate(lines):
+            drawing.text(0, y - 6 - (len(lines) - 1 - place) * LINE, line, hint=hint)
         _draw_bar(drawing, axis, bar, parts, y, stacked=stacked)
-        middle = y + lanes * _BAR / 2 + FONT_SIZE / 3
-        shown = fitted_text(bar.label, left - _GAP)
-        drawing.text(left - _GAP, middle, shown, anchor="end", hint=bar.hint or bar.label)
+        middle = y + high / 2 + FONT_SIZE / 3
+        if not narrow:
+            shown = fitted_text(bar.label, left - _GAP)
+            drawing.text(left - _GAP, middle, shown, anchor="end", hint=hint)
         drawing.text(right + _GAP, middle, fitted_text(bar.note, width - right - _GAP), muted=True)
-    drawing.line([[(left, top - 4), (left, bottom)]], ("ink", INK))
+    drawing.line([[(left, start), (left, end)] for start, end in spans], ("ink", INK))
     drawing.text((left + right) / 2, bottom + 36, x_label, anchor="middle", muted=True)
+    drawing.height = bottom + _TICKS_ROOM
     return drawing.svg()
 
 
@@ -111,12 +125,17 @@ def _draw_bar(
             y += _BAR
 
 
-def _draw_legend(drawing: Drawing, parts: Sequence[Part]) -> None:
+def _draw_legend(drawing: Drawing, parts: Sequence[Part], top: float) -> float:
+    """Draw what the colours mean, in as many lines as it needs; return where it ends."""
     x = 0.0
     for place, part in enumerate(parts):
-        drawing.rectangle(x, 27, _SWATCH, _SWATCH, colour(None if part.rest else place))
-        drawing.text(x + _SWATCH + 6, 34 + FONT_SIZE / 3, part.name)
-        x += _SWATCH + 6 + text_width(part.name) + 2 * _GAP
+        room = _SWATCH + 6 + text_width(part.name)
+        if x and x + room > drawing.width:
+            x, top = 0.0, top + LINE
+        drawing.rectangle(x, top, _SWATCH, _SWATCH, colour(None if part.rest else place))
+        drawing.text(x + _SWATCH + 6, top + 7 + FONT_SIZE / 3, part.name)
+        x += room + 2 * _GAP
+    return top + _SWATCH + 6
 
 
 def _room(texts: Sequence[str], most: float) -> float:

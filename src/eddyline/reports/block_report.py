@@ -41,7 +41,8 @@ class BlockReport:
     is routed (the seed is None where none was set), ``predicates`` the text of
     every conjunct as written, and after them, for a join block, the joins. ``record`` is
     None until an action has run. ``layout`` says how the ``inputs`` of a join block meet;
-    both are empty for others.
+    both are empty for others. ``reduced`` tells whether rows were dropped before they came to it,
+    which plain Spark would have called functions on.
     """
 
     title: str
@@ -51,6 +52,7 @@ class BlockReport:
     record: TaskRecord | None = None
     layout: str = ""
     inputs: tuple[str, ...] = ()
+    reduced: bool = False
 
     @property
     def labels(self) -> tuple[str, ...]:

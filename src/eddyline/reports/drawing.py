@@ -8,6 +8,7 @@ to ``c5`` for the series.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2s
 from html import escape
@@ -26,6 +27,9 @@ PAPER = "#ffffff"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 FONT_SIZE = 13.0
 TITLE_SIZE = 15.0
+LINE = 19.0  # from one line of text to the next
+NARROW = 500.0  # below this width what stands beside a plot in other pictures stands below it
+_BOLD = 1.1  # how much wider bold letters are
 _MEAN_GLYPH = 0.56  # width of a mean letter in these fonts, as a part of the font size
 
 
@@ -37,6 +41,28 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 def fitted(text: str, width: float, size: float = FONT_SIZE) -> str:
     """Cut a text so that its estimated width is at most ``width`` pixels."""
     return shortened(text, max(int(width / (size * _MEAN_GLYPH)), 1))
+
+
+def wrapped(text: str, width: float, size: float = FONT_SIZE, most: int = 3) -> list[str]:
+    """Break a text into at most ``most`` lines of an estimated ``width`` in pixels.
+
+    At blanks, and within words that are long. What does not fit is cut.
+
+    >>> wrapped("flights -> planes -> ports", 120.0)
+    ['flights ->', 'planes -> ports']
+    >>> wrapped("flights -> planes -> ports", 120.0, most=1)
+    ['flights -> plan…']
+    """
+    lines: list[str] = []
+    rest = one_line(text)
+    letters = max(int(width / (size * _MEAN_GLYPH)), 1)
+    while len(rest) > letters and len(lines) < most - 1:
+        end = rest.rfind(" ", 0, letters + 1)
+        if end < letters / 2:
+            end = letters
+        lines.append(rest[:end])
+        rest = rest[end:].lstrip()
+    return [*lines, fitted(rest, width, size)]
 
 
 def colour(series: int | None) -> tuple[str, str]:
@@ -132,6 +158,13 @@ class Drawing:
             f"{inner}{_escaped(text)}</text>"
         )
 
+    def heading(self) -> float:
+        """Add the title at the top, in as many lines as it needs; return where it ends."""
+        lines = wrapped(self.title, self.width / _BOLD, TITLE_SIZE)
+        for place, line in enumerate(lines):
+            self.text(0, 16 + place * LINE, line, size=TITLE_SIZE, bold=True)
+        return len(lines) * LINE
+
     def svg(self) -> str:
         """Return the picture as an ``<svg>`` element that can stand alone or inside a page."""
         body = "\n".join(self._parts)
@@ -151,9 +184,22 @@ class Drawing:
 
 
 def _path(pieces: list[list[tuple[float, float]]]) -> str:
-    return "".join(
-        "M" + "L".join(f"{number(x)} {number(y)}" for x, y in piece) for piece in pieces if piece
-    )
+    return "".join("".join(_moves(piece)) for piece in pieces)
+
+
+def _moves(piece: list[tuple[float, float]]) -> Iterator[str]:
+    """Yield SVG's commands for a line; level and upright parts, as of steps, take half of one."""
+    before: tuple[str, str] | None = None
+    for x, y in ((number(x), number(y)) for x, y in piece):
+        if before is None:
+            yield f"M{x} {y}"
+        elif before[1] == y:
+            yield f"H{x}"
+        elif before[0] == x:
+            yield f"V{y}"
+        else:
+            yield f"L{x} {y}"
+        before = (x, y)
 
 
 def _hinted(head: str, name: str, hint: str) -> str:

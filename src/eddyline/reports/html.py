@@ -16,6 +16,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.html_tables import asked_columns, called_columns, left_columns
 from eddyline.reports.html_view import block_view
+from eddyline.reports.plain_spark import compared
 from eddyline.reports.wording import CALLED_AT_THE_DRIVER, LOOKED_UP, NO_BLOCKS, one_line, shortened
 
 _TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
@@ -49,6 +50,7 @@ def _rendered(
     asked: Sequence[AskedTable],
 ) -> str:
     return _TEMPLATES.get_template(template).render(
+        compared=compared(blocks),
         blocks=[block_view(block) for block in blocks],
         left=left_columns(left) if left else (),
         called=called_columns(called) if called else (),

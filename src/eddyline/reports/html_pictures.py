@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -15,14 +16,34 @@ from eddyline.reports.svg import Band, Mark, share_chart
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import compact, percent, ratio, shortened
 
-_WIDTH = 900.0  # pixels of a picture
+_WIDE = 900.0  # pixels of a picture on a screen
+_NARROW = 360.0  # and on a telephone, where it would be too small to read
 _ORDERS_HEIGHT = 340.0
-_TEXT_MOST = 40  # letters of a text beside a bar
+_TEXT_MOST = 90  # letters of a text beside a bar, if there is room
 _FEW_TASKS = 2  # whose rows need no picture
 
 
-def orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change]) -> Markup:
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One chart drawn twice: for a page that is wide enough, and for a narrow one."""
+
+    wide: Markup
+    narrow: Markup
+
+
+def orders_picture(
+    block: BlockReport, line: Timeline, narrow: Timeline, changes: Sequence[Change]
+) -> Picture:
     """Draw how the orders shared the rows over the run, with a mark at each change."""
+    return Picture(
+        Markup(_orders_chart(block, line, changes, _WIDE)),  # noqa: S704 - as in _drawn
+        Markup(_orders_chart(block, narrow, changes, _NARROW)),  # noqa: S704
+    )
+
+
+def _orders_chart(
+    block: BlockReport, line: Timeline, changes: Sequence[Change], width: float
+) -> str:
     total = sum(line.rows)
     bands = [
         Band(
@@ -38,7 +59,7 @@ def orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change]
         Mark(line.busy.at(change.when) * factor, str(place), wording.change(change))
         for place, change in enumerate(changes, start=1)
     ]
-    picture = share_chart(
+    return share_chart(
         bands,
         [edge * factor for edge in line.edges],
         f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run",
@@ -46,13 +67,12 @@ def orders_picture(block: BlockReport, line: Timeline, changes: Sequence[Change]
         "share of the rows",
         description="Shares of the rows by order: " + ", ".join(band.name for band in bands),
         marks=marks,
-        width=_WIDTH,
+        width=width,
         height=_ORDERS_HEIGHT,
     )
-    return _as_it_is(picture)
 
 
-def calls_picture(block: BlockReport) -> Markup:
+def calls_picture(block: BlockReport) -> Picture:
     """Draw how many rows each predicate was evaluated on, and how many it was spared."""
     bars = []
     for row in block.numbered():
@@ -66,24 +86,25 @@ def calls_picture(block: BlockReport) -> Markup:
                 hint=f"{row.number}: {row.text}",
             )
         )
-    picture = bar_chart(
-        bars,
-        [Part("evaluated"), Part("spared", rest=True)],
-        "Rows that each predicate was evaluated on",
-        "rows",
-        width=_WIDTH,
+    return _drawn(
+        lambda width: bar_chart(
+            bars,
+            [Part("evaluated"), Part("spared", rest=True)],
+            "Rows that each predicate was evaluated on",
+            "rows",
+            width=width,
+        )
     )
-    return _as_it_is(picture)
 
 
-def join_pictures(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Iterator[Markup]:
+def join_pictures(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Iterator[Picture]:
     """Draw what only join blocks have: their steps, and how even their tasks were."""
     yield _steps_picture(block, record, join)
     if len(join.cells) > _FEW_TASKS:
         yield _skew_picture(join)
 
 
-def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Markup:
+def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Picture:
     """Draw how many tuples came to each step of a join block, and how many went on."""
     labels = block.labels
     steps = [(each.rows_in, each.passed + each.errors_held) for each in record.predicates]
@@ -100,33 +121,36 @@ def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> 
                 hint=f"{label}: {compact(came)} in, {compact(went)} out",
             )
         )
-    picture = bar_chart(
-        bars,
-        [Part("tuples that came"), Part("that went on, or matches")],
-        "Tuples at each step",
-        "tuples",
-        stacked=False,
-        width=_WIDTH,
+    return _drawn(
+        lambda width: bar_chart(
+            bars,
+            [Part("tuples that came"), Part("that went on, or matches")],
+            "Tuples at each step",
+            "tuples",
+            stacked=False,
+            width=width,
+        )
     )
-    return _as_it_is(picture)
 
 
-def _skew_picture(join: JoinRecord) -> Markup:
+def _skew_picture(join: JoinRecord) -> Picture:
     """Draw how many rows came to each task."""
-    picture = column_chart(
-        join.cells,
-        "Rows of each task",
-        "tasks, the largest first",
-        "rows",
-        description=f"The largest task had {ratio(join.skew)} times the rows of the median one.",
-        width=_WIDTH,
+    said = f"The largest task had {ratio(join.skew)} times the rows of the median one."
+    return _drawn(
+        lambda width: column_chart(
+            join.cells,
+            "Rows of each task",
+            "tasks, the largest first",
+            "rows",
+            description=said,
+            width=width,
+        )
     )
-    return _as_it_is(picture)
 
 
-def _as_it_is(picture: str) -> Markup:
-    """Mark a chart as HTML: those who draw it have escaped every text in it."""
-    return Markup(picture)  # noqa: S704
+def _drawn(draw: Callable[[float], str]) -> Picture:
+    """Draw a chart in both widths; those who draw it have escaped every text in it."""
+    return Picture(Markup(draw(_WIDE)), Markup(draw(_NARROW)))  # noqa: S704
 
 
 def _order_in_words(block: BlockReport, order: Order) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from markupsafe import Markup
-
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.html_pictures import calls_picture, join_pictures, orders_picture
+from eddyline.reports.html_pictures import (
+    Picture,
+    calls_picture,
+    join_pictures,
+    orders_picture,
+)
 from eddyline.reports.html_tables import (
     Columns,
     change_columns,
@@ -25,6 +28,7 @@ from eddyline.reports.timeline import timeline
 from eddyline.reports.wording import NO_ACTION, NO_ROWS, compact, count, percent, ratio, size
 
 _BINS = 96  # seven pixels each in a picture of the usual width
+_NARROW_BINS = 36  # nine each in a narrow one, which may not double the size of a page
 _TABLE_BINS = 8
 _TOP_ORDERS = 6
 _MARKED_CHANGES = 12  # more lines than that hide the picture
@@ -51,10 +55,10 @@ class RunView:
     inputs: Columns
     predicates: Columns
     orders: Columns
-    orders_picture: Markup | None
+    orders_picture: Picture | None
     changes: Columns
     changes_in_all: str
-    pictures: tuple[Markup, ...]
+    pictures: tuple[Picture, ...]
     functions: Columns
 
 
@@ -83,6 +87,7 @@ def _run(block: BlockReport, record: TaskRecord) -> RunView:
     line = timeline(record.orders, record.order_rows, bins=_BINS, top=_TOP_ORDERS)
     changes = largest_changes(record.changes, _MARKED_CHANGES)
     noticed = len(record.changes) + record.changes_dropped
+    narrow = timeline(record.orders, record.order_rows, bins=_NARROW_BINS, top=_TOP_ORDERS)
     coarse = timeline(record.orders, record.order_rows, bins=_TABLE_BINS, top=_TOP_ORDERS)
     pictures = [calls_picture(block)] if join is None else join_pictures(block, record, join)
     rows = block.numbered()
@@ -91,7 +96,7 @@ def _run(block: BlockReport, record: TaskRecord) -> RunView:
         inputs=input_columns(block, join) if join is not None else (),
         predicates=predicate_columns(rows, joins=join is not None) if rows else (),
         orders=order_columns(block.labels, coarse) if line.bins else (),
-        orders_picture=orders_picture(block, line, changes) if line.bins else None,
+        orders_picture=orders_picture(block, line, narrow, changes) if line.bins else None,
         changes=change_columns(changes, line) if noticed else (),
         changes_in_all=count(noticed) if noticed > len(changes) else "",
         pictures=tuple(pictures),
@@ -130,7 +135,8 @@ def _rows_tile(record: TaskRecord) -> Tile:
 
 
 def _calls_tiles(record: TaskRecord) -> Iterator[Tile]:
-    possible = compact(record.calls_possible)
+    about = "about " * any(function.estimated for function in record.functions)
+    possible = about + compact(record.calls_possible)
     if record.calls > record.calls_possible:
         yield Tile("Calls made", compact(record.calls), f"{possible} in a fixed plan")
     elif record.calls_possible:

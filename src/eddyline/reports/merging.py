@@ -151,6 +151,7 @@ def _merged_joins(left: JoinRecord | None, right: JoinRecord | None) -> JoinReco
         cells=tuple(cells[:MAX_CELLS]),
         spilled_bytes=left.spilled_bytes + right.spilled_bytes,
         spilled_files=left.spilled_files + right.spilled_files,
+        late=left.late or right.late,
     )
 
 
@@ -170,6 +171,9 @@ def _merged_functions(
             distinct=max(one.distinct, two.distinct),
             memory_bytes=max(one.memory_bytes, two.memory_bytes),
             lookup_seconds=one.lookup_seconds + two.lookup_seconds,
+            joined_calls=one.joined_calls + two.joined_calls,
+            joined_places=max(one.joined_places, two.joined_places),
+            estimated=one.estimated or two.estimated,
         )
         for one, two in zip(left, right, strict=True)
     )

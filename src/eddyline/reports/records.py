@@ -72,8 +72,11 @@ class FunctionRecord:
     input, below the joins, since that is where Spark puts its filter. A row that goes to
     several cells or worker processes may be asked for in each: then ``calls`` can be the
     larger one. For a function over several inputs Spark makes a call for every joined row
-    of these inputs. How many there are nobody knows who has not joined them, so only the calls
-    made are counted as possible: the least that any plan makes which calls it that late.
+    of these inputs. How many there are nobody knows who has not joined them: the tasks count only
+    the calls made as possible, the least that any plan makes which calls it that late, and
+    :mod:`eddyline.reports.plain_spark` estimates the rest. ``joined_calls`` of the possible calls
+    are of that kind, from ``joined_places`` places of the query; ``estimated`` tells whether it
+    has.
     """
 
     name: str
@@ -84,6 +87,9 @@ class FunctionRecord:
     distinct: int = 0
     memory_bytes: int = 0
     lookup_seconds: float = 0.0
+    joined_calls: int = 0
+    joined_places: int = 0
+    estimated: bool = False
 
     @property
     def avoided(self) -> int:
@@ -166,7 +172,8 @@ class JoinRecord:
     without what a predicate has dropped before, and with a row again for each cell or worker
     process that it was copied to. ``cells`` has the rows that came to each task, largest
     first: they tell the skew. Where small inputs are broadcast these are rows of the other
-    input only. ``spilled_bytes`` were written to disk, in ``spilled_files`` files.
+    input only. ``spilled_bytes`` were written to disk, in ``spilled_files`` files. ``late`` are
+    the predicates over several inputs, by position: no plan asks them below the joins.
     """
 
     stems: tuple[SteMRecord, ...]
@@ -175,6 +182,7 @@ class JoinRecord:
     cells: tuple[int, ...] = ()
     spilled_bytes: int = 0
     spilled_files: int = 0
+    late: tuple[int, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -19,14 +19,15 @@ from eddyline.reports.text import ReportText, plain
 _PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RoutingReport:
     """How the blocks of a query ran, and what was left to Spark.
 
     ``blocks`` stand in the order of the query. ``left`` holds, for every part
     that does not run in an eddy, what it is and why. ``called`` are the concurrent functions,
     whose calls the driver has made, with what they cost, ``asked`` the lookup tables. Printing
-    the report gives text, showing it at the end of a notebook cell gives pictures.
+    the report, or showing it at a prompt, gives text; showing it at the end of a notebook cell
+    gives pictures.
     """
 
     blocks: tuple[BlockReport, ...]
@@ -38,6 +39,10 @@ class RoutingReport:
         """The report as plain text, as wide as the terminal."""
         width = get_terminal_size((_PRINTED_WIDTH, 24)).columns
         return plain(self.blocks, self.left, width, self.called, self.asked)
+
+    def __repr__(self) -> str:
+        """What a prompt shows: the text."""
+        return str(self)
 
     def __rich__(self) -> ReportText:
         """What rich prints for this report."""
@@ -70,11 +75,15 @@ class RoutingReport:
 
         ``format``: version of these keys, now 1. ``left``: a list of ``what``
         and ``why``. ``blocks``: for each block ``title``, ``policy``, ``seed``
-        (null where none was set), ``predicates`` (texts), ``inputs`` and ``layout``
+        (null where none was set), ``reduced`` (whether rows were dropped before they came to
+        it), ``predicates`` (texts), ``inputs`` and ``layout``
         (see below) and ``run``, which is
         null until an action has run. Times are in seconds, moments in seconds
         since the epoch; an order is a list of positions in ``predicates``,
         counted from 0, and the empty list stands for all rarer orders.
+        ``compared`` with plain Spark, null where no function could be called: ``calls`` made,
+        ``plain_calls``, ``seconds_less`` (at the mean cost of the calls made), and whether
+        some calls of plain Spark are ``estimated`` or only known to be at ``least`` as many.
         ``called``: for each concurrent function ``name``, distinct ``values``,
         ``calls``, ``failures``, ``seconds``, ``spent`` and ``unit``.
         ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
@@ -117,7 +126,9 @@ class RoutingReport:
         predicate after they were built, and ``seconds``.
 
         In a join block ``calls_possible`` counts, for functions over one input, the rows of
-        that input; for functions over several inputs the calls made, since nobody knows how
-        many another plan makes. ``calls`` is the larger one where rows were copied.
+        that input. For functions over several inputs, called from ``joined_places`` in the query,
+        it is ``estimated`` how many rows the joins have before such predicates reject any; where
+        nothing tells, ``joined_calls``, those made, are counted as possible.
+        ``calls`` is the larger one where rows were copied.
         """
         return as_dict(self.blocks, self.left, self.called, self.asked)

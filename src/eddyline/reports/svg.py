@@ -13,17 +13,18 @@ from eddyline.reports.axes import Axis, Plot, framed
 from eddyline.reports.drawing import (
     FONT_SIZE,
     INK,
+    LINE,
+    NARROW,
     Drawing,
     colour,
     text_width,
+    wrapped,
 )
-from eddyline.reports.drawing import fitted as fitted_text
 
 _LEGEND_GAP = 14.0  # between the plot and its legend
 _SWATCH = 20.0  # width of a legend's sample of colour, with its gap
-_LEGEND_LINE = 19.0
 _EDGE = 4.0  # free at the right edge
-_LEGEND_MOST = 0.4  # of the width of the chart at most
+_LEGEND_MOST = 0.4  # of the width of the chart at most; a wider legend stands below the plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,19 @@ def share_chart(
     element.
     """
     names = [band.name for band in bands]
-    drawing = Drawing(width, height, title, description or _described(names, x_label, y_label))
+    beside = _beside(names, width)
+    legend = [wrapped(name, width - _SWATCH - _EDGE) for name in reversed(names)]
+    room_below = 0.0 if beside else _LEGEND_GAP + LINE * sum(map(len, legend))
+    described = description or _described(names, x_label, y_label)
+    drawing = Drawing(width, height + room_below, title, described)
     plot = framed(
         drawing,
         Axis(edges[0], edges[-1], x_unit),
         Axis(0.0, 100.0, " %"),
         x_label,
         y_label,
-        _legend_room(names, width),
+        beside or text_width("100") / 2 + _EDGE,  # the last label of the axis
+        room_below,
     )
     at_x = [plot.x.pixel(edge) for edge in edges]
     floor = [0.0] * (len(edges) - 1)
@@ -87,11 +93,12 @@ def share_chart(
         drawing.area(above + below[::-1], _band_look(place, band), band.hint or band.name)
         floor = ceiling
     _draw_marks(drawing, plot, marks)
-    left = plot.right + _LEGEND_GAP
-    for line, (place, band) in enumerate(reversed(list(enumerate(bands)))):
-        at = plot.top + 8 + line * _LEGEND_LINE
+    left, at = (plot.right + _LEGEND_GAP, plot.top + 8) if beside else (0.0, height + LINE / 2)
+    for (place, band), lines in zip(reversed(list(enumerate(bands))), legend, strict=True):
         drawing.rectangle(left, at - 7, 14, 14, _band_look(place, band))
-        _legend_text(drawing, left + _SWATCH, at, band.name, band.hint)
+        for line in lines:
+            drawing.text(left + _SWATCH, at + FONT_SIZE / 3, line, hint=band.hint or band.name)
+            at += LINE
     return drawing.svg()
 
 
@@ -121,14 +128,10 @@ def _draw_marks(drawing: Drawing, plot: Plot, marks: Sequence[Mark]) -> None:
             free = at + half
 
 
-def _legend_room(names: Sequence[str], width: float) -> float:
-    widest = max((text_width(name) for name in names), default=0.0)
-    return min(_LEGEND_GAP + _SWATCH + widest + _EDGE, width * _LEGEND_MOST)
-
-
-def _legend_text(drawing: Drawing, x: float, middle: float, name: str, hint: str = "") -> None:
-    shown = fitted_text(name, drawing.width - x)
-    drawing.text(x, middle + FONT_SIZE / 3, shown, hint=hint or (name if shown != name else ""))
+def _beside(names: Sequence[str], width: float) -> float:
+    """Return the room of the legend at the right of the plot; 0.0 where it stands below."""
+    room = _LEGEND_GAP + _SWATCH + max(map(text_width, names), default=0.0) + _EDGE
+    return 0.0 if width < NARROW or room > width * _LEGEND_MOST else room
 
 
 def _band_look(place: int, band: Band) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
 from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.merging import largest_changes
+from eddyline.reports.plain_spark import compared
 from eddyline.reports.records import (
     OTHER_ORDERS,
     FunctionRecord,
@@ -63,6 +64,7 @@ class ReportText:
         """Yield headings, sentences and tables, top to bottom."""
         if not self.blocks:
             yield Text(NO_BLOCKS, style="bold")
+        yield from _compared(self.blocks)
         for place, block in enumerate(self.blocks, start=1):
             if place > 1:
                 yield Text()
@@ -103,6 +105,12 @@ def plain(
     console = Console(file=out, width=width, color_system=None, force_terminal=False)
     console.print(ReportText(blocks, left, called, asked))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _compared(blocks: Sequence[BlockReport]) -> Iterator[Text]:
+    plain_spark = compared(blocks)
+    if plain_spark is not None:
+        yield Text(f"{plain_spark}\n", style="bold")
 
 
 def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -156,8 +164,9 @@ def _totals(record: TaskRecord) -> Iterator[Text]:
         )
     elif record.calls_possible:
         avoided = percent(record.calls_avoided, record.calls_possible)
+        about = "about " * any(function.estimated for function in record.functions)
         yield Text(
-            f"{compact(record.calls)} of {compact(record.calls_possible)} calls made: "
+            f"{compact(record.calls)} of {about}{compact(record.calls_possible)} calls made: "
             f"{avoided} avoided, worth about {duration(record.seconds_spared)}"
         )
     routing = percent(record.routing_seconds, record.seconds)

@@ -45,6 +45,7 @@ from eddyline.spark.rewriting.remembered_functions import Remember
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
 from eddyline.spark.rewriting.semijoins import forms
+from eddyline.spark.statement import called_as_statement
 from eddyline.spark.worker.filter_task import result_type
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
@@ -196,10 +197,12 @@ def _join_rules(spark: SparkSession, joins: Joins, workshop: JoinBlockContext) -
 
 
 def explain(df: DataFrame) -> Explanation:
-    """Print and return what of a DataFrame runs in eddies, what does not, and why.
+    """Return what of a DataFrame runs in eddies, what does not, and why.
 
-    Works on adapted DataFrames, on what was derived from them, and on any other,
-    for which it tells what :func:`adapt` would do. Raises as :func:`adapt` does.
+    As a statement it prints that, as ``DataFrame.explain`` does; else whoever has the value shows
+    it: ``print``, a prompt, a notebook. Works on adapted DataFrames, on what was derived from
+    them, and on any other, for which it tells what :func:`adapt` would do. Raises as
+    :func:`adapt` does.
     """
     classic = classic_frame(df)
     joined: list[JoinBlock] = []
@@ -225,7 +228,8 @@ def explain(df: DataFrame) -> Explanation:
         (*map(explained, joined), *map(explained, rewriting.blocks)),
         _left.get(df, rewriting.left),
     )
-    print(explanation)  # noqa: T201  # as DataFrame.explain does
+    if called_as_statement():
+        print(explanation)  # noqa: T201  # as DataFrame.explain does
     return explanation
 
 

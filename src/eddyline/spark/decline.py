@@ -23,12 +23,15 @@ class DeclineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeftToSpark:
-    """A predicate that was left to Spark: as text, and why; and the functions that it asks."""
+    """A predicate that was left to Spark: as text, and why; and the functions that it asks.
+
+    These are known by their pickles, since several may have one name.
+    """
 
     text: str
     reason: DeclineReason
     detail: str = ""
-    functions: frozenset[str] = field(default=frozenset(), compare=False)
+    functions: frozenset[tuple[bytes, ...]] = field(default=frozenset(), compare=False)
 
     @property
     def why(self) -> str:

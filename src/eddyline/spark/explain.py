@@ -50,13 +50,13 @@ class BlockExplanation:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """What a DataFrame does with predicates over Python functions.
 
     ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
     adapted; ``left`` are the predicates that Spark runs as they are written.
-    ``str()`` gives readable text.
+    Printing it, or showing it at a prompt or in a notebook, gives readable text.
     """
 
     blocks: tuple[BlockExplanation, ...]
@@ -74,6 +74,10 @@ class Explanation:
         if self.left:
             sections.append("Left to Spark:\n" + _indented(*map(str, self.left)))
         return "\n".join(sections) or "No predicate depends on a Python function."
+
+    def __repr__(self) -> str:
+        """What a prompt or a notebook shows: the text."""
+        return str(self)
 
 
 def explained(block: Block) -> BlockExplanation:

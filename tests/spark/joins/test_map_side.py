@@ -103,9 +103,11 @@ def test_an_or_is_routed_among_its_terms_and_these_are_reported(
     assert predicate.rows_in == ROWS
     assert predicate.passed == len(wanted)
     assert [part.rows_in for part in predicate.nested] == calls
-    assert all("wrapped(a)" in part.text for part in predicate.nested)
+    names = [part.text.removesuffix("(a)") for part in predicate.nested]
+    assert all("wrapped" in name for name in names)
+    assert len(set(names)) == len(names)  # functions of one name are told apart
     text = str(eddyline.report(adapted))
-    assert text.count("wrapped(a)") >= 1 + len(predicate.nested)
+    assert text.count("wrapped") >= 1 + len(predicate.nested)
 
 
 def test_terms_that_both_sides_ask_are_reported_once(spark: SparkSession) -> None:

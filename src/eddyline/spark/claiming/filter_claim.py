@@ -99,7 +99,7 @@ class _Judgement:
             few = DeclineReason.FEWER_THAN_TWO_TERMS
             known = self._terms.contents.functions
             for term, text in self._claimed.items():
-                asked = frozenset(known[call.function].name for call in calls_in(term))
+                asked = frozenset(known[call.function].commands for call in calls_in(term))
                 self._left.append(LeftToSpark(text, few, functions=asked))
             return Verdict(None, tuple(self._left), barrier)
         return Verdict(self._claim(), tuple(self._left), barrier)

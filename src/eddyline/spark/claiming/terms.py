@@ -225,16 +225,15 @@ class Terms:
         """Return the number of a nest of functions, outermost first, and its Arrow type."""
         return_type = nest[0].data_type
         arrow = self._travelling(return_type, lambda: nest[0].handle)
-        names = [str(each.node.fields["name"]) for each in nest]
+        name = self._definitions.functions.nest(nest)
         number = int(str(nest[0].node.fields["evalType"]))
         try:
             kind = FunctionKind(number)
         except ValueError:
-            detail = f"{names[0]} has Spark's evaluation type {number}"
+            detail = f"{name} has Spark's evaluation type {number}"
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
         pickled = self._pickles(nest)
         commands = tuple(each.command for each in pickled)
-        name = "(".join(names) + ")" * (len(names) - 1)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
         if (mark := mark_of(commands[0])) is not None:
             function = called_by_driver(function, mark, self._settings)

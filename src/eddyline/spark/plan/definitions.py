@@ -8,12 +8,13 @@ the last two, so that any expression of the chain can be put in terms of the bas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression
 from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Link, Tree
+from eddyline.spark.plan.function_names import FunctionNames
 from eddyline.spark.plan.throwing import may_throw
 
 
@@ -35,6 +36,7 @@ class Definitions:
     def __init__(self, unstable: Mapping[ExpressionId, Tree]) -> None:
         """``unstable`` are the functions that are not deterministic, by their results."""
         self._unstable = unstable
+        self.functions = FunctionNames()
         # The names, not what they are for: that may not have been read, and may never be needed.
         self._names: dict[ExpressionId, Tree] = {}
         self._results: dict[ExpressionId, FunctionResult] = {}
@@ -51,6 +53,7 @@ class Definitions:
             for index in link.indexes:
                 identity = link.results[index].identity
                 self._results[identity] = FunctionResult(link.functions[index], guarded)
+                self.functions.add(link.functions[index])
                 self._dependent.add(identity)
         elif not isinstance(link, FilterLink):
             for item in link.items:
@@ -85,7 +88,7 @@ class Definitions:
     def unstable_functions(self, tree: Tree) -> str:
         """Return the names of functions that are not deterministic and that a value depends on."""
         functions = (self._unstable.get(identity) for identity in tree.attributes())
-        return ", ".join(str(each.node.fields["name"]) for each in functions if each is not None)
+        return ", ".join(self.functions.of(each) for each in functions if each is not None)
 
     def may_throw(self, tree: Tree) -> bool:
         """Whether an expression, its aliases looked through, could raise on some row."""
@@ -124,13 +127,26 @@ class Definitions:
             meaning = self._meaning(tree.identity)
             return str(tree.node.fields["name"]) if meaning is None else self._written(meaning)
         if self._calls_by_name(tree):
-            return f"{tree.node.fields['name']}({', '.join(map(self._written, tree.children))})"
+            return self.functions.call(tree, [self._written(child) for child in tree.children])
         if tree.name in {"And", "Or"}:
             left, right = map(self._written, tree.children)
             return f"({left} {tree.name.upper()} {right})"
         if tree.name == "Not":
             return f"(NOT {self._written(tree.children[0])})"
-        return catalyst.pretty(self._shown(tree))
+        return self.functions.put_into(catalyst.pretty(self._shown(tree)), self._called(tree))
+
+    def _called(self, tree: Tree) -> Iterator[Tree]:
+        """Yield the functions that are called in an expression, as its text has them."""
+        if tree.node.attributes is not None:  # what is below is not read: there is no function
+            for identity in tree.attributes():
+                if (meaning := self._meaning(identity)) is not None:
+                    yield from self._called(meaning)
+            return
+        if tree.name == "PythonUDF":
+            yield tree
+        meaning = self._meaning(tree.identity) if tree.name == "AttributeReference" else None
+        for each in tree.children if meaning is None else (meaning,):
+            yield from self._called(each)
 
     def _calls_by_name(self, tree: Tree) -> bool:
         """Whether this is a function of columns and of such functions, by whatever names."""

@@ -40,6 +40,7 @@ from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.plan.chains import fused_name
+from eddyline.spark.rewriting.input_names import qualified, told_apart
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
 from eddyline.spark.rewriting.steps import BLOBS, in_one_row, map_in_arrow, with_value
 from eddyline.spark.worker.commands import pickled
@@ -126,7 +127,7 @@ def join_block(
             sizes.append(catalyst.size_in_bytes(each.plan) if table.scan else 0)
             continue
         name = "constants" if number >= len(plans) else catalyst.table_name(each.plan)
-        relations.append(JoinRelation(name or f"input {number + 1}", types or (boolean,)))
+        relations.append(JoinRelation(name or "", types or (boolean,)))
         sizes.append(catalyst.size_in_bytes(each.plan))
 
     def placed(expression: Expression) -> Expression:
@@ -142,11 +143,18 @@ def join_block(
         )
         for number, constants in enumerate(claim.constants)
     ]
+    called = told_apart([relation.name for relation in relations], inputs)
+    predicates = tuple(map(placed, claim.predicates))
     query = JoinQuery(
-        tuple(relations),
-        (*map(placed, claim.predicates), *given),
+        tuple(
+            replace(relation, name=name) for relation, name in zip(relations, called, strict=True)
+        ),
+        (*predicates, *given),
         tuple(placed(value) for _, value in claim.outputs),
-        claim.texts,
+        tuple(
+            qualified(predicate, text, called, names)
+            for predicate, text in zip(predicates, claim.texts, strict=True)
+        ),
         tuple(function.name for function in claim.functions),
         tuple(chain.from_iterable(names)),
     )

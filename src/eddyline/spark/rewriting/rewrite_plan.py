@@ -135,7 +135,7 @@ def rewrite_plan(
 
 def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
     """Return what is left as it is told where its functions remember all the same."""
-    remembering = {function.name for block in memories for function in block.functions}
+    remembering = {function.commands for block in memories for function in block.functions}
     if not left.functions or not left.functions <= remembering:
         return left
     what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"

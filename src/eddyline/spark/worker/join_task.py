@@ -184,6 +184,7 @@ def reading(
             stems=tuple(SteMRecord(relation=relation.name) for relation in query.relations),
             read=read,
             came=nothing if came is None else tuple(came),
+            late=tuple(n for n, mask in enumerate(block.graph.masks) if mask & (mask - 1)),
         ),
     )
 
@@ -208,13 +209,23 @@ def _functions(
         if isinstance(node, Call)
     }
     calls = []
+    joined = []
     for call in found:
         done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
         mask = query.relations_in(call) or 1
         single = not mask & (mask - 1)
         possible = read[mask.bit_length() - 1] if single else done.calls
         calls.append(replace(done, possible=possible))
-    return function_records(block.functions, calls, memories)
+        if not single:
+            joined.append(calls[-1])
+    return tuple(
+        replace(
+            record,
+            joined_calls=sum(each.possible for each in joined if each.call.function == number),
+            joined_places=sum(1 for each in joined if each.call.function == number),
+        )
+        for number, record in enumerate(function_records(block.functions, calls, memories))
+    )
 
 
 def _named(block: JoinBlock, predicates: Iterable[PredicateRecord]) -> tuple[PredicateRecord, ...]:

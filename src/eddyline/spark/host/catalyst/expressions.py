@@ -182,6 +182,14 @@ def pretty(expression: CatalystExpression) -> str:
 
 
 @remembered
+def qualifier(attribute: CatalystExpression) -> str:
+    """Return the table or the alias that a query knows a column by; empty where it has none."""
+    if not has_method(attribute.java, "qualifier"):
+        return ""
+    return str(attribute.java.qualifier().mkString("."))
+
+
+@remembered
 def is_nullable(expression: CatalystExpression) -> bool:
     """Whether an expression may be NULL, as far as Spark knows."""
     return bool(expression.java.nullable())
