@@ -50,8 +50,8 @@ def a_join(spark: SparkSession) -> str:
 
 
 def a_lookup(spark: SparkSession) -> str:
-    def doubled(keys: list[tuple[int]]) -> list[tuple[int, int]]:
-        return [(key, 2 * key) for (key,) in keys]
+    def doubled(keys: list[int]) -> list[tuple[int, int]]:
+        return [(key, 2 * key) for key in keys]
 
     eddyline.lookup_table(
         spark, "doubles", "k bigint, v bigint", ["k"], eddyline.PythonLookup(doubled)
