@@ -11,6 +11,9 @@ SHELL := /bin/sh
 # or PYTHONHOME would put other packages in front of the pinned ones.
 unexport PYTHONPATH PYTHONHOME
 
+# MkDocs' own talk about its future, on every run.
+export NO_MKDOCS_2_WARNING := 1
+
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -46,11 +49,23 @@ versions: $(READY)  ## run the main paths with the newest release of each PySpar
 	@$(BIN)/python scripts/check_versions.py $(ARGS)
 
 .PHONY: lint
-lint: $(READY)  ## check style, format, types and layers
+lint: $(READY)  ## check style, format, types, layers and that the site can be built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/mkdocs build --quiet --strict
+
+.PHONY: docs
+docs: $(READY)  ## build the documentation as a site, into site/
+	$(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
+
+.PHONY: wheel
+wheel: $(READY)  ## build the package that pip installs, into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist .
+	@rm -rf build
+	@ls dist/*.whl
 
 .PHONY: format
 format: $(READY)  ## format the code and mend what ruff can mend by itself
@@ -81,7 +96,7 @@ locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv
 
 .PHONY: clean
 clean:  ## remove .venv and everything that was generated
-	rm -rf $(VENV) .venv-pyspark-* build dist src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) .venv-pyspark-* build dist site src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts \
 		bench/results eddyline-demo.html
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,17 +1,24 @@
-"""A function, unpickled, is itself; and what has come over TCP is acknowledged at once."""
+"""A function, unpickled, is itself, and what has come over TCP is acknowledged at once.
+
+Where Eddyline is missing the error says what to do.
+"""
 
 from __future__ import annotations
 
 import pickle
 import socket
+import subprocess
+import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.types import LongType
 
 from eddyline.spark.worker import commands
-from eddyline.spark.worker.commands import acknowledge, pickled
+from eddyline.spark.worker.commands import acknowledge, pickled, sent
 
 
 @pytest.fixture
@@ -34,6 +41,24 @@ def test_what_is_unpickled_is_the_function_itself() -> None:
     function, kind = unpickled()
     assert function is len
     assert kind == LongType()
+
+
+def test_what_stands_for_a_function_can_be_called() -> None:
+    assert sent(len)([1, 2]) == 2
+
+
+def test_a_worker_without_the_package_says_what_to_do() -> None:
+    command = cloudpickle.dumps(sent(acknowledge))  # type: ignore[no-untyped-call]
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", f"import pickle; pickle.loads({command!r})"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": sysconfig.get_path("purelib")},
+    )
+    assert "ModuleNotFoundError: There is no module 'eddyline' for " in run.stderr
+    assert "addPyFile('eddyline.zip')" in run.stderr
+    assert "docs/clusters.md" in run.stderr
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux only")

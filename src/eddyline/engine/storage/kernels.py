@@ -2,7 +2,7 @@
 
 Plain loops with no dispatch; who calls them checks shapes and types. All arrays are
 one-dimensional and contiguous unless said otherwise. A kernel is compiled when it is
-first called and kept in Numba's cache, so that another process only loads it.
+first called and kept in Numba's cache, if it can have one, so that another process only loads it.
 
 A hash index is an array ``heads`` of 2^k row places (-1: empty) and an array ``chain``
 that gives for each row the next older one of the same slot. Rows are linked at the
@@ -28,8 +28,24 @@ GREATEST = np.int64(np.iinfo(np.int64).max)
 TOGETHER = 1024
 """Tuples that are probed side by side: 64 KB of cache lines for each thing that is looked up."""
 
-compiled: Any = njit(cache=True, nogil=True)
-inlined: Any = njit(cache=True, nogil=True, inline="always")
+
+def _can_be_kept() -> bool:
+    """Tell whether Numba has a folder for what it compiles.
+
+    An executor in a container often has none: its packages and its home are not to be written to.
+    """
+    try:
+        probe: Any = njit(cache=True)(_can_be_kept)
+        probe._cache._impl.locator.ensure_cache_path()  # noqa: SLF001 - nothing public tells
+    except (OSError, RuntimeError):
+        return False
+    return True
+
+
+KEPT = _can_be_kept()
+
+compiled: Any = njit(cache=KEPT, nogil=True)
+inlined: Any = njit(cache=KEPT, nogil=True, inline="always")
 
 
 @inlined

@@ -39,6 +39,7 @@ from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
 from eddyline.spark.streaming.reading import event_time
+from eddyline.spark.worker.commands import sent
 from eddyline.spark.worker.standing.cell import RESULTS, Cell
 from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.dealing import Dealing
@@ -94,7 +95,7 @@ class JoiningBatches:
             travelling = streams[name].select(
                 *[F.col(quoted(self._schemas[number].fields[place].name)) for place in columns]
             )
-            parts.append(travelling.mapInArrow(dealing, schema))
+            parts.append(travelling.mapInArrow(sent(dealing), schema))
         every = reduce(DataFrame.unionAll, parts)
         labels = F.array(*map(F.lit, cells))
         cell = Cell(
@@ -157,7 +158,7 @@ class JoiningBatches:
         if aggregations:  # what cells have of a group comes together
             packed = classic(packed.repartitionById(len(self._streams.cells), F.col("part")))
         put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
-        rows = packed.mapInArrow(put, StructType(fields))
+        rows = packed.mapInArrow(sent(put), StructType(fields))
         return results(classic(rows), names, self._readings.by_layout)
 
 

@@ -15,6 +15,8 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
 
 from eddyline.spark.blocks.column_types import arrow_type, can_travel, returned_type
 from eddyline.spark.classic import classic
@@ -24,6 +26,7 @@ from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
+from eddyline.spark.worker.commands import sent
 from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
 
@@ -77,7 +80,9 @@ class SelectingBatches:
         )
         fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
         match = ArrayType(StructType(fields), containsNull=False)
-        wanted = F.arrow_udf(wanted_by(work), match)  # type: ignore[attr-defined]  # PySpark's
+        wanted = UserDefinedFunction(
+            sent(wanted_by(work)), match, "wanted", PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
+        )
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
         names: dict[tuple[Source, int], str] = {

@@ -15,6 +15,7 @@ from eddyline.sources.wire import Address
 from eddyline.spark.host.session import local_cores
 from eddyline.spark.watching.arriving import Arriving, ScanBrokenError
 from eddyline.spark.watching.row_receiver import RowReceiver
+from eddyline.spark.worker.commands import sent
 from eddyline.spark.worker.send_rows import CUT_OFF, SendRows
 
 DRIVER_HOST: Final = "spark.driver.host"
@@ -72,8 +73,8 @@ class Scanning:
     def _scan(self, frame: DataFrame, arriving: Arriving, send: SendRows) -> None:
         try:
             self._context.setJobGroup(self._group, "a watched query", interruptOnCancel=True)
-            sent = frame.mapInArrow(send, "sent long").collect()
-            if any(row.sent == CUT_OFF for row in sent):
+            ends = frame.mapInArrow(sent(send), "sent long").collect()
+            if any(row.sent == CUT_OFF for row in ends):
                 raise ScanBrokenError("rows of a scan were cut off on their way: watch again")  # noqa: TRY301 - as any failure of a scan
         except BaseException as error:  # noqa: BLE001 - it is raised where the rows are wanted
             arriving.fail(error)

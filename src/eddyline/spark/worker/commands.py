@@ -5,19 +5,25 @@ The JVM writes the function to the worker's socket, and the rows behind it. As i
 function, and that waits 40 ms for an answer that the acknowledgement could travel with. On Linux
 a worker can say that it is not to wait: a task over a thousand rows had its first batch 42 ms after
 it had its function, and has it 5 to 10 ms after it now.
+
+Executors are not always set up for Eddyline. So what a worker unpickles first needs nothing but
+Python, and where the rest cannot be imported it says what to do.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import socket
 import stat
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
+from pyspark import cloudpickle
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import DataType
 
@@ -25,26 +31,68 @@ DESCRIPTORS: Final = Path("/proc/self/fd")
 """Where Linux lists the open files of this process."""
 
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+
+
 def pickled(function: Callable[..., object], result: DataType) -> bytes:
     """Return a function and the type of what it returns, as Spark hands them to a worker."""
     serializer = CloudPickleSerializer()  # type: ignore[no-untyped-call]  # PySpark's own is untyped
-    command: bytes = serializer.dumps((_Prompt(function), result))  # type: ignore[no-untyped-call]
+    command: bytes = serializer.dumps((sent(function), result))  # type: ignore[no-untyped-call]
     return command
 
 
+def sent(function: FunctionT) -> FunctionT:
+    """Return what stands for a function until it is unpickled: then it is the function itself.
+
+    A worker that cannot import Eddyline, or what it needs, raises a ModuleNotFoundError that says
+    what is missing, where, and what to do.
+    """
+    return cast("FunctionT", _Sent(function))
+
+
 @dataclass(frozen=True, slots=True)
-class _Prompt:
-    """Stands for a function in a pickle; what is unpickled is the function itself."""
+class _Sent:
+    """Stands for a function in a pickle."""
 
     function: Callable[..., object]
 
+    def __call__(self, *arguments: object) -> object:
+        return self.function(*arguments)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _arrived, (self.function,)
+        return _FIRST, (cloudpickle.dumps(self.function),)  # type: ignore[no-untyped-call]  # PySpark's own
 
 
-def _arrived(function: Callable[..., object]) -> Callable[..., object]:
+def arrived(content: bytes) -> object:
+    """Return the function that was sent."""
     acknowledge()
-    return function
+    return pickle.loads(content)  # noqa: S301 - the driver has made it
+
+
+def _first(content: bytes) -> object:
+    """Return the function that was sent; runs where Eddyline may be missing."""
+    import sys  # noqa: PLC0415
+
+    try:
+        from eddyline.spark.worker.commands import arrived  # noqa: PLC0415
+
+        return arrived(content)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"There is no module {error.name!r} for {sys.executable} on this executor. What "
+            "Eddyline runs in eddies needs the packages eddyline, pyarrow, numpy, pandas and "
+            "numba in the Python of the executors. Install them there, or send them along, as "
+            "docs/clusters.md shows: eddyline alone with "
+            "spark.sparkContext.addPyFile('eddyline.zip'), a copy of its wheel, before the "
+            "query is adapted; all of them with spark.archives.",
+            name=error.name,
+        ) from error
+
+
+# Said to be of no module that could be imported, it is pickled with its code, as functions of a
+# script are, and not by its name.
+_FIRST: Final = types.FunctionType(_first.__code__, {"__name__": "__main__"}, "first")
+_FIRST.__module__ = "__main__"
 
 
 def acknowledge() -> None:

@@ -143,7 +143,8 @@ def python_call(  # the fields of Spark's node
     """Return a ``PythonUDF`` of a new function made of others; of a plan it takes all columns.
 
     It runs where and as they run: with the environment and the interpreter of
-    the first, and the files and the broadcast variables of all.
+    the first, and the files and the broadcast variables of all. With them come the files that
+    were sent to executors since the functions were made: Eddyline itself may be among these.
     """
     first = like[0].java
     kinds: dict[str, PickledFunction] = {}  # most have all the same: one of a kind is asked
@@ -153,7 +154,7 @@ def python_call(  # the fields of Spark's node
     environment = java_class("org.apache.spark.api.python.SimplePythonFunction")(
         bytearray(command),
         first.envVars(),
-        _united([function.pythonIncludes() for function in distinct], str),
+        _files([function.pythonIncludes() for function in distinct]),
         first.pythonExec(),
         first.pythonVer(),
         _united([function.broadcastVars() for function in distinct], operator.methodcaller("id")),
@@ -175,6 +176,16 @@ def python_call(  # the fields of Spark's node
         new_identity(like_java),
     )
     return CatalystExpression(java)
+
+
+def _files(lists: Sequence[Any]) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return the files of some functions, and those that the context has now."""
+    context = SparkContext._active_spark_context
+    now = (context and context._python_includes) or []
+    if not now:
+        return _united(lists, str)
+    names = {str(each.get(index)): None for each in lists for index in range(each.size())}
+    return list(names | dict.fromkeys(now))
 
 
 def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> Any:  # noqa: ANN401

@@ -1,0 +1,94 @@
+"""Every Python example of the documentation runs, page by page, in order, in one namespace.
+
+An example that cannot run here says why, in a comment before it: ``<!-- not run: … -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+import eddyline
+from tests.docs.beforehand import BEFOREHAND
+
+ROOT: Final = Path(__file__).parents[2]
+
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+BLOCK: Final = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n)?^```python\n(?P<code>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+
+MOST_NOT_RUN: Final = 8
+"""Examples that need what is not here: a service by its name, a cluster, a stream without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The code of one example, the line of its page where it begins, and why it is not run."""
+
+    page: Path
+    line: int
+    code: str
+    reason: str | None
+
+    def run(self, names: dict[str, Any]) -> None:
+        """Run it; a traceback shows the page."""
+        lines = "\n" * self.line + self.code  # so that numbers of lines are those of the page
+        exec(compile(lines, str(self.page), "exec"), names)  # noqa: S102 - our own examples
+
+
+def examples(page: Path) -> Iterator[Example]:
+    text = page.read_text("utf-8")
+    for found in BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("code"))
+        yield Example(page, line, found["code"], found["reason"])
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder that relative paths are below, in Python and in the JVM."""
+    hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())  # type: ignore[attr-defined]
+    before = files.getWorkingDirectory()
+    monkeypatch.chdir(tmp_path)
+    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
+    yield tmp_path
+    files.setWorkingDirectory(before)
+
+
+def pages_with_examples() -> list[str]:
+    pages = [page for page in PAGES if any(each.reason is None for each in examples(page))]
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+@pytest.mark.parametrize("page", pages_with_examples())
+@pytest.mark.usefixtures("folder")
+def test_examples_run(page: str, spark: SparkSession) -> None:
+    names: dict[str, Any] = {"__name__": "__main__", "spark": spark}
+    if prepared := BEFOREHAND.get(page):
+        names |= prepared(spark)
+    try:
+        for example in examples(ROOT / page):
+            if example.reason is None:
+                example.run(names)
+    finally:
+        if isinstance(rules := names.get("rules"), eddyline.StandingQueries):
+            rules.stop()
+
+
+def test_few_examples_are_not_run() -> None:
+    marked = [each for page in PAGES for each in examples(page) if each.reason is not None]
+    assert 0 < len(marked) <= MOST_NOT_RUN
+
+
+def test_every_block_of_python_is_found() -> None:
+    for page in PAGES:
+        assert page.read_text("utf-8").count("```python\n") == len(list(examples(page)))
