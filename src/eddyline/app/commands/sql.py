@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame
 from rich.console import Console
@@ -22,6 +21,9 @@ from eddyline.app.rows import table_lines
 from eddyline.app.terminal import chatter, show
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.wording import NO_BLOCKS
+from eddyline.spark.live.progress import Progress
+
+RUNNING: Final = "Running the query"
 
 
 def run(invocation: SqlInvocation) -> ExitCode:
@@ -48,7 +50,7 @@ def run(invocation: SqlInvocation) -> ExitCode:
 
 def _print(frame: DataFrame, limit: int | None, console: Console) -> bool:
     """Print the rows; return whether there are more."""
-    with console.status("Running the query"):
+    with Progress(frame.sparkSession, console, RUNNING):
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
     width = console.width if sys.stdout.isatty() else None
@@ -66,7 +68,7 @@ def _write(frame: DataFrame, limit: int | None, path: Path, console: Console) ->
     """Write the rows; return whether there may be more."""
     kind = OutputKind.of(path)
     assert kind is not None  # noqa: S101 - the parser let no other through
-    with console.status("Running the query"):
+    with Progress(frame.sparkSession, console, RUNNING):
         write_rows(frame if limit is None else frame.limit(limit), path, kind)
     console.print(f"Rows: {path}", soft_wrap=True)
     return limit is not None
@@ -96,8 +98,7 @@ def _show(report: RoutingReport, frame: DataFrame, console: Console, *, cut: boo
 
 
 def _why_nothing_runs(frame: DataFrame) -> str:
-    with redirect_stdout(io.StringIO()):  # where `explain` prints
-        return str(eddyline.explain(frame))
+    return str(eddyline.explain(frame))
 
 
 def _write_page(report: RoutingReport, path: Path | None, console: Console) -> None:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from pyspark.sql import SparkSession
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from eddyline.spark.classic import chosen_session
@@ -33,10 +33,10 @@ NOTEBOOK_WIDTH: Final = 100
 class Progress:
     """What is shown while actions of a session run; it goes on until :meth:`stop`."""
 
-    def __init__(self, spark: SparkSession, console: Console) -> None:
-        """Begin, with the next action."""
+    def __init__(self, spark: SparkSession, console: Console, waiting: str = "") -> None:
+        """Begin, with the next action; while there is none to be shown, ``waiting`` is."""
         self._spark = spark
-        self._screen: Screen = _Notebook() if console.is_jupyter else _Terminal(console)
+        self._screen: Screen = _Notebook() if console.is_jupyter else _Terminal(console, waiting)
         self._looking = looking_of(spark.sparkContext)
         self._looking.begin(spark)
         self._stopped = threading.Event()
@@ -67,20 +67,15 @@ class Progress:
         return "Progress of the actions of this session is shown; stop() ends it."
 
     def _show(self) -> None:
-        shown = False
         while not self._stopped.wait(EVERY):
             now = time.time()
             running = [query for query, _ in self._looking.book.running()]
             old = [query.number for query in running if now - query.started >= PATIENCE]
             found = (self._looking.book.query(number) for number in old[-MOST:])
-            queries = [query for query in found if query is not None]
-            if queries or shown:
-                with contextlib.suppress(OSError, ValueError):  # a closed terminal
-                    self._screen.show(queries, now)
-            shown = bool(queries)
-        if shown:
-            with contextlib.suppress(OSError, ValueError):
-                self._screen.show([], time.time())
+            with contextlib.suppress(OSError, ValueError):  # a closed terminal
+                self._screen.show([query for query in found if query is not None], now)
+        with contextlib.suppress(OSError, ValueError):
+            self._screen.clear()
 
 
 class Screen(Protocol):
@@ -90,25 +85,33 @@ class Screen(Protocol):
         """Show these actions, or that none runs."""
         ...
 
+    def clear(self) -> None:
+        """Leave nothing of it."""
+        ...
+
 
 class _Terminal:
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, waiting: str) -> None:
         self._console = console
+        self._waiting = waiting
         self._live: Live | None = None
 
     def show(self, queries: list[LiveQuery], now: float) -> None:
         if not self._console.is_terminal:
             return
-        if not queries:
-            if self._live is not None:
-                self._live.stop()
-            self._live = None
+        if not queries and not self._waiting:
+            self.clear()
             return
-        lines = ProgressLines(queries, now)
+        lines: RenderableType = ProgressLines(queries, now) if queries else self._waiting
         if self._live is None:
             self._live = Live(lines, console=self._console, auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(lines, refresh=True)
+
+    def clear(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
 class _Notebook:
@@ -122,16 +125,23 @@ class _Notebook:
 
         self._html = HTML
         self._handle = display(HTML(""), display_id=True)
+        self._shown = False
 
     def show(self, queries: list[LiveQuery], now: float) -> None:
         if not queries:
-            self._handle.update(self._html(""))
+            self.clear()
             return
+        self._shown = True
         console = Console(width=NOTEBOOK_WIDTH, color_system=None)
         with console.capture() as captured:
             console.print(ProgressLines(queries, now))
         text = html.escape(captured.get())
         self._handle.update(self._html(f'<pre style="line-height:1.3">{text}</pre>'))
+
+    def clear(self) -> None:
+        if self._shown:
+            self._handle.update(self._html(""))
+            self._shown = False
 
 
 def progress(spark: SparkSession | None = None, *, console: Console | None = None) -> Progress:
