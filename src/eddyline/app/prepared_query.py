@@ -16,6 +16,7 @@ from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
 from eddyline.app.tables import create_view, find_table
+from eddyline.reports.wording import one_line
 from eddyline.spark.host.catalyst import is_query
 
 
@@ -57,4 +58,6 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
                 raise UsageError(
                     "the statement is no query: use SELECT, WITH, VALUES, TABLE or FROM"
                 )
+            # What Spark's pages and ours call it, in place of a line of our own code.
+            spark.sparkContext.setJobDescription(one_line(query.sql))
             yield spark.sql(query.sql)
