@@ -55,8 +55,10 @@ def examples(page: Path) -> Iterator[Example]:
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that relative paths are below, in Python and in the JVM."""
-    hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs
-    files = hadoop.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())  # type: ignore[attr-defined]
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    hadoop = jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()
     monkeypatch.chdir(tmp_path)
     files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
