@@ -25,6 +25,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "tests")
 LONGEST: Final = (
     "tests/spark/streaming/test_standing_queries.py",
     "tests/spark/test_enabling.py",
+    "tests/spark/test_clusters.py",
+    "tests/docs/test_examples.py",
     "tests/spark/test_shapes.py",
     "tests/spark/streaming/test_join_conditions.py",
     "tests/spark/streaming/test_aggregates.py",

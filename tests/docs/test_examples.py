@@ -55,10 +55,10 @@ def examples(page: Path) -> Iterator[Example]:
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that relative paths are below, in Python and in the JVM."""
-    context = spark.sparkContext
-    assert context._jvm is not None
-    hadoop = context._jvm.org.apache.hadoop.fs
-    files = hadoop.FileSystem.getLocal(context._jsc.hadoopConfiguration())
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    hadoop = jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.getLocal(spark.sparkContext._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()
     monkeypatch.chdir(tmp_path)
     files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
