@@ -71,6 +71,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             changes_dropped=left.changes_dropped + right.changes_dropped,
             slice_seconds=max(left.slice_seconds, right.slice_seconds),
             worker=left.worker if left.worker == right.worker else None,
+            action=max(left.action, right.action),
             join=_merged_joins(left.join, right.join),
         )
     )

@@ -214,6 +214,8 @@ class TaskRecord:
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
     ``worker`` names the process that ran the task, None where there were several.
+    ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
+    after merging, -1 where it has none.
     ``join`` is there for join blocks: their orders count on after the predicates with the
     SteMs, in the order of the inputs. Their ``rows_in`` are the rows of all inputs together, and
     their predicates' ``rows_in`` are tuples: a row that was joined may come several times.
@@ -234,6 +236,7 @@ class TaskRecord:
     changes_dropped: int = 0
     slice_seconds: float = 0.0
     worker: str | None = None
+    action: int = -1
     join: JoinRecord | None = None
 
     @property

@@ -47,6 +47,7 @@ from eddyline.spark.worker.error_texts import ErrorTexts
 from eddyline.spark.worker.task_records import (
     Records,
     function_records,
+    of_action,
     predicate_record,
     record_key,
 )
@@ -113,7 +114,9 @@ class FusedFilter:
         else:
             task.end(None)
         finally:
-            self._records.add({record_key(self._block.identity, self._options): task.record()})
+            self._records.add(
+                {record_key(self._block.identity, self._options): of_action(task.record())}
+            )
 
 
 class FilterTask(BlockTask):

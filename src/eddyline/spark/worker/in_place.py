@@ -20,7 +20,7 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.task_lookups import job_of
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition.
@@ -74,7 +74,9 @@ class InPlaceSide:
         else:
             task.end(None)
         finally:
-            self.records.add({record_key(self.block.identity, self.options): self._record(task)})
+            self.records.add(
+                {record_key(self.block.identity, self.options): of_action(self._record(task))}
+            )
 
     def _record(self, task: JoinTask) -> TaskRecord:
         came = task.came()

@@ -18,7 +18,7 @@ from eddyline.exchange.hypercube import Hypercube, key_words
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.early_selection import EarlySelection
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 
 class Heavy(NamedTuple):
@@ -76,7 +76,7 @@ class MapSide:
             early.end(None)
         finally:
             record = early.record(read)
-            self.records.add({record_key(self.block.identity, self.options): record})
+            self.records.add({record_key(self.block.identity, self.options): of_action(record)})
 
     def _numbered(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         """Return rows with their numbers in the partition in place of the heavy keys.

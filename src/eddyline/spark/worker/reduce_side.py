@@ -18,7 +18,7 @@ from eddyline.reports.records import TaskRecord
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.join_task import JoinTask, reading
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 
 class SampledTwiceError(EddylineError, RuntimeError):
@@ -67,7 +67,7 @@ class ReduceSide:
         finally:
             spill.close()
             record = self._record(done, spill.totals)
-            self.records.add({record_key(self.block.identity, self.options): record})
+            self.records.add({record_key(self.block.identity, self.options): of_action(record)})
 
     def _joined(self, inputs: Sequence[ScanAccess], done: Done) -> Iterator[pa.RecordBatch]:
         task = JoinTask(self.block, self.options)

@@ -21,7 +21,7 @@ from eddyline.spark.worker.calling import WorkerFunction
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.remembering import WithMemory
 from eddyline.spark.worker.task_functions import task_functions
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 from eddyline.wall_clock import WallClock
 
 
@@ -56,7 +56,7 @@ class RememberedCall:
             return task.values(columns)
         finally:
             record = task.record(tasks=int(first))
-            self._records.add({record_key(self._block.identity, self._options): record})
+            self._records.add({record_key(self._block.identity, self._options): of_action(record)})
 
 
 class _Task:
