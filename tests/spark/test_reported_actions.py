@@ -70,3 +70,23 @@ def test_tasks_of_an_earlier_action_that_end_late_count_as_such() -> None:
     assert every is not None
     assert (last.rows_in, last.action) == (10_000, 3)
     assert every.rows_in == 111_111
+
+
+def test_the_parts_of_the_time_in_a_block_make_the_whole(spark: SparkSession) -> None:
+    fast = eddyline.adapt(asked(spark))
+    fast.count()
+    (block,) = eddyline.report(fast).blocks
+    record = block.record
+    assert record is not None
+    assert record.output_seconds > 0
+    known = record.work_seconds + record.routing_seconds + record.output_seconds
+    assert known + record.core_seconds + record.other_seconds >= record.seconds
+    assert "putting results together" in str(eddyline.report(fast))
+
+
+def test_explain_and_report_have_one_number_for_a_block(spark: SparkSession) -> None:
+    fast = eddyline.adapt(asked(spark))
+    (block,) = eddyline.explain(fast).blocks
+    assert f"Block 1 ({block.identity})" in str(eddyline.explain(fast))
+    assert "eddyline.report" in str(eddyline.explain(fast))
+    assert "Block 1: " in str(eddyline.report(fast))

@@ -205,8 +205,10 @@ class JoinRecord:
 class TaskRecord:
     """What one task of one block did, or many tasks together after merging.
 
-    ``seconds`` is all the time inside the block, split into ``work_seconds``
-    inside modules and ``routing_seconds`` for deciding and moving. ``decisions``
+    ``seconds`` is all the time inside the block: ``work_seconds`` inside modules,
+    ``routing_seconds`` for deciding and moving, ``output_seconds`` for putting results together,
+    ``core_seconds`` of waiting for a core that others had (where the system tells), and
+    :attr:`other_seconds`, as of taking batches apart. ``decisions``
     counts how often the policy was asked. ``predicates`` and ``functions``
     stand in the order of the block; ``orders`` and ``changes`` in order of time.
 
@@ -237,7 +239,15 @@ class TaskRecord:
     slice_seconds: float = 0.0
     worker: str | None = None
     action: int = -1
+    output_seconds: float = 0.0
+    core_seconds: float = 0.0
     join: JoinRecord | None = None
+
+    @property
+    def other_seconds(self) -> float:
+        """The time inside the block that nothing else accounts for."""
+        known = self.work_seconds + self.routing_seconds + self.output_seconds + self.core_seconds
+        return max(self.seconds - known, 0.0)
 
     @property
     def calls(self) -> int:
