@@ -268,3 +268,12 @@ def test_merging_by_block_leaves_its_arguments_alone() -> None:
 @given(record=records())
 def test_records_pickle(record: TaskRecord) -> None:
     assert pickle.loads(pickle.dumps(record)) == record  # noqa: S301 - our own bytes
+
+
+def test_what_time_consists_of_adds_up_to_the_whole() -> None:
+    one = TaskRecord(
+        block="b", seconds=5, work_seconds=2, routing_seconds=1, output_seconds=0.5, core_seconds=1
+    )
+    both = merge(one, one)
+    assert (both.seconds, both.output_seconds, both.core_seconds) == (10, 1, 2)
+    assert both.other_seconds == 1

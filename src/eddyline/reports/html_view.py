@@ -25,7 +25,16 @@ from eddyline.reports.html_wording import time
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.records import JoinRecord, TaskRecord
 from eddyline.reports.timeline import timeline
-from eddyline.reports.wording import NO_ACTION, NO_ROWS, compact, count, percent, ratio, size
+from eddyline.reports.wording import (
+    NO_ACTION,
+    NO_ROWS,
+    compact,
+    count,
+    parts_of_time,
+    percent,
+    ratio,
+    size,
+)
 
 _BINS = 96  # seven pixels each in a picture of the usual width
 _NARROW_BINS = 36  # nine each in a narrow one, which may not double the size of a page
@@ -60,6 +69,7 @@ class RunView:
     changes_in_all: str
     pictures: tuple[Picture, ...]
     functions: Columns
+    time: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,7 @@ def _run(block: BlockReport, record: TaskRecord) -> RunView:
         changes_in_all=count(noticed) if noticed > len(changes) else "",
         pictures=tuple(pictures),
         functions=function_columns(record.functions) if record.functions else (),
+        time=parts_of_time(record),
     )
 
 

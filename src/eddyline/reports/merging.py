@@ -71,6 +71,9 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             changes_dropped=left.changes_dropped + right.changes_dropped,
             slice_seconds=max(left.slice_seconds, right.slice_seconds),
             worker=left.worker if left.worker == right.worker else None,
+            action=max(left.action, right.action),
+            output_seconds=left.output_seconds + right.output_seconds,
+            core_seconds=left.core_seconds + right.core_seconds,
             join=_merged_joins(left.join, right.join),
         )
     )

@@ -205,8 +205,10 @@ class JoinRecord:
 class TaskRecord:
     """What one task of one block did, or many tasks together after merging.
 
-    ``seconds`` is all the time inside the block, split into ``work_seconds``
-    inside modules and ``routing_seconds`` for deciding and moving. ``decisions``
+    ``seconds`` is all the time inside the block: ``work_seconds`` inside modules,
+    ``routing_seconds`` for deciding and moving, ``output_seconds`` for putting results together,
+    ``core_seconds`` of waiting for a core that others had (where the system tells), and
+    :attr:`other_seconds`, as of taking batches apart. ``decisions``
     counts how often the policy was asked. ``predicates`` and ``functions``
     stand in the order of the block; ``orders`` and ``changes`` in order of time.
 
@@ -214,6 +216,8 @@ class TaskRecord:
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
     ``worker`` names the process that ran the task, None where there were several.
+    ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
+    after merging, -1 where it has none.
     ``join`` is there for join blocks: their orders count on after the predicates with the
     SteMs, in the order of the inputs. Their ``rows_in`` are the rows of all inputs together, and
     their predicates' ``rows_in`` are tuples: a row that was joined may come several times.
@@ -234,7 +238,16 @@ class TaskRecord:
     changes_dropped: int = 0
     slice_seconds: float = 0.0
     worker: str | None = None
+    action: int = -1
+    output_seconds: float = 0.0
+    core_seconds: float = 0.0
     join: JoinRecord | None = None
+
+    @property
+    def other_seconds(self) -> float:
+        """The time inside the block that nothing else accounts for."""
+        known = self.work_seconds + self.routing_seconds + self.output_seconds + self.core_seconds
+        return max(self.seconds - known, 0.0)
 
     @property
     def calls(self) -> int:

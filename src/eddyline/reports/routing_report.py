@@ -98,7 +98,9 @@ class RoutingReport:
         A ``run`` has:
 
         - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``;
-        - ``seconds`` in the block, split into ``work_seconds`` and ``routing_seconds``;
+        - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
+          ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core)
+          and ``other_seconds``;
         - ``calls`` made, ``calls_possible``, ``calls_avoided``, and ``seconds_spared``,
           an estimate of what the avoided calls would have cost;
         - ``predicates``: ``text``, ``rows_in``, ``passed``, ``rejected``, ``null``,

@@ -37,6 +37,7 @@ from eddyline.reports.wording import (
     duration,
     one_line,
     order_name,
+    parts_of_time,
     percent,
     ratio,
     size,
@@ -174,6 +175,8 @@ def _totals(record: TaskRecord) -> Iterator[Text]:
         f"{duration(record.seconds)} in the block, {duration(record.routing_seconds)} of it "
         f"routing ({routing}); {compact(record.decisions)} decisions"
     )
+    if parts := parts_of_time(record):
+        yield Text(parts)
 
 
 def _join(block: BlockReport, join: JoinRecord) -> Iterator[Text]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.records import OTHER_ORDERS, Change, Order
+from eddyline.reports.records import OTHER_ORDERS, Change, Order, TaskRecord
 
 NOTHING = "-"
 """Stands where a figure does not exist, such as the selectivity of no rows."""
@@ -91,6 +91,24 @@ def duration(seconds: float) -> str:
         if seconds * factor >= 1:
             return f"{_three_digits(seconds * factor)} {unit}"
     return f"{_three_digits(seconds * 1e9)} ns" if seconds else "0 s"
+
+
+def parts_of_time(record: TaskRecord) -> str:
+    """Say what the time in a block consists of; empty where only its routing was measured.
+
+    >>> parts_of_time(TaskRecord(block="b", seconds=4, work_seconds=2, core_seconds=1.5))
+    'of it 2.00 s in functions and modules, 1.50 s waiting for a core, 500 ms not accounted for'
+    """
+    if not record.output_seconds and not record.core_seconds:
+        return ""
+    parts = (
+        (record.work_seconds, "in functions and modules"),
+        (record.routing_seconds, "routing"),
+        (record.output_seconds, "putting results together"),
+        (record.core_seconds, "waiting for a core"),
+        (record.other_seconds, "not accounted for"),
+    )
+    return "of it " + ", ".join(f"{duration(each)} {what}" for each, what in parts if each)
 
 
 def order_name(order: Order, arrow: str = "->", labels: Sequence[str] = ()) -> str:

@@ -70,8 +70,8 @@ def enable(
     :func:`adapt` has put into eddies keeps the choices it was given there; a DataFrame that it
     returned as it was is adapted like any other.
 
-    :func:`explain` and :func:`report` work on any DataFrame of the session; a report is of all
-    queries since then that ran the same blocks.
+    :func:`explain` and :func:`report` work on any DataFrame of the session; a report is of the
+    last query that ran the same blocks, or of all since then.
 
     ``spark`` is the active session by default; other sessions are left alone, except those that
     Spark clones from this one. The other arguments are those of :func:`adapt`. A second call

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.decline import LeftToSpark
 from eddyline.spark.registry import Block
+
+_AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,11 @@ class BlockExplanation:
     called: tuple[str, ...] = ()
     looked_up: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
+
+    def numbered(self, place: int) -> str:
+        """Return the block as text under the number that the report has for it."""
+        head = f"Block {self.identity}"
+        return str(self).replace(head, f"Block {place} ({self.identity})", 1)
 
     def __str__(self) -> str:
         """Return the block as a few lines of text."""
@@ -67,7 +75,8 @@ class Explanation:
         """Return the whole explanation as text."""
         sections = []
         if self.blocks:
-            sections.append("Runs in eddies:\n" + _indented(*map(str, self.blocks)))
+            numbered = (each.numbered(place) for place, each in enumerate(self.blocks, start=1))
+            sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
         if self.claimable:
             text = _indented(*map(str, self.claimable))
             sections.append("Would run in eddies after eddyline.adapt:\n" + text)

@@ -15,15 +15,18 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.registry import Block, registry_of
-from eddyline.spark.worker.task_records import record_key
+from eddyline.spark.worker.task_records import record_key, recorded
 
 
-def report(df: DataFrame) -> RoutingReport:
-    """Return how the eddies of a DataFrame have routed since :func:`~eddyline.adapt` made them.
+def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 - as people say it
+    """Return how the eddies of a DataFrame have routed in its last action.
 
-    ``df`` is an adapted DataFrame or one derived from it. The report adds up all
-    actions that have run since; a task that Spark ran twice counts twice, one
-    that failed or was cut short by a limit may be missing. Before the first
+    ``df`` is an adapted DataFrame or one derived from it, or any of a session that
+    :func:`~eddyline.enable` adapts. Each block tells of the last action in which it ran; with
+    ``all`` of all actions since :func:`~eddyline.adapt` or :func:`~eddyline.enable`, added up.
+    What was looked up, and what was called where the driver is, is always of all actions. A task
+    that Spark ran twice counts twice, one that failed or was cut short by a limit may be missing.
+    Before the first
     action the blocks stand there without figures. What was left to Spark is told
     only for the very DataFrame that ``adapt`` returned. Raises as ``adapt`` does.
     """
@@ -32,7 +35,7 @@ def report(df: DataFrame) -> RoutingReport:
     records = registry.records.value
     blocks = []
     for block, options in adapted:
-        record = records.get(record_key(block.identity, options))
+        record = recorded(records, record_key(block.identity, options), earlier=all)
         blocks.append(block_report(block, options, record))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))

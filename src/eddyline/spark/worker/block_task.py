@@ -70,7 +70,9 @@ class BlockTask:
         self.clock = WallClock()
         self.work_clock = WorkClock()
         self.epoch = time.time() - self.clock.now()  # of the clock's zero point
-        self.inside = 0.0  # seconds
+        self.inside = 0.0  # seconds, as are the next two
+        self.waited = 0.0  # for a core
+        self.put_together = 0.0  # for results
         self.slices: list[OrderSlice] = []
         of_action = settings_of_action(settings)
         self.functions = task_functions(
@@ -97,6 +99,11 @@ class BlockTask:
             for function in self.functions:
                 functions.callback(function.close)
 
+    def spent(self, wall: float, work: float) -> None:
+        """Count time in the block: what the wall clock shows, and what the work clock does."""
+        self.inside += wall
+        self.waited += max(wall - work, 0.0)
+
     def memories(self) -> list[MemoryStatistics | None]:
         """Return what each function's memory did in this task, None for one without."""
         return [
@@ -111,6 +118,8 @@ class BlockTask:
             work_seconds=eddy.work_seconds,
             routing_seconds=eddy.routing_seconds,
             decisions=eddy.decisions,
+            output_seconds=self.put_together,
+            core_seconds=self.waited,
             orders=tuple(self.slices),
             worker=str(os.getpid()),
         )

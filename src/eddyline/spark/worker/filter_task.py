@@ -48,6 +48,7 @@ from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.task_records import (
     Records,
     function_records,
+    of_action,
     predicate_record,
     record_key,
 )
@@ -118,7 +119,7 @@ class FusedFilter:
         else:
             task.end(None)
         finally:
-            record = task.record()
+            record = of_action(task.record())
             self._records.add({key: record})
             news.end(record)
 
@@ -159,9 +160,10 @@ class FilterTask(BlockTask):
 
     def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
         """Return ``keep`` and the outputs for one batch."""
-        started = self.clock.now()
+        started, began = self.clock.now(), self.work_clock.now()
         rows = len(columns[0])
         kept = self._eddy.filter(columns, rows)
+        routed = self.work_clock.now()
         mask = np.zeros(rows, dtype=np.bool_)
         mask[kept.kept] = True
         found: list[pa.Array] = [pa.array(mask)]
@@ -173,8 +175,9 @@ class FilterTask(BlockTask):
             for values, field in zip(found, self._fields, strict=True)
         ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
-        ended = self.clock.now()
-        self.inside += ended - started
+        ended, done = self.clock.now(), self.work_clock.now()
+        self.spent(ended - started, done - began)
+        self.put_together += max(done - routed, 0.0)
         self._notice_changes(self.epoch + ended)
         self.slices.append(self._orders.slice(self.epoch + started, self.epoch + ended, rows))
         return result

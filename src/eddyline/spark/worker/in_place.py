@@ -21,7 +21,7 @@ from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.task_lookups import job_of
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
 """The column that brings all small inputs, in the first row of a partition.
@@ -79,7 +79,7 @@ class InPlaceSide:
         else:
             task.end(None)
         finally:
-            record = self._record(task)
+            record = of_action(self._record(task))
             self.records.add({key: record})
             news.end(record)
 

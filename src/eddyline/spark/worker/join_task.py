@@ -143,10 +143,10 @@ class JoinTask(BlockTask):
         """Pass joined rows on, and note how long they took and in which orders they came."""
         source = iter(joined)
         while True:
-            started = self.clock.now()
+            started, began = self.clock.now(), self.work_clock.now()
             each = next(source, None)
-            ended = self.clock.now()
-            self.inside += ended - started
+            ended, done = self.clock.now(), self.work_clock.now()
+            self.spent(ended - started, done - began)
             taken = self._orders.taken()
             if taken:
                 span = OrderSlice(

@@ -20,7 +20,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.early_selection import EarlySelection
 from eddyline.spark.worker.live_news import live_news
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 
 class Heavy(NamedTuple):
@@ -80,7 +80,7 @@ class MapSide:
         else:
             early.end(None)
         finally:
-            record = early.record(read)
+            record = of_action(early.record(read))
             self.records.add({key: record})
             news.end(record)
 

@@ -19,7 +19,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.join_task import JoinTask, reading
 from eddyline.spark.worker.live_news import LiveNews, live_news
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 
 class SampledTwiceError(EddylineError, RuntimeError):
@@ -74,7 +74,7 @@ class ReduceSide:
                 yield from self._joined(inputs, done, news)
         finally:
             spill.close()
-            record = self._record(done, spill.totals)
+            record = of_action(self._record(done, spill.totals))
             self.records.add({key: record})
             news.end(record)
 

@@ -22,7 +22,7 @@ from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.live_news import NOWHERE, LiveNews, live_news
 from eddyline.spark.worker.remembering import WithMemory
 from eddyline.spark.worker.task_functions import task_functions
-from eddyline.spark.worker.task_records import Records, record_key
+from eddyline.spark.worker.task_records import Records, of_action, record_key
 from eddyline.wall_clock import WallClock
 
 
@@ -60,7 +60,7 @@ class RememberedCall:
         try:
             return task.values(columns)
         finally:
-            record = task.record(tasks=int(first))
+            record = of_action(task.record(tasks=int(first)))
             self._records.add({key: record})
             self._news.add(record)
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Final, TypeAlias
 
+from pyspark import TaskContext
 from pyspark.accumulators import AccumulatorParam
 
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteMStatistics
 from eddyline.engine.relation import CallStatistics
-from eddyline.reports.merging import merge_by_block
+from eddyline.reports.merging import merge, merge_by_block
 from eddyline.reports.records import FunctionRecord, PredicateRecord, SteMRecord, TaskRecord
 from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.worker.action_settings import ACTION
 
 Records: TypeAlias = dict[str, TaskRecord]
 """What the tasks of all blocks have reported, merged by block."""
+
+_ROOT_ACTION: Final = "spark.sql.execution.root.id"  # of what a command runs, as a write does
 
 REPORTED_BLOCKS = 1_000
 """Blocks whose records the driver keeps, the latest ones; a record takes up to 40 kB."""
@@ -28,8 +34,29 @@ def record_key(identity: str, options: RoutingOptions) -> str:
     return f"{options.run}/{identity}"
 
 
+_EARLIER: Final = " earlier"
+"""Follows the key of a block where its records of all actions but the last one are."""
+
+_MERGING: Final = threading.Lock()  # tasks report while somebody asks
+
+
+def of_action(record: TaskRecord) -> TaskRecord:
+    """Return the record of a task with the number of the action that the task belongs to."""
+    context = TaskContext.get()
+    names = (_ROOT_ACTION, ACTION) if context is not None else ()
+    numbers = (context.getLocalProperty(name) for name in names if context is not None)
+    return replace(record, action=next((int(each) for each in numbers if each), -1))
+
+
+def recorded(records: Records, key: str, *, earlier: bool) -> TaskRecord | None:
+    """Return what the last action of a block has reported, or all ``earlier`` ones with it."""
+    with _MERGING:
+        last, before = records.get(key), records.get(key + _EARLIER)
+    return merge(before, last) if earlier and before and last else last
+
+
 class RecordsParam(AccumulatorParam[Records]):
-    """Merges the records of tasks in the driver."""
+    """Merges the records of tasks in the driver: those of a block's last action, and all before."""
 
     def zero(self, value: Records) -> Records:  # noqa: ARG002 - the protocol's argument
         """Return no records."""
@@ -37,11 +64,23 @@ class RecordsParam(AccumulatorParam[Records]):
 
     def addInPlace(self, value1: Records, value2: Records) -> Records:  # noqa: N802 - PySpark's name
         """Add the records of a task to those that are there, in place."""
-        known = {block: value1[block] for block in value2 if block in value1}
-        value1.update(merge_by_block(known, value2))
-        while len(value1) > REPORTED_BLOCKS:
-            del value1[next(iter(value1))]
+        with _MERGING:
+            for key, record in value2.items():
+                _put(value1, key, record)
+            while len(value1) > REPORTED_BLOCKS:
+                del value1[next(iter(value1))]
         return value1
+
+
+def _put(records: Records, key: str, record: TaskRecord) -> None:
+    known = records.get(key)
+    if known is None:
+        records[key] = record
+    elif known.action == record.action or key.endswith(_EARLIER):
+        records |= merge_by_block({key: known}, {key: record})
+    else:  # a task of an earlier action may end after the first one of a later
+        before, records[key] = sorted((known, record), key=lambda each: each.action)
+        _put(records, key + _EARLIER, before)
 
 
 def function_records(
