@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from eddyline.spark.streaming.standing_queries import StandingQueries
     from eddyline.spark.watching.watch import watch
 
+__version__ = "0.1.0"
+"""The version of this package; ``pyproject.toml`` takes it from here."""
+
 __all__ = [
     "EddylineError",
     "HttpLookup",
@@ -30,6 +33,7 @@ __all__ = [
     "PythonLookup",
     "SqlLookup",
     "StandingQueries",
+    "__version__",
     "adapt",
     "concurrent",
     "disable",
