@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from eddyline.spark.watching.watch import watch
     from eddyline.web.live_page import live
 
+__version__ = "0.1.0"
+"""The version of this package; ``pyproject.toml`` takes it from here."""
+
 __all__ = [
     "EddylineError",
     "HttpLookup",
@@ -32,6 +35,7 @@ __all__ = [
     "PythonLookup",
     "SqlLookup",
     "StandingQueries",
+    "__version__",
     "adapt",
     "concurrent",
     "disable",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 from pyspark.sql.functions import col, udf
 from pyspark.sql.types import BooleanType, DoubleType
 
+import eddyline
 from eddyline.errors import EddylineError
 from eddyline.spark.adapt import adapt, adapted_blocks, explain
 from eddyline.spark.classic import ConnectNotSupportedError
@@ -29,8 +34,20 @@ def rows(df: DataFrame) -> list[str]:
 def test_only_data_frames(spark: SparkSession) -> None:
     with pytest.raises(TypeError, match="not list"):
         adapt([1, 2])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not SparkSession"):
+    with pytest.raises(
+        TypeError, match=r"A pyspark\.sql\.DataFrame is expected, not pyspark.*\.SparkSession"
+    ):
         explain(spark)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ask", [adapt, explain, eddyline.report, eddyline.watch])
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame()], ids=["pandas", "polars"])
+def test_frames_of_others_are_named_in_full(ask: Callable[[object], object], frame: object) -> None:
+    kind = type(frame)
+    wanted = f"A pyspark.sql.DataFrame is expected, not {kind.__module__}.DataFrame."
+    with pytest.raises(TypeError, match=re.escape(wanted)):
+        ask(frame)
+    assert kind.__module__ in {"pandas.core.frame", "pandas", "polars.dataframe.frame"}
 
 
 def test_connect_is_refused() -> None:
@@ -39,7 +56,9 @@ def test_connect_is_refused() -> None:
 
     with pytest.raises(ConnectNotSupportedError, match="Spark Connect") as raised:
         adapt(object.__new__(Remote))
+    assert f"not {__name__}.Remote." in str(raised.value)
     assert isinstance(raised.value, EddylineError)
+    assert isinstance(raised.value, TypeError)
     assert isinstance(raised.value, NotImplementedError)
 
 

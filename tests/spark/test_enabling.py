@@ -364,7 +364,7 @@ def test_wrong_choices_are_told_at_once(tables: SparkSession) -> None:
         eddyline.enable(tables, joins="some")
     with pytest.raises(ValueError, match="memory is a size"):
         eddyline.enable(tables, memory="much")
-    with pytest.raises(TypeError, match="A SparkSession is expected, not str"):
+    with pytest.raises(TypeError, match=r"A pyspark\.sql\.SparkSession is expected, not str"):
         eddyline.enable("spark")  # type: ignore[arg-type]
     assert not is_adapted(tables.sql(WANTED))
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from eddyline import __version__
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
@@ -125,7 +126,7 @@ class _Parser(ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Prints the version; looked up only now, since that takes longer than all the rest."""
+    """Prints the version."""
 
     def __call__(
         self,
@@ -134,9 +135,7 @@ class _Version(argparse.Action):
         values: object,  # noqa: ARG002
         option_string: str | None = None,  # noqa: ARG002
     ) -> NoReturn:
-        from importlib.metadata import version  # noqa: PLC0415 - see above
-
-        sys.stdout.write(f"eddyline {version('eddyline')}\n")
+        sys.stdout.write(f"eddyline {__version__}\n")
         parser.exit()
 
 

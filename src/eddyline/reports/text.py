@@ -33,7 +33,9 @@ from eddyline.reports.wording import (
     NOTHING,
     change_text,
     compact,
+    compacted,
     count,
+    counted,
     duration,
     one_line,
     order_name,
@@ -154,26 +156,26 @@ def _totals(record: TaskRecord) -> Iterator[Text]:
     rows_in, rows_out = compact(record.rows_in), compact(record.rows_out)
     if record.join is None:
         kept = percent(record.rows_out, record.rows_in)
-        yield Text(f"{rows_in} rows in, {rows_out} out ({kept}); {tasks}")
+        yield Text(f"{compacted(record.rows_in, 'row')} in, {rows_out} out ({kept}); {tasks}")
     else:
         inputs = len(record.join.stems)
         yield Text(f"{rows_in} rows of {inputs} inputs, {rows_out} joined rows out; {tasks}")
     if record.calls > record.calls_possible:
         yield Text(
-            f"{compact(record.calls)} calls made, where a fixed plan makes "
+            f"{compacted(record.calls, 'call')} made, where a fixed plan makes "
             f"{compact(record.calls_possible)}"
         )
     elif record.calls_possible:
         avoided = percent(record.calls_avoided, record.calls_possible)
         about = "about " * any(function.estimated for function in record.functions)
         yield Text(
-            f"{compact(record.calls)} of {about}{compact(record.calls_possible)} calls made: "
+            f"{compact(record.calls)} of {about}{compacted(record.calls_possible, 'call')} made: "
             f"{avoided} avoided, worth about {duration(record.seconds_spared)}"
         )
     routing = percent(record.routing_seconds, record.seconds)
     yield Text(
         f"{duration(record.seconds)} in the block, {duration(record.routing_seconds)} of it "
-        f"routing ({routing}); {compact(record.decisions)} decisions"
+        f"routing ({routing}); {compacted(record.decisions, 'decision')}"
     )
     if parts := parts_of_time(record):
         yield Text(parts)
@@ -260,7 +262,7 @@ def _predicates(
         raised = sum(predicate.errors_held for predicate in record.predicates)
         dropped = sum(predicate.errors_dropped for predicate in record.predicates)
         yield Text(
-            f"{count(raised)} rows raised an error; {count(dropped)} of them "
+            f"{counted(raised, 'row')} raised an error; {count(dropped)} of them "
             "were decided by another predicate"
         )
 
@@ -272,8 +274,9 @@ def _seen(row: NumberedPredicate, *, narrow: bool) -> str:
 
 def remembered_text(function: FunctionRecord) -> str:
     """Return what was remembered of a function, in a sentence."""
+    rows = compacted(function.remembered, "row")
     return (
-        f"{one_line(function.name)}: {compact(function.remembered)} rows had arguments of before; "
+        f"{one_line(function.name)}: {rows} had arguments of before; "
         f"{compact(function.distinct)} are remembered, in {size(function.memory_bytes)}"
     )
 

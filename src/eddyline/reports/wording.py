@@ -39,6 +39,24 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Spell a count with what is counted.
+
+    >>> counted(1, "row"), counted(2_000, "row"), counted(0, "query", "queries")
+    ('1 row', '2,000 rows', '0 queries')
+    """
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def compacted(number: float, one: str) -> str:
+    """Spell a count as :func:`compact` does, with what is counted.
+
+    >>> compacted(1, "call"), compacted(2_500_000, "call")
+    ('1 call', '2.50M calls')
+    """
+    return f"{compact(number)} {one}{'' if number == 1 else 's'}"
+
+
 def compact(number: float) -> str:
     """Spell a count in at most six characters, with three significant digits.
 

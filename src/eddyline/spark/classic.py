@@ -9,14 +9,15 @@ from eddyline.errors import EddylineError
 from eddyline.spark.host import catalyst
 
 
-class ConnectNotSupportedError(EddylineError, NotImplementedError):
+class ConnectNotSupportedError(EddylineError, NotImplementedError, TypeError):
     """A DataFrame or a session belongs to Spark Connect, where plans cannot be reached."""
 
-    def __init__(self) -> None:
-        """Say what to do."""
+    def __init__(self, given: object, wanted: type) -> None:
+        """Say what was given, and what to do."""
         super().__init__(
-            "Eddyline rewrites query plans inside Spark's driver, which Spark Connect does not "
-            "let it reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+            f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. Eddyline "
+            "rewrites query plans inside Spark's driver, which Spark Connect does not let it "
+            "reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
         )
 
 
@@ -25,8 +26,8 @@ def classic(df: object) -> ClassicDataFrame:
     if catalyst.is_classic(df):
         return df
     if isinstance(df, DataFrame):
-        raise ConnectNotSupportedError
-    raise TypeError(f"A Spark DataFrame is expected, not {type(df).__name__}.")
+        raise ConnectNotSupportedError(df, DataFrame)
+    raise TypeError(_expected(DataFrame, df))
 
 
 def classic_session(spark: object) -> SparkSession:
@@ -34,8 +35,8 @@ def classic_session(spark: object) -> SparkSession:
     if isinstance(spark, SparkSession):
         return spark
     if type(spark).__module__.startswith("pyspark.sql.connect."):
-        raise ConnectNotSupportedError
-    raise TypeError(f"A SparkSession is expected, not {type(spark).__name__}.")
+        raise ConnectNotSupportedError(spark, SparkSession)
+    raise TypeError(_expected(SparkSession, spark))
 
 
 def chosen_session(spark: SparkSession | None) -> SparkSession:
@@ -47,3 +48,19 @@ def chosen_session(spark: SparkSession | None) -> SparkSession:
     if found is None:
         raise RuntimeError("There is no active Spark session; create one, or pass one.")
     return classic_session(found)
+
+
+def _expected(wanted: type, given: object) -> str:
+    return f"A {_name(wanted)} is expected, not {_name(type(given))}."
+
+
+def _name(kind: type) -> str:
+    """Return a type's name in full, as there are many called DataFrame.
+
+    >>> _name(int), _name(SparkSession)
+    ('int', 'pyspark.sql.SparkSession')
+    """
+    for known in (DataFrame, SparkSession):
+        if kind is known:
+            return f"pyspark.sql.{known.__name__}"
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

@@ -20,6 +20,7 @@ from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.tables import create_view, find_table
 from eddyline.app.terminal import chatter
+from eddyline.reports.wording import counted
 from eddyline.spark.streaming.errors import NotShareableError, StateError
 
 _EVERY = 0.5
@@ -43,7 +44,8 @@ def run(invocation: RulesRunInvocation) -> ExitCode:
         with queries:
             _add(queries, config, parameters)
             count = queries.queries().count()
-            console.print(f"{count:,} queries over {', '.join(streams)}; Ctrl-C stops them.")
+            said = counted(count, "query", "queries")
+            console.print(f"{said} over {', '.join(streams)}; Ctrl-C stops them.")
             queries.start(_sink(config), **_trigger(config))
             _watch(queries, console)
     return ExitCode.DONE
@@ -132,8 +134,9 @@ def _watch(queries: eddyline.StandingQueries, console: Console) -> None:
             done = queries.progress()
             if done.batches:
                 status.update(
-                    f"{done.batches:,} micro-batches: {done.rows_in:,} events, "
-                    f"{done.results:,} results; the last took {done.seconds:.1f} s"
+                    f"{counted(done.batches, 'micro-batch', 'micro-batches')}: "
+                    f"{counted(done.rows_in, 'event')}, "
+                    f"{counted(done.results, 'result')}; the last took {done.seconds:.1f} s"
                 )
     if queries.progress().batches == 0:
         raise RunError("the jobs have ended before any event came")

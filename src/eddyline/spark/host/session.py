@@ -19,6 +19,7 @@ from pyspark.sql.utils import is_remote
 from eddyline.errors import EddylineError
 from eddyline.spark.host.catalyst import get_ready
 from eddyline.spark.host.java import java_for_launch
+from eddyline.spark.host.users_settings import settings_of_the_user
 
 QUIET_LOGGING = Path(__file__).with_name("quiet_log4j2.properties")
 
@@ -63,7 +64,8 @@ def session(
     Otherwise Spark starts with ``master``, by default on all cores of this
     machine (``local[*]``), and with the settings in ``config``, which win over
     all that follows. Workers run the Python that runs the driver, unless
-    ``PYSPARK_PYTHON`` says otherwise. In local mode the driver listens on this
+    ``PYSPARK_PYTHON`` says otherwise. In local mode, but where ``PYSPARK_SUBMIT_ARGS`` or
+    ``spark-defaults.conf`` say otherwise, the driver listens on this
     machine only, there is no web interface and no progress bar, only errors are
     logged (unless ``SPARK_CONF_DIR`` brings its own rules), a shuffle has
     one partition a core, and workers begin with pandas, pyarrow and the eddy imported
@@ -93,7 +95,9 @@ def session(
     settings = {"spark.master": "local[*]", **asked}
     cores = local_cores(settings["spark.master"])
     if cores is not None:
-        settings = _local_settings(cores) | settings
+        made = settings_of_the_user()
+        ours = {name: value for name, value in _local_settings(cores).items() if name not in made}
+        settings = ours | settings
         if "SPARK_CONF_DIR" not in os.environ:
             settings[JAVA_OPTIONS] = _quiet(asked.get(JAVA_OPTIONS, ""))
         prepared = _workers_are_like_this_process(settings)

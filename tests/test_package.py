@@ -1,0 +1,73 @@
+"""What the package says of itself, and what it does not import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import eddyline
+from eddyline.app.cli import main
+from tests.fresh_process import printed_lines
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_there_is_one_version(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    attribute = project["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+    assert attribute == "eddyline.__version__"
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"eddyline {eddyline.__version__}\n"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {eddyline.__version__}" in changes
+
+
+FILTERED = """
+import json, sys
+import eddyline
+first = "numba" in sys.modules, "pyspark" in sys.modules
+spark = eddyline.session(master="local[2]")
+from pyspark.sql.functions import udf
+
+@udf("boolean")
+def odd(n):
+    import sys
+    if "numba" in sys.modules:
+        raise ValueError("a worker has imported numba")
+    return n % 2 == 1
+
+@udf("boolean")
+def third(n):
+    return n % 3 == 0
+
+fast = eddyline.adapt(spark.range(3_000).filter(odd("id") & third("id")))
+count = fast.count()
+in_eddies = len(eddyline.report(fast).blocks)
+print(json.dumps([*first, "numba" in sys.modules, count, in_eddies]))
+"""
+
+
+def test_only_joins_import_numba() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILTERED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [False, False, False, 500, 1]
+
+
+def test_the_package_alone_imports_nothing_large() -> None:
+    large = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "rich")
+    code = f"import sys, eddyline\nprint([each for each in {large} if each in sys.modules])"
+    assert printed_lines(code) == ["[]"]
