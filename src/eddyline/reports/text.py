@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport, NumberedPredicate
 from eddyline.reports.called_functions import CalledFunction, in_all
+from eddyline.reports.fitting_table import FittingTable, plain_table
 from eddyline.reports.merging import largest_changes
 from eddyline.reports.plain_spark import compared
 from eddyline.reports.records import (
@@ -49,7 +49,8 @@ _TOP_ORDERS = 6
 _LISTED_CHANGES = 6
 _NARROW = 100  # below this many columns the pictures of shares get shorter
 _INDENT = 2
-_LEAST_NAME = 8  # columns that the name of an input may take, however narrow it gets
+_NARROWER = 60  # below this many the shortest
+_WIDE_BINS, _BINS, _FEW_BINS = 40, 24, 12  # signs of a picture of shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class ReportText:
         if self.left:
             yield Text()
             yield Text("Left to Spark", style="bold")
-            table = _table("What", "Why")
+            table = plain_table("What", "Why")
             for what, why in self.left:
                 table.add_row(_cut(what), Text(one_line(why)))
             yield Padding(table, (0, 0, 0, _INDENT))
@@ -138,7 +139,9 @@ def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableTy
         for function in record.functions:
             if function.remembered:
                 yield Text(remembered_text(function))
-    line = timeline(record.orders, record.order_rows, bins=24 if narrow else 40, top=_TOP_ORDERS)
+    bins = _BINS if options.max_width < _NARROW else _WIDE_BINS
+    bins = _FEW_BINS if options.max_width < _NARROWER else bins
+    line = timeline(record.orders, record.order_rows, bins=bins, top=_TOP_ORDERS)
     if line.bins:
         yield Text()
         yield _orders(block, line, ascii_only=options.ascii_only)
@@ -191,15 +194,13 @@ def _join(block: BlockReport, join: JoinRecord) -> Iterator[Text]:
         yield Text(f"{size(join.spilled_bytes)} spilled to disk, in {files}")
 
 
-def _inputs(block: BlockReport, join: JoinRecord, *, narrow: bool) -> Table:
+def _inputs(block: BlockReport, join: JoinRecord, *, narrow: bool) -> FittingTable:
     """Return a table of the inputs and what their SteMs did; rare events where there are any."""
     labels = block.labels[-len(join.stems) :]
     lettered = labels != join.names
     copied = join.came != join.read
     killed = any(stem.killed for stem in join.stems)
     bounced = any(stem.bounced for stem in join.stems)
-    table = _table(*([""] * lettered))
-    table.add_column("Input", min_width=_LEAST_NAME)
     names = [
         "Rows",
         *(["Came"] * (copied and not narrow)),
@@ -213,8 +214,7 @@ def _inputs(block: BlockReport, join: JoinRecord, *, narrow: bool) -> Table:
         *(["Bounced"] * (bounced and not narrow)),
         "Time",
     ]
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = FittingTable([*([""] * lettered), "Input"], names)
     for label, stem, read, came in zip(labels, join.stems, join.read, join.came, strict=True):
         cells = {
             "Rows": compact(read),
@@ -229,8 +229,8 @@ def _inputs(block: BlockReport, join: JoinRecord, *, narrow: bool) -> Table:
             "Bounced": compact(stem.bounced),
             "Time": duration(stem.seconds),
         }
-        head = [Text(label)] * lettered
-        table.add_row(*head, _cut(stem.relation), *(cells[name] for name in names))
+        head = [label] * lettered
+        table.add_row(*head, stem.relation, *(cells[name] for name in names))
     return table
 
 
@@ -240,10 +240,8 @@ def _predicates(
     rows = block.numbered()
     nulls = any(row.record.null for row in rows)
     errors = any(row.record.errors_held for row in rows)
-    table = _table("#", "Predicate")
     names = ["Seen", "TRUE", *(["NULL"] * nulls), *(["Errors"] * errors), "A row", "Time"]
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = FittingTable(["#", "Predicate"], names)
     for row in rows:
         predicate = row.record
         cells = [
@@ -256,7 +254,7 @@ def _predicates(
         ]
         if not predicate.rows_in:
             cells[0] = "never" if narrow else "never reached"
-        table.add_row(row.number, _cut(row.text), *cells)
+        table.add_row(row.number, row.text, *cells)
     yield table
     if errors and record.join is None:
         raised = sum(predicate.errors_held for predicate in record.predicates)
@@ -281,13 +279,11 @@ def remembered_text(function: FunctionRecord) -> str:
     )
 
 
-def _functions(record: TaskRecord) -> Table:
-    table = _table("Function")
-    for name in ("Calls made", "Avoided", "", "Spared"):
-        table.add_column(name, justify="right", no_wrap=True)
+def _functions(record: TaskRecord) -> FittingTable:
+    table = FittingTable(["Function"], ["Calls made", "Avoided", "", "Spared"])
     for function in record.functions:
         table.add_row(
-            _cut(function.name),
+            function.name,
             compact(function.calls),
             compact(function.avoided),
             percent(function.avoided, function.calls_possible),
@@ -296,16 +292,14 @@ def _functions(record: TaskRecord) -> Table:
     return table
 
 
-def _called(functions: Sequence[CalledFunction]) -> Table:
+def _called(functions: Sequence[CalledFunction]) -> FittingTable:
     failed = any(function.failures for function in functions)
     money = any(function.unit for function in functions)
-    table = _table("Function")
     names = ("Values", "Calls", *(["Failed"] * failed), "A call", *(["Spent"] * money))
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = FittingTable(["Function"], names)
     for each in functions:
         table.add_row(
-            _cut(each.name),
+            each.name,
             compact(each.values),
             compact(each.calls),
             *([compact(each.failures)] * failed),
@@ -315,24 +309,23 @@ def _called(functions: Sequence[CalledFunction]) -> Table:
     return table
 
 
-def _asked(tables: Sequence[AskedTable]) -> Table:
+def _asked(tables: Sequence[AskedTable]) -> FittingTable:
     """Return what lookup tables were asked for, by whichever source."""
     several = any(len(each.by_source) > 1 for each in tables)
-    table = _table("Table")
-    for name in ("Keys", "Requests", "Failed", "At a time"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if several:
-        table.add_column("Keys by source")
+    names = ("Keys", "Requests", "Failed", "At a time", *(["Keys by source"] * several))
+    table = FittingTable(["Table"], names)
     for each in tables:
         figures = (each.keys, each.requests, each.failures, each.at_a_time)
-        table.add_row(_cut(each.name), *map(compact, figures), *([each.shares] * several))
+        table.add_row(each.name, *map(compact, figures), *([each.shares] * several))
     return table
 
 
 def _orders(block: BlockReport, line: Timeline, *, ascii_only: bool) -> Table:
-    table = _table("Order")
+    table = plain_table("Order")
     table.add_column("Rows", justify="right", no_wrap=True)
-    table.add_column(f"Share over {duration(line.seconds)} of work", no_wrap=True)
+    share = "Over" if line.bins < _BINS else "Share over"
+    of_work = "" if line.bins < _BINS else " of work"
+    table.add_column(f"{share} {duration(line.seconds)}{of_work}", no_wrap=True)
     total = sum(line.rows)
     for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True):
         style = "dim" if order == OTHER_ORDERS else "cyan"
@@ -355,16 +348,6 @@ def _changes(record: TaskRecord, line: Timeline) -> Iterator[Text]:
     yield Text(heading + ("" if seen == len(listed) else f", the largest {len(listed)}:"))
     for change in listed:
         yield Text(f"  at {duration(line.busy.at(change.when))}: {change_text(change)}")
-
-
-def _table(*columns: str) -> Table:
-    # Without edges, which would be lines of blanks above and below.
-    table = Table(
-        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim"
-    )
-    for column in columns:
-        table.add_column(column)
-    return table
 
 
 def _cut(text: str) -> Text:
