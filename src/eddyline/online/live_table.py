@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eddyline.online.running_aggregates import Estimates
-from eddyline.reports.wording import count
+from eddyline.reports.wording import counted
 
 LARGE = 1000
 """From here on digits after the point are left out."""
@@ -96,7 +96,7 @@ def _margin(low: float | None, high: float | None, *, exact: bool) -> str:
 
 def _headline(estimates: Estimates | None, total: int, seconds: float, state: str) -> Text:
     if estimates is None:
-        return Text(f"{count(total)} rows in {seconds:.1f} s, {state}", style="bold")
+        return Text(f"{counted(total, 'row')} in {seconds:.1f} s, {state}", style="bold")
     if estimates.exact:
         return Text(f"exact, in {seconds:.1f} s", style="bold")
     done = round(estimates.fraction * BAR)
@@ -112,8 +112,8 @@ def _sources(sources: Sequence[SourceLine]) -> Table:
     table = Table.grid(padding=(0, 2))
     for source in sources:
         mark = Text("✓", style="green") if source.ended else Text("…")
-        asked = "" if source.keys is None else f"{count(source.keys)} keys asked for"
-        table.add_row(mark, Text(source.name), Text(f"{count(source.rows)} rows"), Text(asked))
+        asked = "" if source.keys is None else f"{counted(source.keys, 'key')} asked for"
+        table.add_row(mark, Text(source.name), Text(counted(source.rows, "row")), Text(asked))
     return table
 
 

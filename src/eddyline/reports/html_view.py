@@ -29,7 +29,9 @@ from eddyline.reports.wording import (
     NO_ACTION,
     NO_ROWS,
     compact,
+    compacted,
     count,
+    counted,
     parts_of_time,
     percent,
     ratio,
@@ -129,9 +131,9 @@ def _when(record: TaskRecord) -> str:
 def _tiles(record: TaskRecord) -> Iterator[Tile]:
     yield _rows_tile(record)
     yield from _calls_tiles(record)
-    tasks = f"{count(record.tasks)} task{'' if record.tasks == 1 else 's'}"
+    tasks = counted(record.tasks, "task")
     yield Tile("Time in the block", time(record.seconds), tasks)
-    routing = f"{time(record.routing_seconds)}, {compact(record.decisions)} decisions"
+    routing = f"{time(record.routing_seconds)}, {compacted(record.decisions, 'decision')}"
     yield Tile("Routing", percent(record.routing_seconds, record.seconds), routing)
     if record.join is not None:
         yield from _join_tiles(record.join)
@@ -160,5 +162,5 @@ def _join_tiles(join: JoinRecord) -> Iterator[Tile]:
     if join.skew is not None:
         yield Tile("Largest task", f"{ratio(join.skew)} x", "the rows of the median one")
     if join.spilled_bytes:
-        files = f"{count(join.spilled_files)} file{'' if join.spilled_files == 1 else 's'}"
+        files = counted(join.spilled_files, "file")
         yield Tile("Spilled to disk", size(join.spilled_bytes), files)

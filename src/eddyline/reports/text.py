@@ -156,13 +156,16 @@ def _seed(block: BlockReport) -> str:
 
 def _totals(record: TaskRecord) -> Iterator[Text]:
     tasks = f"{record.tasks:,} task{'' if record.tasks == 1 else 's'}"
-    rows_in, rows_out = compact(record.rows_in), compact(record.rows_out)
+    rows_out = compact(record.rows_out)
     if record.join is None:
         kept = percent(record.rows_out, record.rows_in)
         yield Text(f"{compacted(record.rows_in, 'row')} in, {rows_out} out ({kept}); {tasks}")
     else:
         inputs = len(record.join.stems)
-        yield Text(f"{rows_in} rows of {inputs} inputs, {rows_out} joined rows out; {tasks}")
+        yield Text(
+            f"{compacted(record.rows_in, 'row')} of {inputs} inputs, "
+            f"{compacted(record.rows_out, 'joined row')} out; {tasks}"
+        )
     if record.calls > record.calls_possible:
         yield Text(
             f"{compacted(record.calls, 'call')} made, where a fixed plan makes "

@@ -22,7 +22,7 @@ from eddyline.app.demo.race import (
     speed_up,
 )
 from eddyline.app.rows import text_of
-from eddyline.reports.wording import count, duration, percent
+from eddyline.reports.wording import count, counted, duration, percent
 
 _SHOWN_ROWS = 5
 
@@ -61,7 +61,7 @@ def outcome(laps: Sequence[Lap], joined: int) -> RenderableType:
         Text(),
         Text.assemble(
             verdict,
-            f", with the same {len(rows)} rows in every run.",
+            f", with the same {counted(len(rows), 'row')} in every run.",
         ),
     )
 

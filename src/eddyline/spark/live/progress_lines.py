@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.wording import compact, duration, order_name, percent, shortened
+from eddyline.reports.wording import compact, compacted, duration, order_name, percent, shortened
 from eddyline.spark.live.live_query import LiveQuery
 
 BAR = 12
@@ -47,7 +47,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     found = [Text(query.name, style="bold")]
     parts = [
         f"{_bar(query, unicode=unicode)} {query.tasks_done:,}/{query.tasks:,} tasks",
-        f"{compact(totals.rows_in)} rows",
+        compacted(totals.rows_in, "row"),
         duration(seconds),
         f"{compact(rate)} rows/s",
     ]
@@ -55,7 +55,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
         spared = max(totals.calls_possible - totals.calls, 0)
         parts.append(f"{percent(spared, totals.calls_possible)} of calls spared")
     if totals.errors:
-        parts.append(f"{compact(totals.errors)} errors held")
+        parts.append(f"{compacted(totals.errors, 'error')} held")
     found.append(Text("  " + _fitting(parts, width - 2)))
     found += [
         Text("  " + line, style="dim") for block in query.blocks if (line := order_now(block))
