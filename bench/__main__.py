@@ -11,6 +11,7 @@ import bench.enabling
 import bench.engine_joins.benchmark
 import bench.flights
 import bench.growth.benchmark
+import bench.looking
 import bench.lookups.benchmark
 import bench.lookups.functions
 import bench.predicates.benchmark
@@ -36,6 +37,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
     "enabling": bench.enabling.main,
+    "looking": bench.looking.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
     "waiting": bench.waiting_predicates.main,
