@@ -1,7 +1,7 @@
 """``python -m bench looking``: what it costs that somebody looks at queries while they run.
 
 The time of a query while its tasks tell the driver what they do, and as many requests are answered
-as a page makes, over that of the same query while nobody looks; in turns. The queries: two predicates
+as a page makes, over that of the same query while nobody looks; in turns. The queries: predicates
 of 2 and 20 µs, two that do next to nothing, and a join of three inputs over a shuffle.
 """
 

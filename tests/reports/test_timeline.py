@@ -32,6 +32,14 @@ def test_shares_by_bin() -> None:
     assert line.shares == ((1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 1.0))
 
 
+def test_areas_are_rows_along_the_rows_that_came() -> None:
+    line = spread(piece(10, 12, a=100), piece(12, 14, b=60))
+    assert line.came == (50.0, 50.0, 30.0, 30.0)
+    assert line.row_edges == (0.0, 50.0, 100.0, 130.0, 160.0)
+    moments = (9.0, 10.0, 10.5, 12.0, 13.5, 14.0, 99.0)
+    assert [line.rows_at(when) for when in moments] == [0.0, 0.0, 25.0, 100.0, 145.0, 160.0, 160.0]
+
+
 def test_tasks_at_one_time_are_mixed() -> None:
     line = spread(piece(0, 4, a=30), piece(2, 4, b=45), bins=2)
     assert line.orders == (B, A)

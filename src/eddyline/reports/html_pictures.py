@@ -54,22 +54,36 @@ def _orders_chart(
         )
         for order, rows, shares in zip(line.orders, line.rows, line.shares, strict=True)
     ]
-    factor, unit = _clock(line.seconds)
+    at, edges, unit = _along(block, line)
     marks = [
-        Mark(line.busy.at(change.when) * factor, str(place), wording.change(change))
+        Mark(at(change.when), str(place), wording.change(change))
         for place, change in enumerate(changes, start=1)
     ]
     return share_chart(
         bands,
-        [edge * factor for edge in line.edges],
+        edges,
         f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run",
-        f"{unit} at work",
+        unit,
         "share of the rows",
         description="Shares of the rows by order: " + ", ".join(band.name for band in bands),
         marks=marks,
         width=width,
         height=_ORDERS_HEIGHT,
     )
+
+
+def _along(
+    block: BlockReport, line: Timeline
+) -> tuple[Callable[[float], float], Sequence[float], str]:
+    """Return where a moment lies on the axis, its bins, and what it shows.
+
+    That is time, and for a join rows: these come in bursts, between which SteMs are built.
+    """
+    if block.inputs:
+        return line.rows_at, line.row_edges, "rows, as they came"
+    factor, unit = _clock(line.seconds)
+    edges = [edge * factor for edge in line.edges]
+    return lambda when: line.busy.at(when) * factor, edges, f"{unit} at work"
 
 
 def calls_picture(block: BlockReport) -> Picture:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from eddyline.reports.records import OTHER_ORDERS, Order, OrderSlice
 
@@ -67,13 +68,14 @@ class Timeline:
     :data:`OTHER_ORDERS` at the end if there are more. ``shares[k][j]`` is the
     share of order k among the rows of bin j, 0 to 1; all are 0 in a bin without
     rows. ``rows[k]`` is the number of rows of order k in the whole run. The
-    bins are equally long and together :attr:`seconds`.
+    bins are equally long and together :attr:`seconds`. ``came[j]`` are the rows of bin j.
     """
 
     busy: BusyTime
     orders: tuple[Order, ...]
     rows: tuple[int, ...]
     shares: tuple[tuple[float, ...], ...]
+    came: tuple[float, ...]
 
     @property
     def bins(self) -> int:
@@ -90,6 +92,17 @@ class Timeline:
         """Where the bins begin and end, in busy seconds: one more than there are bins."""
         bins = self.bins
         return tuple(self.seconds * bin_ / bins for bin_ in range(bins + 1)) if bins else ()
+
+    @property
+    def row_edges(self) -> tuple[float, ...]:
+        """Where the bins begin and end, in rows that have come: the areas of shares are rows."""
+        return (0.0, *accumulate(self.came)) if self.bins else ()
+
+    def rows_at(self, when: float) -> float:
+        """Return how many rows had come by a moment, in seconds since the epoch."""
+        place = self.busy.at(when) / self.seconds * self.bins
+        bin_ = min(int(place), self.bins - 1)
+        return self.row_edges[bin_] + self.came[bin_] * min(place - bin_, 1.0)
 
 
 def timeline(
@@ -128,6 +141,7 @@ def timeline(
             tuple(count / total if total else 0.0 for count, total in zip(row, totals, strict=True))
             for row in counts
         ),
+        came=tuple(totals),
     )
 
 

@@ -194,6 +194,7 @@ function picture([wide, high], said, parts) {
 }
 
 // Shares of the rows by order over time: a column a slice, colours by how many rows an order had.
+// Of a join a column is as wide as its rows are many: these come in bursts, between which SteMs are built.
 export function orders(block, narrow) {
   const slices = block.run.slices;
   const ranked = block.run.orders.filter((share) => share.order.length).slice(0, COLOURS);
@@ -201,7 +202,8 @@ export function orders(block, narrow) {
   const wide = narrow ? 340 : 900;
   const high = narrow ? 120 : 150;
   // What lies between actions or batches is cut out: slices stand side by side, as wide as they took.
-  const spans = slices.map((slice) => Math.max(slice.end - slice.start, 1e-6));
+  const joins = block.inputs.length > 0;
+  const spans = slices.map((slice) => joins ? slice.rows : Math.max(slice.end - slice.start, 1e-6));
   const whole = spans.reduce((a, b) => a + b, 0);
   const parts = [];
   let left = 0;
@@ -222,8 +224,9 @@ export function orders(block, narrow) {
     left += span;
   });
   parts.push(drawn("path", { class: "axis", d: `M0 ${high}H${wide}` }));
-  parts.push(drawn("text", { x: 0, y: high + 16, class: "soft" }, "0 s"));
-  parts.push(drawn("text", { x: wide, y: high + 16, class: "soft", "text-anchor": "end" }, `${duration(whole)} at work`));
+  parts.push(drawn("text", { x: 0, y: high + 16, class: "soft" }, joins ? "0" : "0 s"));
+  parts.push(drawn("text", { x: wide, y: high + 16, class: "soft", "text-anchor": "end" },
+    joins ? `${compact(whole)} rows, as they came` : `${duration(whole)} at work`));
   const total = block.run.orders.reduce((sum, share) => sum + share.rows, 0);
   const names = ranked.map((share) => `${orderName(share.order, block.labels)} (${percent(share.rows, total)})`);
   const others = total - ranked.reduce((sum, share) => sum + share.rows, 0);
