@@ -8,8 +8,10 @@ nothing from the tests: it runs by itself, as a program that is submitted.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
+from urllib.request import urlopen
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
@@ -76,12 +78,20 @@ def watched(spark: SparkSession) -> str:
         return f"{sum(part.rows.num_rows for part in watch)} rows"
 
 
+def seen_live(spark: SparkSession) -> str:
+    with eddyline.live(spark) as page:
+        eddyline.adapt(filtered(spark)).count()
+        with urlopen(f"{page.url}queries") as answer:  # noqa: S310 - its own
+            return f"{json.load(answer)['queries'][0]['rows_in']} rows seen"
+
+
 PATHS: dict[str, Callable[[SparkSession], str]] = {
     "filter": a_filter,
     "join": a_join,
     "lookup": a_lookup,
     "enable": enabled,
     "watch": watched,
+    "live": seen_live,
 }
 
 

@@ -44,6 +44,7 @@ EXPECTED: Final = {
     "lookup": "lookup: sum 900",
     "enable": "enable: 200 rows, 2000 reported",
     "watch": "watch: 200 rows",
+    "live": "live: 2000 rows seen",
 }
 
 

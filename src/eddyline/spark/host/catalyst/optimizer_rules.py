@@ -27,11 +27,15 @@ from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
 from eddyline.spark.host.catalyst.plans import outputs
 from eddyline.spark.host.catalyst.rules_at_work import RULE, begin, set_rule
+from eddyline.spark.latest import Latest
 
 Rewrite = Callable[[SparkSession, Plan], Plan | None]
 """From an optimized plan of a session to one with the same rows; None to leave it as it is."""
 
 _log: Final = logging.getLogger("eddyline")
+
+_REASONS: Final = 100
+"""Reasons of which it is remembered that they were told; one that comes again is told once."""
 
 
 class OptimizerRule:
@@ -83,7 +87,7 @@ class _Asked:
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite
         self._of_thread = threading.local()
-        self._told: set[str] = set()  # why plans were left to Spark
+        self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark
 
     def apply(self, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return what becomes of a plan."""
@@ -118,8 +122,8 @@ class _Asked:
 
     def _tell(self, error: Exception) -> None:
         why = f"{type(error).__name__}: {error}"
-        if why not in self._told:
-            self._told.add(why)
+        if self._told.get(why) is None:
+            self._told.put(why, value=True)
             _log.warning("A query is left to Spark, as it could not be adapted:", exc_info=error)
 
     class Java:
