@@ -84,6 +84,7 @@ def test_examples_run(page: str, spark: SparkSession) -> None:
     finally:
         if isinstance(rules := names.get("rules"), eddyline.StandingQueries):
             rules.stop()
+        eddyline.disable(spark)  # what the guide switches on is for all tests' session
 
 
 def test_few_examples_are_not_run() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 import weakref
@@ -56,14 +55,15 @@ class Looking:
     def end(self, spark: SparkSession) -> None:
         """Look at a session no more, unless somebody else does."""
         with self._changing:
-            session = identity_of(spark)
-            left = self._lookers.get(session, 0) - 1
-            if left > 0:
-                self._lookers[session] = left
-                return
-            self._lookers.pop(session, None)
-            with contextlib.suppress(Py4JError, OSError):  # Spark may have stopped
-                spark.conf.unset(LOOKING)
+            try:
+                session = identity_of(spark)
+                left = self._lookers.pop(session, 0) - 1
+                if left > 0:
+                    self._lookers[session] = left
+                else:
+                    spark.conf.unset(LOOKING)
+            except (Py4JError, OSError):  # Spark has stopped, or its JVM has ended
+                self._lookers.clear()
             if not self._lookers:
                 self._close()
 
