@@ -9,6 +9,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import AnalysisException
+
+from eddyline.app.spark_errors import spark_errors_explained
 
 SCRIPT = """
     import os, signal, threading
@@ -24,6 +28,15 @@ SCRIPT = """
             held = error.__traceback__  # as it is while blocks are left: so are the connections
             print(jvm.java.lang.Math.abs(-5), spark.range(7).count())
 """
+
+
+@pytest.mark.parametrize("kind", [Py4JNetworkError, ConnectionResetError, AnalysisException])
+def test_what_fails_while_an_interrupt_is_on_its_way_is_that(kind: type[Exception]) -> None:
+    with pytest.raises(KeyboardInterrupt), spark_errors_explained():
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise kind("of clearing up")
 
 
 def test_an_interrupted_call_is_not_answered_by_the_next() -> None:

@@ -32,16 +32,28 @@ def spark_errors_explained(tables: Sequence[str] = ()) -> Iterator[None]:
 
     A query that Spark does not understand is the user's mistake, a
     :class:`UsageError`; all else went wrong while the query ran, and is a
-    :class:`RunError`. ``tables`` are those that the query can name.
+    :class:`RunError`. ``tables`` are those that the query can name. What fails while a Ctrl-C is
+    on its way, as PySpark's own clearing up may, is that Ctrl-C.
     """
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
+        if _comes_of_interrupt(error):
+            raise KeyboardInterrupt from error
         raise _explained(error, tables) from error
     except (Py4JNetworkError, ConnectionError) as error:
+        if _comes_of_interrupt(error):
+            raise KeyboardInterrupt from error
         if isinstance(error, BrokenPipeError):  # nobody reads what is printed
             raise
         raise RunError("Spark's Java process has ended; was there too little memory?") from error
+
+
+def _comes_of_interrupt(error: BaseException) -> bool:
+    before = error.__context__
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__context__
+    return before is not None
 
 
 def _explained(
