@@ -32,11 +32,15 @@ SCRIPT = """
 
 @pytest.mark.parametrize("kind", [Py4JNetworkError, ConnectionResetError, AnalysisException])
 def test_what_fails_while_an_interrupt_is_on_its_way_is_that(kind: type[Exception]) -> None:
-    with pytest.raises(KeyboardInterrupt), spark_errors_explained():
+    @spark_errors_explained()
+    def interrupted() -> None:
         try:
             raise KeyboardInterrupt
         finally:
             raise kind("of clearing up")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_an_interrupted_call_is_not_answered_by_the_next() -> None:
