@@ -215,6 +215,32 @@ def test_processes_are_ended_with_all_below_them() -> None:
     assert below.isdisjoint(each for each, _ in processes._running())
 
 
+STARTS_OTHERS = """
+import subprocess, time
+for _ in range(300):
+    subprocess.Popen(["sleep", "100"], stdout=subprocess.DEVNULL)
+    print("there", flush=True)
+time.sleep(100)
+"""
+
+
+@needs_proc
+def test_processes_are_ended_that_are_started_meanwhile(mark: str) -> None:
+    before = children()
+    name, _, value = mark.partition("=")
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTS_OTHERS],
+        stdout=subprocess.PIPE,
+        env=os.environ | {name: value},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            process.stdout.readline()
+        end(children() - before)
+    assert running(mark) == []
+
+
 @pytest.mark.skipif(not Path("/bin/ps").exists(), reason="asks ps")
 def test_processes_are_found_without_proc_too() -> None:
     mine = {each.number for each, _ in processes._listed()}

@@ -44,13 +44,26 @@ def end(processes: Iterable[Process]) -> None:
     They are asked to, which lets a JVM delete what it has made; whatever runs on is killed.
     """
     roots = frozenset(processes)
-    known = set(_below(roots))
+    known = _held(roots)
     _signal(roots, signal.SIGTERM)
+    _signal(known, signal.SIGCONT)
     known |= _wait(roots, known, _GRACE)
     _signal(roots, signal.SIGKILL)
     known |= _wait(known, known, _ORPHANS)
     _signal(known, signal.SIGKILL)
     _wait(known, known, _ORPHANS)
+
+
+def _held(roots: Collection[Process]) -> set[Process]:
+    """Stop processes and all below them, and return all these.
+
+    One that runs could start another and end at once; nobody would know whose that was.
+    """
+    held: set[Process] = set()
+    while fresh := set(_below(held.union(roots))) - held:
+        _signal(fresh, signal.SIGSTOP)
+        held |= fresh
+    return held
 
 
 def _wait(awaited: Collection[Process], known: set[Process], seconds: float) -> set[Process]:
