@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from dataclasses import dataclass, field, replace
 from html import unescape
 from html.parser import HTMLParser
@@ -68,6 +69,16 @@ def html_of(report: RoutingReport) -> str:
 def wide(html: str) -> str:
     """The page without the pictures that take the others' places where it is narrow."""
     return re.sub(r'<div class="for-narrow" hidden><svg.*?</svg></div>', "", html, flags=re.DOTALL)
+
+
+def styles(html: str) -> list[str]:
+    return re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+
+
+def images(html: str) -> list[ET.Element]:
+    """The pictures that are images, in the order of the page."""
+    found = re.findall(r"data:image/svg\+xml;base64,([\w+/=]+)", html)
+    return [ET.fromstring(b64decode(each)) for each in found]  # noqa: S314 - our own
 
 
 def outline(html: str) -> Outline:
@@ -203,7 +214,7 @@ def test_both_themes_are_there_and_the_notebook_around_is_left_alone() -> None:
     html = fragment(drifting().blocks, ())
     assert html.startswith('<div class="eddyline">')
     assert "light-dark(" in html
-    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    style = styles(html)[0]
     for selectors in re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media print{", "")):
         assert all(".eddyline" in selector for selector in selectors.split(","))
     assert drifting()._repr_html_().startswith('<div class="eddyline">')
@@ -224,6 +235,28 @@ def test_every_picture_has_a_narrow_one_in_its_place(name: str) -> None:
         assert widths == ["900", "360"]
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_in_a_notebook_pictures_are_images(name: str) -> None:
+    report = SAMPLES[name]()
+    html = fragment(report.blocks, report.left, report.called, report.asked)
+    assert "<svg" not in html
+    drawn = re.findall(r'<div class="for-\w+"[^>]*>(<svg.*?</svg>)', html_of(report), re.DOTALL)
+    shown = images(html)
+    assert len(shown) == len(drawn)
+    for image, svg in zip(shown, drawn, strict=True):
+        (style,) = (each for each in image if each.tag.endswith("style"))
+        assert "color-scheme:light dark" in (style.text or "")
+        used = set(re.findall(r'class="([\w-]+)', svg))
+        assert {each for each in used if f".{each}{{" not in (style.text or "")} == set()
+        image.remove(style)
+        plain = ET.fromstring(svg)  # noqa: S314 - our own
+        assert "".join(image.itertext()).split() == "".join(plain.itertext()).split()
+    # What a notebook leaves that is not trusted: the wide ones, and what they show in words.
+    trusted = re.sub(r"<style>.*?</style>", "", html, flags=re.DOTALL)
+    assert {image.attrib["width"] for image in images(trusted)} <= {"900"}
+    assert trusted.count("<img ") == len(shown) / 2 == len(re.findall(r'alt="\w[^"]+"', trusted))
+
+
 def specificity(selector: str) -> tuple[int, int, int]:
     """How much a selector of the report's style sheet counts: ids, classes, elements."""
     plain = re.sub(r":where\(.*\)", "", selector)
@@ -234,7 +267,7 @@ def specificity(selector: str) -> tuple[int, int, int]:
 
 
 def test_the_notebooks_own_rules_lose_against_those_of_the_report() -> None:
-    (style,) = re.findall(r"<style>(.*?)</style>", fragment(drifting().blocks, ()), re.DOTALL)
+    style = styles(fragment(drifting().blocks, ()))[0]
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", style)
     selectors = [one for names, _ in rules for one in names.strip().split(",")]
     # What a notebook says of lists, tables and headings names classes and elements, no ids.

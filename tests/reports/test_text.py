@@ -147,3 +147,12 @@ def test_printing_and_showing(
     assert capsys.readouterr().out == f"{report}\n"
     report.show()
     assert "Filter over comments" in capsys.readouterr().out
+
+
+def test_in_a_notebook_the_text_is_returned_and_not_shown_by_rich(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outside = repr(drifting())
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert Console().is_jupyter
+    assert repr(drifting()) == outside != ""

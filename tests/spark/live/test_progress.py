@@ -1,0 +1,45 @@
+"""Progress in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+from rich.console import Console
+
+from eddyline.spark.live.progress import _Notebook
+from tests.spark.live.test_progress_lines import QUERY
+
+
+class Shown:
+    """What is displayed, and what becomes of it."""
+
+    def __init__(self) -> None:
+        self.outputs: list[str] = []
+
+    def display(self, shown: object, **_options: object) -> Shown:
+        self.outputs.append(str(shown))
+        return self
+
+    def update(self, shown: object) -> None:
+        self.outputs[0] = str(shown)
+
+
+def test_one_output_is_written_over_and_no_other_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown()
+    display = ModuleType("IPython.display")
+    monkeypatch.setattr(display, "display", shown.display, raising=False)
+    monkeypatch.setattr(display, "HTML", str, raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert Console().is_jupyter
+    notebook = _Notebook()
+    for _ in range(3):
+        notebook.show([QUERY], now=110.0)
+    (output,) = shown.outputs
+    assert "count at a_long_name_of_a_script.py:123" in output
+    assert "3/12" in output
+    notebook.clear()
+    assert shown.outputs == [""]
