@@ -15,14 +15,26 @@ from html import escape
 
 from eddyline.reports.wording import one_line, shortened
 
-# Okabe and Ito's colours, told apart with every common colour blindness,
-# without yellow and black, which vanish on white and on dark paper.
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-REST = "#b4b9c0"  # "other" series, and what did not happen
-INK = "#1b1f24"
-MUTED = "#59636e"
-GRID = "#dde1e6"
-PAPER = "#ffffff"
+# On light and on dark paper. The series have Okabe and Ito's colours, told apart with every
+# common colour blindness, without yellow and black, which vanish on white and on dark paper.
+COLOURS = {
+    "ink": ("#1b1f24", "#e6e9ed"),
+    "muted": ("#59636e", "#9aa4af"),
+    "grid": ("#dde1e6", "#343a42"),
+    "paper": ("#ffffff", "#15181c"),
+    "tile": ("#f4f6f8", "#1f242a"),
+    "rest": ("#b4b9c0", "#5b636d"),  # "other" series, and what did not happen
+    "c0": ("#0072b2", "#3d9bd6"),
+    "c1": ("#d55e00", "#e8772a"),
+    "c2": ("#009e73", "#1fb58b"),
+    "c3": ("#cc79a7", "#d68bb5"),
+    "c4": ("#e69f00", "#edb03a"),
+    "c5": ("#56b4e9", "#8accf2"),
+}
+PALETTE = tuple(COLOURS[f"c{series}"][0] for series in range(6))
+REST, INK, MUTED, GRID, PAPER = (
+    COLOURS[name][0] for name in ("rest", "ink", "muted", "grid", "paper")
+)
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 FONT_SIZE = 13.0

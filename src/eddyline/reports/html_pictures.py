@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2s
 
 from markupsafe import Markup
 
@@ -27,22 +28,31 @@ _FEW_TASKS = 2  # whose rows need no picture
 class Picture:
     """One chart drawn twice: for a page that is wide enough, and for a narrow one."""
 
+    title: str
     wide: Markup
     narrow: Markup
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other pictures of a page, for a style sheet."""
+        contents = (self.wide + self.narrow).encode()
+        return f"p{blake2s(contents, digest_size=6).hexdigest()}"
 
 
 def orders_picture(
     block: BlockReport, line: Timeline, narrow: Timeline, changes: Sequence[Change]
 ) -> Picture:
     """Draw how the orders shared the rows over the run, with a mark at each change."""
+    title = f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run"
     return Picture(
-        Markup(_orders_chart(block, line, changes, _WIDE)),  # noqa: S704 - as in _drawn
-        Markup(_orders_chart(block, narrow, changes, _NARROW)),  # noqa: S704
+        title,
+        Markup(_orders_chart(title, block, line, changes, _WIDE)),  # noqa: S704 - as in _drawn
+        Markup(_orders_chart(title, block, narrow, changes, _NARROW)),  # noqa: S704
     )
 
 
 def _orders_chart(
-    block: BlockReport, line: Timeline, changes: Sequence[Change], width: float
+    title: str, block: BlockReport, line: Timeline, changes: Sequence[Change], width: float
 ) -> str:
     total = sum(line.rows)
     bands = [
@@ -62,7 +72,7 @@ def _orders_chart(
     return share_chart(
         bands,
         edges,
-        f"Order of the {'joins and ' * bool(block.inputs)}predicates over the run",
+        title,
         unit,
         "share of the rows",
         description="Shares of the rows by order: " + ", ".join(band.name for band in bands),
@@ -101,13 +111,14 @@ def calls_picture(block: BlockReport) -> Picture:
             )
         )
     return _drawn(
-        lambda width: bar_chart(
+        "Rows that each predicate was evaluated on",
+        lambda title, width: bar_chart(
             bars,
             [Part("evaluated"), Part("spared", rest=True)],
-            "Rows that each predicate was evaluated on",
+            title,
             "rows",
             width=width,
-        )
+        ),
     )
 
 
@@ -136,14 +147,15 @@ def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> 
             )
         )
     return _drawn(
-        lambda width: bar_chart(
+        "Tuples at each step",
+        lambda title, width: bar_chart(
             bars,
             [Part("tuples that came"), Part("that went on, or matches")],
-            "Tuples at each step",
+            title,
             "tuples",
             stacked=False,
             width=width,
-        )
+        ),
     )
 
 
@@ -151,20 +163,22 @@ def _skew_picture(join: JoinRecord) -> Picture:
     """Draw how many rows came to each task."""
     said = f"The largest task had {ratio(join.skew)} times the rows of the median one."
     return _drawn(
-        lambda width: column_chart(
+        "Rows of each task",
+        lambda title, width: column_chart(
             join.cells,
-            "Rows of each task",
+            title,
             "tasks, the largest first",
             "rows",
             description=said,
             width=width,
-        )
+        ),
     )
 
 
-def _drawn(draw: Callable[[float], str]) -> Picture:
+def _drawn(title: str, draw: Callable[[str, float], str]) -> Picture:
     """Draw a chart in both widths; those who draw it have escaped every text in it."""
-    return Picture(Markup(draw(_WIDE)), Markup(draw(_NARROW)))  # noqa: S704
+    wide, narrow = Markup(draw(title, _WIDE)), Markup(draw(title, _NARROW))  # noqa: S704
+    return Picture(title, wide, narrow)
 
 
 def _order_in_words(block: BlockReport, order: Order) -> str:

@@ -106,7 +106,10 @@ def plain(
 ) -> str:
     """Return the report as text without colours, ``width`` columns wide, no line end at its end."""
     out = StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False)
+    # In a notebook rich would show it below the cell and write nothing.
+    console = Console(
+        file=out, width=width, color_system=None, force_terminal=False, force_jupyter=False
+    )
     console.print(ReportText(blocks, left, called, asked))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 

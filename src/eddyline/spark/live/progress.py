@@ -6,6 +6,7 @@ import contextlib
 import html
 import threading
 import time
+from io import StringIO
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -132,10 +133,13 @@ class _Notebook:
             self.clear()
             return
         self._shown = True
-        console = Console(width=NOTEBOOK_WIDTH, color_system=None)
-        with console.capture() as captured:
-            console.print(ProgressLines(queries, now))
-        text = html.escape(captured.get())
+        written = StringIO()
+        # As a console of the notebook it would show an empty output each time.
+        console = Console(
+            file=written, width=NOTEBOOK_WIDTH, color_system=None, force_jupyter=False
+        )
+        console.print(ProgressLines(queries, now))
+        text = html.escape(written.getvalue())
         self._handle.update(self._html(f'<pre style="line-height:1.3">{text}</pre>'))
 
     def clear(self) -> None:
