@@ -108,7 +108,7 @@ def test_figures_and_pictures_of_a_run() -> None:
     html = wide(html_of(drifting()))
     assert html.count("<svg") == 2
     assert "Policy adaptive, seed 7; ran 2025-10-09 08:53:20 to 08:53:41 UTC" in html
-    assert "<b>70.2 %</b><span>3.36M of 4.79M</span>" in html
+    assert "<b>70.2 %</b> <span>3.36M of 4.79M</span>" in html
     assert "144 (144 dropped)" in html
     assert "2 → 1 → 3 (49.0 %)" in html
     assert "selectivity of" not in html

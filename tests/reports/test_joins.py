@@ -155,7 +155,7 @@ def test_no_share_is_more_than_all_and_nothing_is_negative(
 def test_more_calls_than_in_a_fixed_plan_are_said_plainly() -> None:
     assert "54 calls made, where a fixed plan makes 18" in text_of(broadcast())
     html = html_of(broadcast())
-    assert "<dt>Calls made</dt><dd><b>54</b><span>18 in a fixed plan</span>" in html
+    assert "<dt>Calls made</dt><dd><b>54</b> <span>18 in a fixed plan</span>" in html
     assert "Calls avoided</dt>" not in html
 
 
@@ -173,7 +173,7 @@ def test_html_of_a_join() -> None:
     assert html.count("<svg") == 3
     assert "12 cells of one shuffle" in html
     assert "<dt>Largest task</dt><dd><b>4.62 x</b>" in html
-    assert "<dt>Spilled to disk</dt><dd><b>12.0 MiB</b><span>48 files</span>" in html
+    assert "<dt>Spilled to disk</dt><dd><b>12.0 MiB</b> <span>48 files</span>" in html
     assert "flights → 1 → planes → 2 → ports (73.8 %)" in html
     assert "of all" not in html
     for name in ("Rows read", "Came", "In SteM", "Built", "Probes", "Matches", "Killed"):
