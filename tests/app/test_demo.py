@@ -15,12 +15,14 @@ from rich.console import Console
 
 import eddyline
 from eddyline.app.commands import demo
-from eddyline.app.demo.display import outcome
+from eddyline.app.demo.display import introduction, outcome
 from eddyline.app.demo.flights import TABLES, write_parquet
 from eddyline.app.demo.predicates import expected_load
+from eddyline.app.demo.query import QUERY
 from eddyline.app.demo.race import Contestant, Difference, Lap, difference
 from eddyline.reports.routing_report import RoutingReport
 from tests.app.conftest import Answer, Run
+from tests.reports.samples import drifting
 
 SAMPLE = 3_000
 FUNCTIONS = ("fuel_per_seat", "expected_load", "weather_risk", "bought_new")
@@ -123,6 +125,22 @@ def test_the_verdict_names_the_faster_side(plain: float, eddy: float, sentence: 
     screen = io.StringIO()
     Console(file=screen, width=100).print(outcome(laps, 1_000))
     assert sentence in screen.getvalue()
+
+
+def test_names_stay_where_it_is_narrow() -> None:
+    rows = (Row(airline="JetBlue Airways", flights=8603, minutes=22.5),)
+    report = drifting()
+    laps = [Lap(Contestant.PLAIN, 3.0, rows), Lap(Contestant.EDDYLINE, 1.5, rows, report)] * 3
+    screen = io.StringIO()
+    Console(file=screen, width=40).print(introduction(336_776), outcome(laps, 1_000))
+    shown = screen.getvalue()
+    assert max(map(len, shown.splitlines())) <= 40
+    words = shown.split()
+    assert set(QUERY.split()) <= set(words)  # the query is all there
+    (record,) = (each.record for each in report.blocks)
+    assert record is not None
+    for name in ("JetBlue Airways", "plain Spark", *(each.name for each in record.functions)):
+        assert re.search(rf"^{re.escape(name)} .*\d", shown, re.MULTILINE)
 
 
 def test_a_bar_counts_the_runs_on_a_terminal(

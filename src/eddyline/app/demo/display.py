@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
 from eddyline.app.demo.query import QUERY, QUESTION
@@ -22,6 +20,7 @@ from eddyline.app.demo.race import (
     speed_up,
 )
 from eddyline.app.rows import text_of
+from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, counted, duration, percent
 
 _SHOWN_ROWS = 5
@@ -29,7 +28,9 @@ _SHOWN_ROWS = 5
 
 def introduction(flights: int) -> RenderableType:
     """Return the question, its query, and what is special about it."""
-    query = Syntax(QUERY.strip(), "sql", theme="ansi_dark", background_color="default")
+    query = Syntax(
+        QUERY.strip(), "sql", theme="ansi_dark", background_color="default", word_wrap=True
+    )
     return Group(
         Text(f"{QUESTION}", style="bold"),
         Text(f"Asked of {count(flights)} real flights that left New York City in 2013:"),
@@ -75,27 +76,28 @@ def disagreement(found: Difference) -> str:
     )
 
 
-def _answer(laps: Sequence[Lap]) -> Table:
+def _answer(laps: Sequence[Lap]) -> RenderableType:
     rows = laps[0].rows
-    table = _table("Airline", "Flights", "Minutes late")
+    table = FittingTable(["Airline"], ["Flights", "Minutes late"])
     for row in rows[:_SHOWN_ROWS]:
         table.add_row(*map(text_of, row))
-    if len(rows) > _SHOWN_ROWS:
-        table.add_row(f"and {len(rows) - _SHOWN_ROWS} more", style="dim")
-    return table
+    if len(rows) <= _SHOWN_ROWS:
+        return table
+    return Group(table, Text(f"and {len(rows) - _SHOWN_ROWS} more", style="dim"))
 
 
-def _times(laps: Sequence[Lap]) -> Table:
+def _times(laps: Sequence[Lap]) -> FittingTable:
     runs = len(laps) // len(Contestant)
-    table = _table("Time", *(f"Run {run}" for run in range(1, runs + 1)), "Median")
+    table = FittingTable(["Time"], ["Median", *(f"Run {run}" for run in range(1, runs + 1))])
     for contestant in Contestant:
         seconds = seconds_of(laps, contestant)
-        table.add_row(contestant, *map(duration, [*seconds, median(seconds)]))
+        table.add_row(contestant, *map(duration, [median(seconds), *seconds]))
     return table
 
 
-def _calls(laps: Sequence[Lap], joined: int) -> Table:
-    table = _table("Calls of", Contestant.PLAIN, Contestant.EDDYLINE, "Saved", "A call")
+def _calls(laps: Sequence[Lap], joined: int) -> FittingTable:
+    plain, adaptive = (f"{each[0].upper()}{each[1:]}" for each in Contestant)
+    table = FittingTable(["Calls of"], [plain, adaptive, "Saved", "A call"])
     last = next(lap for lap in reversed(laps) if lap.report is not None)
     for function in functions_of(last):
         table.add_row(
@@ -105,12 +107,4 @@ def _calls(laps: Sequence[Lap], joined: int) -> Table:
             percent(joined - function.calls, joined),
             duration(function.seconds / function.calls) if function.calls else "",
         )
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading[0].upper() + heading[1:], justify="right", no_wrap=True)
     return table

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
 from eddyline.app.demo.lookups.comparison import Trial, Way
 from eddyline.app.demo.lookups.query import QUESTION, STRONG, WATCHED
 from eddyline.app.demo.lookups.running import LATENCY, LIMIT, Rest, Seen
+from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, duration, percent
 from eddyline.sources.shared_lookup import SharedLookupStatistics
 
 
 def introduction(flights: int) -> RenderableType:
     """Return the question, its query, and who is asked."""
-    query = Syntax(WATCHED.strip(), "sql", theme="ansi_dark", background_color="default")
+    query = Syntax(
+        WATCHED.strip(), "sql", theme="ansi_dark", background_color="default", word_wrap=True
+    )
     return Group(
         Text(QUESTION, style="bold"),
         Text(f"Asked of {count(flights)} real flights that left New York City in 2013:"),
@@ -38,7 +39,7 @@ def introduction(flights: int) -> RenderableType:
 def competition(asked: SharedLookupStatistics, seen: Seen, rest: Rest) -> RenderableType:
     """Return how many keys both registers were asked for; the HTTP one, the first, has ``seen``."""
     (_, http), (_, file) = asked.by_source
-    table = _table("Aircraft asked for", "Keys", "Share", "Requests")
+    table = FittingTable(["Aircraft asked for"], ["Keys", "Share", "Requests"])
     table.add_row("HTTP register", count(http), percent(http, http + file), count(seen.requests))
     table.add_row("SQLite file", count(file), percent(file, http + file), "")
     if seen.requests < rest.after:
@@ -65,14 +66,11 @@ def contest(flights: int) -> RenderableType:
 def outcome(trials: Sequence[Trial]) -> RenderableType:
     """Return requests and times of each way, and what they say."""
     last = _last_trials(trials)
-    table = _table("", *(_HEADINGS[way] for way in Way))
-    for name, told in _COUNTS:
-        table.add_row(name, *(told(last[way]) for way in Way))
-    for name, seconds in _TIMES:
-        table.add_row(
-            name,
-            *(duration(median(seconds(each) for each in trials if each.way is way)) for way in Way),
-        )
+    table = FittingTable(["Joined by"], [*_TIMES, *_COUNTS])
+    for way in Way:
+        own = [each for each in trials if each.way is way]
+        times = (duration(median(map(seconds, own))) for seconds in _TIMES.values())
+        table.add_row(_NAMES[way], *times, *(told(last[way]) for told in _COUNTS.values()))
     rows = sum(trials[0].rows.values())
     return Group(table, Text(), _verdict(trials, rows))
 
@@ -117,24 +115,16 @@ def _keys(trial: Trial) -> int:
     return trial.weather.keys + trial.register.keys
 
 
-_HEADINGS = {Way.WATCHED: "eddyline.watch", Way.ADAPTED: "eddyline.adapt", Way.BY_HAND: "By hand"}
+_NAMES = {Way.WATCHED: "eddyline.watch", Way.ADAPTED: "eddyline.adapt", Way.BY_HAND: "hand"}
 
-_COUNTS: tuple[tuple[str, Callable[[Trial], str]], ...] = (
-    ("Requests to the weather", lambda trial: count(trial.weather.requests)),
-    ("Requests to the register", lambda trial: count(trial.register.requests)),
-    ("Distinct keys", lambda trial: count(_keys(trial))),
-    ("Requests a key", lambda trial: f"{requests(trial) / max(_keys(trial), 1):.2f}"),
-)
+_TIMES: dict[str, Callable[[Trial], float]] = {
+    "First row": lambda trial: trial.first,
+    "All rows": lambda trial: trial.seconds,
+}
 
-_TIMES: tuple[tuple[str, Callable[[Trial], float]], ...] = (
-    ("First row", lambda trial: trial.first),
-    ("All rows", lambda trial: trial.seconds),
-)
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
+_COUNTS: dict[str, Callable[[Trial], str]] = {
+    "Weather asked": lambda trial: count(trial.weather.requests),
+    "Register asked": lambda trial: count(trial.register.requests),
+    "Keys": lambda trial: count(_keys(trial)),
+    "Requests a key": lambda trial: f"{requests(trial) / max(_keys(trial), 1):.2f}",
+}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
 from eddyline.app.demo.rules.data import TEMPLATE
+from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, duration
 from eddyline.spark.streaming.introspection import Progress
 
@@ -33,7 +32,7 @@ class Seen:
 def introduction(rules: int, changed: int, batches: int) -> RenderableType:
     """Return what is asked."""
     text = TEMPLATE.replace(" FROM", "\nFROM").replace(" WHERE", "\nWHERE")
-    query = Syntax(text, "sql", theme="ansi_dark", background_color="default")
+    query = Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True)
     return Group(
         Text(
             f"{count(rules)} people wait for late flights. One Spark job tells all of them.",
@@ -52,24 +51,21 @@ def introduction(rules: int, changed: int, batches: int) -> RenderableType:
 def picture(seen: Seen) -> RenderableType:
     """Return how the rules fare."""
     done = seen.progress
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
-    table.add_column("Micro-batches")
-    for heading in ("Flights", "Flights/s", "Matches", "Matches/s", "Last batch"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = FittingTable(
+        ["Micro-batches"], ["Flights", "Matches", "Flights/s", "Matches/s", "Last batch"]
+    )
     rate = 1 / max(seen.seconds, 1e-9)
     table.add_row(
         f"{done.batches} of {seen.batches}" + (", rules changed" if seen.changed else ""),
         count(done.rows_in),
-        count(round(done.rows_in * rate)),
         count(seen.found),
+        count(round(done.rows_in * rate)),
         count(round(seen.found * rate)),
         duration(done.seconds) if done.batches else "",
     )
     if not seen.busiest:
         return table
-    busy = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
-    busy.add_column("Busiest rules")
-    busy.add_column("Matches", justify="right")
+    busy = FittingTable(["Busiest rules"], ["Matches"])
     for name, matches in seen.busiest:
         busy.add_row(name, count(matches))
     return Group(table, Text(), busy)
