@@ -613,7 +613,9 @@ def test_routing_heeds_money_as_much_as_it_is_worth(spark: SparkSession) -> None
     assert (free > most, paid < half) == (True, True)
 
 
-@pytest.mark.parametrize("worth", [5, {"USD": -1}, {"USD": float("nan")}, {"USD": "much"}])
+@pytest.mark.parametrize(
+    "worth", [5, {"USD": -1}, {"USD": float("nan")}, {"USD": "much"}, {"USD": None}]
+)
 def test_what_money_is_not_worth(frame: DataFrame, worth: Any) -> None:  # noqa: ANN401
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises((TypeError, ValueError), match="worth"):
         eddyline.adapt(frame, worth=worth)

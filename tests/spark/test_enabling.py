@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Final
 
 import pandas as pd
@@ -17,6 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.concurrent_functions import FunctionPlaceError
+from tests.fresh_process import printed_lines
+
+SIMPLIFIED: Final = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 
 VECTORIZED: Any = F  # whose stubs do not know its functions of Arrow and pandas
 
@@ -240,6 +245,34 @@ def test_the_last_choice_counts(tables: SparkSession) -> None:
     assert not is_adapted(tables.sql(WANTED))
 
 
+def test_blocks_may_end_in_any_order_and_begin_again(tables: SparkSession) -> None:
+    first = eddyline.enable(tables)
+    second = eddyline.enable(tables, policy="static")
+    first.__exit__(None, None, None)
+    assert is_adapted(tables.sql(WANTED))  # the second goes on
+    second.__exit__(None, None, None)
+    assert not is_adapted(tables.sql(WANTED))
+    for _ in range(2):
+        with first:
+            assert is_adapted(tables.sql(WANTED))
+        assert not is_adapted(tables.sql(WANTED))
+
+
+def test_a_session_that_was_stopped_has_nothing_to_enable() -> None:
+    code = """
+        import eddyline
+        spark = eddyline.session()
+        with eddyline.enable(spark):
+            spark.stop()
+        eddyline.disable(spark)
+        try:
+            eddyline.enable(spark)
+        except RuntimeError as error:
+            print(error)
+    """
+    assert printed_lines(dedent(code)) == ["This Spark session has been stopped; create a new one."]
+
+
 def test_the_session_is_the_active_one(tables: SparkSession) -> None:
     with eddyline.enable():
         assert is_adapted(tables.sql(WANTED))
@@ -311,14 +344,29 @@ def test_a_stream(tables: SparkSession, tmp_path: Path) -> None:
     assert tables.read.parquet(str(tmp_path / "out")).count() == 25
 
 
-def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:
-    def fails(number: int) -> bool:
-        raise LookupError(f"no {number}")
+@contextmanager
+def simplified_tracebacks(spark: SparkSession) -> Iterator[None]:
+    """Have tracebacks as users have them by default, but not where tests run."""
+    spark.conf.set(SIMPLIFIED, "true")
+    try:
+        yield
+    finally:
+        spark.conf.unset(SIMPLIFIED)
 
-    with eddyline.enable(tables):
+
+def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:
+    def fails(_: int) -> bool:
+        raise LookupError("no such number")
+
+    with simplified_tracebacks(tables), eddyline.enable(tables):
         df = tables.table("items").filter(F.udf(fails, "boolean")("id"))
-        with pytest.raises(PythonException, match="LookupError: no "):
+        with pytest.raises(PythonException, match="LookupError: no such number") as enabled:
             df.collect()
+    # Without a frame of ours: Spark leaves its own out, too.
+    with simplified_tracebacks(tables), pytest.raises(PythonException) as plain:
+        tables.table("items").filter(F.udf(fails, "boolean")("id")).collect()
+    assert str(enabled.value) == str(plain.value)
+    assert "/pyspark/" not in str(plain.value)
 
 
 def test_what_only_eddyline_can_call_is_called(tables: SparkSession) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from http.client import HTTPConnection
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -41,6 +42,13 @@ def asked(url: str, path: str = "") -> bytes:
         return connection.getresponse().read()
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, True, "8080", 1.5, None])
+def test_what_is_no_port(spark: SparkSession, port: Any) -> None:  # noqa: ANN401
+    with pytest.raises((TypeError, ValueError), match="A port is a"):
+        eddyline.live(spark, port=port)
+    assert spark.conf.get(LOOKING, None) is None
 
 
 def test_a_port_that_is_taken(spark: SparkSession) -> None:

@@ -71,6 +71,13 @@ def test_the_page_loads_nothing_from_elsewhere(name: str, server: PageServer) ->
     assert answer.headers["Cache-Control"] == "no-store"
 
 
+def test_an_address_without_its_last_slash_leads_there(server: PageServer) -> None:
+    path = urlsplit(server.url).path
+    answer = asked(server, "", token=path.removesuffix("/"))
+    assert answer.status == 301
+    assert answer.headers["Location"] == path
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/queries", "/wrong-token/", "/wrong-token/queries", "//", "/%2e%2e/"]
 )

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
+from typing import cast
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
@@ -262,11 +264,10 @@ def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float]
     if not isinstance(worth, Mapping):
         raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
     found = []
-    for unit, given in worth.items():
-        seconds = float(given)
-        if not 0 <= seconds < math.inf:
+    for unit, given in cast("Mapping[str, object]", worth).items():
+        if not isinstance(given, Real) or not 0 <= float(given) < math.inf:
             raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
-        found.append((unit, seconds))
+        found.append((unit, float(given)))
     return tuple(found)
 
 

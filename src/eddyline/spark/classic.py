@@ -42,12 +42,15 @@ def classic_session(spark: object) -> SparkSession:
 def chosen_session(spark: SparkSession | None) -> SparkSession:
     """Return a session, by default the active one.
 
-    Raises RuntimeError where there is none, and as :func:`classic_session` does.
+    Raises RuntimeError where there is none or it was stopped, and as :func:`classic_session` does.
     """
     found = SparkSession.getActiveSession() if spark is None else spark
     if found is None:
         raise RuntimeError("There is no active Spark session; create one, or pass one.")
-    return classic_session(found)
+    chosen = classic_session(found)
+    if catalyst.is_stopped(chosen):
+        raise RuntimeError("This Spark session has been stopped; create a new one.")
+    return chosen
 
 
 def _expected(wanted: type, given: object) -> str:

@@ -6,35 +6,39 @@ import contextlib
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from pyspark.sql import SparkSession
 
 from eddyline.spark.adapt import Chosen, chosen_options, rewritten
 from eddyline.spark.claiming.session_settings import task_memory
-from eddyline.spark.classic import chosen_session
+from eddyline.spark.classic import chosen_session, classic_session
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting.rewrite_plan import Joins
 
-_rules: Final[dict[str, catalyst.OptimizerRule]] = {}  # by the session's identity
+_rules: Final[dict[str, list[catalyst.OptimizerRule]]] = {}
+"""What was begun and not ended for a session, by its identity; the last is at work."""
+
 _changing: Final = threading.Lock()
 
 
 class Enabled(contextlib.AbstractContextManager["Enabled"]):
     """A session whose queries are adapted; as a context manager, until the block ends."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        rule: catalyst.OptimizerRule,
-        before: catalyst.OptimizerRule | None,
-    ) -> None:
-        """Take a session, the rule that was begun, and the one in whose place it came."""
+    def __init__(self, spark: SparkSession, rule: catalyst.OptimizerRule) -> None:
+        """Take a session and the rule that was begun for it."""
         self.spark: Final = spark
         self._rule: Final = rule
-        self._before: Final = before
+
+    def __enter__(self) -> Self:
+        """Return this; where it has ended it begins again."""
+        with _changing:
+            rules = _rules.get(catalyst.identity_of(self.spark), [])
+            if self._rule not in rules:
+                _put(self.spark, [*rules, self._rule])
+        return self
 
     def __exit__(
         self,
@@ -42,10 +46,12 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Have it be as before, unless somebody has changed it since."""
+        """End this; what was begun before or since, and has not ended, stays."""
+        if catalyst.is_stopped(self.spark):
+            return
         with _changing:
-            if _rules.get(catalyst.identity_of(self.spark)) is self._rule:
-                _put(self.spark, self._before)
+            rules = _rules.get(catalyst.identity_of(self.spark), [])
+            _put(self.spark, [each for each in rules if each is not self._rule])
 
     def __repr__(self) -> str:
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
@@ -75,12 +81,13 @@ def enable(
 
     ``spark`` is the active session by default; other sessions are left alone, except those that
     Spark clones from this one. The other arguments are those of :func:`adapt`. A second call
-    takes the place of the first. As a context manager it ends with the block, and what was before
-    is again; else :func:`disable` ends it. A stream keeps to what was chosen when it started.
+    takes the place of the first. As a context manager it ends with the block, and what was begun
+    before it, and has not ended, is at work again; else :func:`disable` ends all of it. A stream
+    keeps to what was chosen when it started.
 
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
 
-    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session.
+    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session or it was stopped.
     """
     found = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
@@ -91,31 +98,34 @@ def enable(
         every=chosen.joins is Joins.ALWAYS,
     )
     with _changing:
-        before = _rules.get(catalyst.identity_of(found))
-        _put(found, rule)
-    return Enabled(found, rule, before)
+        _put(found, [*_rules.get(catalyst.identity_of(found), []), rule])
+    return Enabled(found, rule)
 
 
 def disable(spark: SparkSession | None = None) -> None:
     """Leave what a session runs to Spark again; nothing happens where it was left to it.
 
     DataFrames that have run once keep the plan that they have. Raises ``RuntimeError`` where
-    there is no session.
+    there is no session; one that was stopped has nothing to end.
     """
+    if spark is not None and catalyst.is_stopped(classic_session(spark)):
+        return
     found = chosen_session(spark)
     with _changing:
-        _put(found, None)
+        _put(found, [])
 
 
-def _put(spark: SparkSession, rule: catalyst.OptimizerRule | None) -> None:
-    """Let a session have this rule, or none."""
+def _put(spark: SparkSession, rules: list[catalyst.OptimizerRule]) -> None:
+    """Let a session have these rules, of which the last one is at work."""
     name = catalyst.identity_of(spark)
-    before = _rules.pop(name, None)
-    if before is not None:
-        before.stop(spark)
-    if rule is not None:
-        rule.start(spark)
-        _rules[name] = rule
+    before = _rules.pop(name, [])
+    if before[-1:] != rules[-1:]:
+        if before:
+            before[-1].stop(spark)
+        if rules:
+            rules[-1].start(spark)
+    if rules:
+        _rules[name] = rules
 
 
 def _adapted(

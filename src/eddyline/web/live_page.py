@@ -12,6 +12,8 @@ from eddyline.spark.classic import chosen_session
 from eddyline.spark.live.looking import looking_of
 from eddyline.web.page_server import PageServer
 
+_LAST_PORT: Final = 65_535
+
 
 class LivePage:
     """A page of the running and past queries of a session, until :meth:`stop`."""
@@ -63,6 +65,12 @@ def live(spark: SparkSession | None = None, *, port: int = 0) -> LivePage:
     block, or with the process.
 
     Raises as :func:`~eddyline.enable` does where there is no session, or one of Spark Connect;
-    OSError for a port that is taken.
+    TypeError and ValueError for what is no port, OSError for one that is taken.
     """
+    if isinstance(port, bool) or not isinstance(port, int):
+        raise TypeError(f"A port is a whole number, not {port!r}.")
+    if not 0 <= port <= _LAST_PORT:
+        raise ValueError(
+            f"A port is a number from 0, for any free one, to {_LAST_PORT}, not {port}."
+        )
     return LivePage(chosen_session(spark), port)

@@ -84,9 +84,12 @@ class PageServer:
     def answer(self, path: str) -> Callable[[BaseHTTPRequestHandler], None] | None:
         """Return what answers a request; None where there is nothing."""
         parts = urlsplit(path)
-        _, token, rest = (*parts.path.split("/", 2), "", "")[:3]
+        _, token, *below = parts.path.split("/", 2)
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             return None
+        if not below:  # the page asks for what it needs from below its address
+            return lambda request: _send_to(request, urlsplit(self.url).path)
+        rest = below[0]
         if rest in FILES:
             name, kind = FILES[rest]
             content = resources.files("eddyline.web").joinpath("static", name).read_bytes()
@@ -139,6 +142,7 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64  # as many may knock at once
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._open: set[socket.socket] = set()
@@ -202,6 +206,13 @@ def _begin(request: BaseHTTPRequestHandler, kind: str, length: int | None = None
 def _send(request: BaseHTTPRequestHandler, content: bytes, kind: str) -> None:
     _begin(request, kind, len(content))
     request.wfile.write(content)
+
+
+def _send_to(request: BaseHTTPRequestHandler, path: str) -> None:
+    request.send_response(HTTPStatus.MOVED_PERMANENTLY)
+    request.send_header("Location", path)
+    request.send_header("Content-Length", "0")
+    request.end_headers()
 
 
 def _send_json(request: BaseHTTPRequestHandler, value: object) -> None:

@@ -6,8 +6,10 @@ import sys
 from types import ModuleType
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
+import eddyline
 from eddyline.spark.live.progress import _Notebook
 from tests.spark.live.test_progress_lines import QUERY
 
@@ -43,3 +45,8 @@ def test_one_output_is_written_over_and_no_other_is_made(monkeypatch: pytest.Mon
     assert "3/12" in output
     notebook.clear()
     assert shown.outputs == [""]
+
+
+def test_what_is_no_console(spark: SparkSession) -> None:
+    with pytest.raises(TypeError, match=r"rich\.console\.Console, not 'stderr'"):
+        eddyline.progress(spark, console="stderr")  # type: ignore[arg-type]

@@ -10,15 +10,17 @@ import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from traceback import walk_tb
+from types import FunctionType, TracebackType
 
 import pytest
-from pyspark import cloudpickle
+from pyspark import cloudpickle, util
 from pyspark.sql.types import LongType
 
 from eddyline.spark.worker import commands
-from eddyline.spark.worker.commands import acknowledge, pickled, sent
+from eddyline.spark.worker.commands import acknowledge, pickled, sent, show_users_tracebacks
 
 
 @pytest.fixture
@@ -30,6 +32,42 @@ def connection() -> Iterator[socket.socket]:
         far, _ = server.accept()
         with far:
             yield near
+
+
+def raises(error: Exception) -> None:
+    raise error
+
+
+def calls_raises() -> None:
+    raises(LookupError())
+
+
+def trace_of(function: Callable[[], object]) -> TracebackType:
+    with pytest.raises(LookupError) as raised:
+        function()
+    assert raised.tb.tb_next is not None
+    return raised.tb.tb_next  # without this frame
+
+
+def modules(trace: TracebackType | None) -> list[str]:
+    return [frame.f_globals["__name__"] for frame, _ in walk_tb(trace)]
+
+
+def test_tracebacks_are_simplified_of_our_frames_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "try_simplify_traceback", lambda trace: trace)
+    plain = util.try_simplify_traceback
+    show_users_tracebacks()
+    show_users_tracebacks()
+    assert util.try_simplify_traceback.by_pyspark is plain  # type: ignore[attr-defined]
+    ours = FunctionType(raises.__code__, {"__name__": "eddyline.engine.some"})
+    by_us = FunctionType(calls_raises.__code__, {"__name__": "eddyline.some", "raises": raises})
+    whole = trace_of(by_us)
+    assert modules(whole) == ["eddyline.some", __name__]
+    assert modules(util.try_simplify_traceback(whole)) == [__name__]
+    # One that has no others is for us to read.
+    alone = trace_of(lambda: ours(LookupError())).tb_next
+    assert alone is not None
+    assert util.try_simplify_traceback(alone) is alone
 
 
 def unpickled() -> tuple[object, object]:

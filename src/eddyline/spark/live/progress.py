@@ -159,6 +159,8 @@ def progress(spark: SparkSession | None = None, *, console: Console | None = Non
 
     Raises as :func:`~eddyline.enable` does where there is no session, or one of Spark Connect.
     """
+    if console is not None and not isinstance(console, Console):
+        raise TypeError(f"A console is a rich.console.Console, not {console!r}.")
     return Progress(chosen_session(spark), console or _console())
 
 

@@ -21,9 +21,10 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final, TypeVar, cast
 
-from pyspark import cloudpickle
+from pyspark import cloudpickle, util
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import DataType
 
@@ -66,6 +67,7 @@ class _Sent:
 def arrived(content: bytes) -> object:
     """Return the function that was sent."""
     acknowledge()
+    show_users_tracebacks()
     return pickle.loads(content)  # noqa: S301 - the driver has made it
 
 
@@ -93,6 +95,36 @@ def _first(content: bytes) -> object:
 # script are, and not by its name.
 _FIRST: Final = types.FunctionType(_first.__code__, {"__name__": "__main__"}, "first")
 _FIRST.__module__ = "__main__"
+
+
+def show_users_tracebacks() -> None:
+    """Let this worker leave our frames out of the tracebacks out of which PySpark leaves its own.
+
+    What a user's function raises is told with the user's frames alone, as without eddies. Where
+    there are none of these, all stay.
+    """
+    simplify = util.try_simplify_traceback
+    if not isinstance(simplify, _Simplify):
+        util.try_simplify_traceback = _Simplify(simplify)  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class _Simplify:
+    """Simplifies tracebacks as PySpark does, and leaves our frames out, too."""
+
+    by_pyspark: Callable[[TracebackType], TracebackType | None]
+
+    def __call__(self, trace: TracebackType) -> TracebackType | None:
+        simplified = self.by_pyspark(trace)
+        users = simplified
+        while users is not None and _on_the_way(users):
+            users = users.tb_next
+        return users or simplified
+
+
+def _on_the_way(trace: TracebackType) -> bool:
+    package, _, _ = trace.tb_frame.f_globals.get("__name__", "").partition(".")
+    return package in {"eddyline", "pyspark"}
 
 
 def acknowledge() -> None:

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import gc
 import importlib
+import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -63,9 +65,26 @@ def prepare() -> None:
     gc.freeze()
 
 
+def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
+    """Return a worker that ends without a word where Spark listens no more.
+
+    A LIMIT has its rows then. PySpark's own writes a traceback, into the midst of what a terminal
+    shows.
+    """
+
+    def working(connection: socket.socket, *others: object) -> int:
+        try:
+            return worker(connection, *others)
+        except ConnectionError:
+            return 1
+
+    return working
+
+
 if __name__ == "__main__":
     sys.path[:] = without_archive(sys.path)
     prepare()
-    from pyspark.daemon import manager
+    from pyspark import daemon
 
-    manager()
+    daemon.worker = unless_spark_hangs_up(daemon.worker)
+    daemon.manager()

@@ -48,7 +48,7 @@ from eddyline.spark.host.catalyst.functions import (
     python_call,
     python_functions,
 )
-from eddyline.spark.host.catalyst.gateway import let_go_of_call
+from eddyline.spark.host.catalyst.gateway import is_stopped, let_go_of_call
 from eddyline.spark.host.catalyst.handles import (
     CatalystExpression,
     Plan,
@@ -231,6 +231,7 @@ __all__ = [
     "is_query",
     "is_reduced_scan",
     "is_scan",
+    "is_stopped",
     "is_streaming",
     "join_condition",
     "join_type",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
@@ -29,6 +29,9 @@ from eddyline.spark.host.catalyst.pipeline import Later, maker, put_off, questio
 from eddyline.spark.host.catalyst.plans import outputs, project_item
 from eddyline.spark.host.catalyst.rules_at_work import any_rules, plans_left_alone
 
+_DOING: Final = frozenset({"InsertIntoDir", "UnresolvedExecuteImmediate", "Call"})
+"""Statements that Spark does not call commands, though they are."""
+
 
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
     """Whether this is a DataFrame whose plan lives in a JVM of ours."""
@@ -40,8 +43,19 @@ def is_query(spark: SparkSession, sql: str) -> bool:
 
     Raises PySpark's ``ParseException`` for what is no SQL.
     """
-    parsed = java_session(spark).sessionState().sqlParser().parsePlan(sql)
-    return not any(instance_of(parsed, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
+    statements = [java_session(spark).sessionState().sqlParser().parsePlan(sql)]
+    for statement in statements:
+        # WITH stands before INSERT, too, and FROM before several of them.
+        if any(instance_of(statement, LOGICAL + kind) for kind in ("UnresolvedWith", "Union")):
+            statements += in_python(statement.children())
+    return not any(map(_does_something, statements))
+
+
+def _does_something(statement: Any) -> bool:  # noqa: ANN401  # Py4J has no types
+    """Whether a node of a parsed statement is more than a question."""
+    if str(statement.getClass().getSimpleName()) in _DOING:
+        return True
+    return any(instance_of(statement, LOGICAL + kind) for kind in ("Command", "ParsedStatement"))
 
 
 def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:

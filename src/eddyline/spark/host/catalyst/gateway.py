@@ -120,6 +120,11 @@ def java_session(spark: SparkSession) -> Any:  # noqa: ANN401  # Py4J has no typ
     return spark._jsparkSession
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether a session was stopped, or the context that it shares with others."""
+    return spark.sparkContext._jsc is None
+
+
 def execution_of(df: ClassicDataFrame) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the plans of a DataFrame in the JVM, parsed to physical."""
     return df._jdf.queryExecution()
