@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.csv
@@ -10,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from eddyline.app.commands.sql import _fuller
+from eddyline.reports.records import TaskRecord
 from tests.app.conftest import ROWS, Run
+from tests.reports.samples import drifting
 
 TABLE = ("--table", "rows=rows.parquet")
 PREDICATES = ("--udf", "rules:heavy", "--udf", "rules:odd:boolean", "--udf", "udfs:fifth")
@@ -187,3 +192,20 @@ def test_a_running_session_is_left_as_it_was(run: Run, spark: SparkSession) -> N
     assert not spark.catalog.functionExists("heavy")
     assert "PYTHONPATH" not in spark.sparkContext.environment
     assert spark.sparkContext.applicationId
+
+
+def test_what_tasks_told_before_a_limit_ended_them_is_in_the_report() -> None:
+    (block,) = drifting().blocks
+    assert block.record is not None
+    fewer, more = (replace(block.record, rows_in=rows) for rows in (5, 70))
+    other = replace(block, title="another block", record=replace(block.record, rows_in=900))
+
+    def rows_of(recorded: TaskRecord | None, told: Sequence[TaskRecord]) -> list[int]:
+        seen = [other, *(replace(block, record=record) for record in told)]
+        found = _fuller([replace(block, record=recorded)], seen)
+        return [-1 if each.record is None else each.record.rows_in for each in found]
+
+    assert rows_of(None, []) == [-1]
+    assert rows_of(None, [fewer]) == [5]
+    assert rows_of(fewer, [more]) == [70]
+    assert rows_of(more, [fewer]) == [70]

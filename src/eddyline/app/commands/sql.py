@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,7 @@ from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
 from eddyline.app.terminal import chatter, show
+from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.wording import NO_BLOCKS
 from eddyline.spark.live.progress import Progress
@@ -37,20 +40,24 @@ def run(invocation: SqlInvocation) -> ExitCode:
             check_columns(frame, invocation.output)
         wanted = frame if invocation.plain else eddyline.adapt(frame, policy=invocation.policy)
         if invocation.output is not None:
-            cut = _write(wanted, invocation.limit, invocation.output, console)
+            cut, told = _write(wanted, invocation.limit, invocation.output, console)
         else:
-            cut = _print(wanted, invocation.limit, console)
+            cut, told = _print(wanted, invocation.limit, console)
         if not invocation.plain:
             report = eddyline.report(wanted)
+            if cut:
+                report = replace(report, blocks=tuple(_fuller(report.blocks, told)))
             console.print()
             _show(report, frame, console, cut=cut)
             _write_page(report, invocation.report, console)
     return ExitCode.DONE
 
 
-def _print(frame: DataFrame, limit: int | None, console: Console) -> bool:
-    """Print the rows; return whether there are more."""
-    with Progress(frame.sparkSession, console, RUNNING):
+def _print(
+    frame: DataFrame, limit: int | None, console: Console
+) -> tuple[bool, Sequence[BlockReport]]:
+    """Print the rows; return whether there are more, and what tasks have told of themselves."""
+    with Progress(frame.sparkSession, console, RUNNING) as progress:
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
     width = console.width if sys.stdout.isatty() else None
@@ -61,17 +68,39 @@ def _print(frame: DataFrame, limit: int | None, console: Console) -> bool:
     if more:
         these = "This is the first row" if limit == 1 else f"These are the first {limit:,} rows"
         console.print(f"{these}; --limit 0 prints all.")
-    return more
+    return more, _told(progress)
 
 
-def _write(frame: DataFrame, limit: int | None, path: Path, console: Console) -> bool:
-    """Write the rows; return whether there may be more."""
+def _write(
+    frame: DataFrame, limit: int | None, path: Path, console: Console
+) -> tuple[bool, Sequence[BlockReport]]:
+    """Write the rows; return whether there may be more, and what tasks have told."""
     kind = OutputKind.of(path)
     assert kind is not None  # noqa: S101 - the parser let no other through
-    with Progress(frame.sparkSession, console, RUNNING):
+    with Progress(frame.sparkSession, console, RUNNING) as progress:
         write_rows(frame if limit is None else frame.limit(limit), path, kind)
     console.print(f"Rows: {path}", soft_wrap=True)
-    return limit is not None
+    return limit is not None, _told(progress)
+
+
+def _told(progress: Progress) -> Sequence[BlockReport]:
+    last = progress.last()
+    return () if last is None else last.blocks
+
+
+def _fuller(blocks: Sequence[BlockReport], told: Sequence[BlockReport]) -> Iterator[BlockReport]:
+    """Yield blocks with what their tasks have told, if that is more than what they recorded.
+
+    A task that is ended by a limit records nothing, but it may have told.
+    """
+    for block in blocks:
+        records = [block.record] + [
+            each.record for each in told if replace(each, record=block.record) == block
+        ]
+        yield replace(
+            block,
+            record=max(records, key=lambda record: -1 if record is None else record.rows_in),
+        )
 
 
 def _show(report: RoutingReport, frame: DataFrame, console: Console, *, cut: bool) -> None:

@@ -51,6 +51,10 @@ class Progress:
             self._thread.join()
             self._looking.end(self._spark)
 
+    def last(self) -> LiveQuery | None:
+        """Return the latest action that a task has told of, by what was heard of it so far."""
+        return next(iter(self._looking.book.queries(most=1)), None)
+
     def __enter__(self) -> Self:
         """Return this; :meth:`stop` at the end of the block."""
         return self
