@@ -1,4 +1,4 @@
-"""Blobs of several inputs in one value: framed by Spark, taken apart by a worker."""
+"""Blobs of several inputs in one value: framed by workers, gathered by Spark, taken apart again."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import Final
 
 import pyarrow as pa
 
+from eddyline.exchange.blobs import Blob
+
 FRAME_HEAD: Final = struct.Struct(">qqq")
 """The length of a frame's blob in bytes, its relation, and what its rows have passed."""
 
-# Said in SQL, since each function of PySpark's that makes a column is several calls of the JVM.
-FRAMES: Final = "listagg(concat({}, batch)) AS frames".format(
-    ", ".join(
-        f"unhex(lpad(hex({number}), 16, '0'))"  # eight bytes, the highest first
-        for number in ("octet_length(batch)", "relation", "done")
-    )
-)
-"""The aggregate that frames all blobs: of rows with ``relation``, ``done`` and ``batch``."""
+SCHEMA: Final = pa.schema([pa.field("frame", pa.binary())])
+"""What the JVM sees of frames, one a row."""
+
+FRAMES: Final = "listagg(frame) AS frames"
+"""The aggregate that puts all frames into one value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,15 @@ class Frame:
     relation: int
     done: int
     batches: pa.Buffer
+
+
+def framed(blob: Blob) -> pa.RecordBatch:
+    """Return a blob as a record batch of one row of :data:`SCHEMA`.
+
+    The bytes are copied, which inputs that are gathered are small enough for: 10 MB take 1 ms.
+    """
+    head = FRAME_HEAD.pack(blob.batch.size, blob.relation, blob.done)
+    return pa.record_batch([pa.array([b"".join((head, blob.batch))], pa.binary())], schema=SCHEMA)
 
 
 def frames(framed: pa.Buffer) -> Iterator[Frame]:

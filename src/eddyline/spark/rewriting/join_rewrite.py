@@ -42,7 +42,7 @@ from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Pl
 from eddyline.spark.plan.chains import fused_name
 from eddyline.spark.rewriting.input_names import qualified, told_apart
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
-from eddyline.spark.rewriting.steps import BLOBS, in_one_row, map_in_arrow, with_value
+from eddyline.spark.rewriting.steps import blobs_of, in_one_row, map_in_arrow, with_value
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.worker.map_side import MapSide
@@ -252,7 +252,9 @@ def with_small_inputs(
     """Return a plan of the rows of ``driver`` that carries all other inputs along, for a block."""
     others = [number for number in block.scanned if number != driver]
     if others:
-        blobs = _blobs(workshop, block, inputs, others, Hypercube((), ()), environments)
+        blobs = _blobs(
+            workshop, block, inputs, others, Hypercube((), ()), environments, gathered=True
+        )
         one_row = in_one_row(workshop.spark, blobs)
         gathered = catalyst.scalar_subquery(workshop.spark, one_row)
     else:
@@ -365,8 +367,13 @@ def _blobs(
     cube: Hypercube,
     environments: Sequence[PickledFunction],
     heavy: Plan | None = None,
+    *,
+    gathered: bool = False,
 ) -> Plan:
-    """Return the rows of some inputs as blobs by cell; ``heavy`` is a row of the heavy keys."""
+    """Return the rows of some inputs as blobs by cell; ``heavy`` is a row of the heavy keys.
+
+    Those that are to be ``gathered`` are framed.
+    """
     graph = block.graph
     keys_found = None if heavy is None else catalyst.scalar_subquery(workshop.spark, heavy)
     sides = {}
@@ -386,7 +393,7 @@ def _blobs(
         rows, columns = read
         side = TinyInputsSide(tuple(sides[r] for r in flat), tuple(columns))
         rows = catalyst.in_one_partition(rows)
-        sent.append(map_in_arrow(rows, pickled(side, BLOBS), BLOBS, environments))
+        sent.append(blobs_of(rows, side, environments, gathered=gathered))
         apart.difference_update(flat)
     for relation in sorted(apart):
         plan = inputs[relation].plan
@@ -394,7 +401,7 @@ def _blobs(
             plan = with_value(plan, HEAVY_KEYS, keys_found)
         if relation in tiny:
             plan = catalyst.in_one_partition(plan)
-        sent.append(map_in_arrow(plan, pickled(sides[relation], BLOBS), BLOBS, environments))
+        sent.append(blobs_of(plan, sides[relation], environments, gathered=gathered))
     if len(sent) == 1:
         return sent[0]
     blobs = catalyst.union(sent)

@@ -15,7 +15,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.claiming.join_inputs import Input
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import PickledFunction, Plan
-from eddyline.spark.rewriting.steps import BLOBS, in_one_row, map_in_arrow
+from eddyline.spark.rewriting.steps import blobs_of, in_one_row, map_in_arrow
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.sampling import (
     HEAVY_SCHEMA,
@@ -63,7 +63,7 @@ def sampled_heavy_keys(
         columns = catalyst.outputs(each.plan)
         keys = catalyst.projected([columns[c] for _, c in dimensions if c is not None], first)
         side = SampleSide(relation, tuple(number for number, _ in dimensions))
-        counted.append(map_in_arrow(keys, pickled(side, BLOBS), BLOBS, environments))
+        counted.append(blobs_of(keys, side, environments, gathered=True))
     if not counted:
         return None
     framed = in_one_row(spark, counted[0] if len(counted) == 1 else catalyst.union(counted))

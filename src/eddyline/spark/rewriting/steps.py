@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from eddyline.exchange import framing
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.exchange.framing import FRAMES
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
+from eddyline.spark.worker.commands import pickled
+from eddyline.spark.worker.framed_side import FramedSide
 
 MAP_ARROW: Final = 207
 """Spark's evaluation type of a function over an iterator of record batches."""
@@ -25,6 +29,8 @@ STEP: Final = "rows for an eddy"
 BLOBS: Final = from_arrow_schema(SCHEMA)
 """The Spark type of blobs, one a row."""
 
+_FRAMES_APART: Final = from_arrow_schema(framing.SCHEMA)
+
 _gathering: WeakKeyDictionary[SparkSession, Plan] = WeakKeyDictionary()
 
 
@@ -34,17 +40,33 @@ def with_value(plan: Plan, name: str, value: CatalystExpression) -> Plan:
     return catalyst.output_and_more(plan, plan, [carried])
 
 
-def in_one_row(spark: SparkSession, blobs: Plan) -> Plan:
-    """Return all blobs, framed, in one column of one row; NULL where there are none.
+def blobs_of(
+    plan: Plan,
+    side: Callable[..., Iterator[pa.RecordBatch]],
+    environments: Sequence[PickledFunction],
+    *,
+    gathered: bool,
+) -> Plan:
+    """Return the blobs that a function makes of a plan, framed where they are to be gathered."""
+    if gathered:
+        side, kind = FramedSide(side), _FRAMES_APART
+    else:
+        kind = BLOBS
+    return map_in_arrow(plan, pickled(side, kind), kind, environments)
+
+
+def in_one_row(spark: SparkSession, framed: Plan) -> Plan:
+    """Return all frames in one column of one row; NULL where there are none.
 
     What gathers them is analyzed once a session: that takes 20 ms, whatever is below it.
     """
     known = _gathering.get(spark)
     if known is None:
-        columns = (f"CAST(NULL AS {each.dataType.simpleString()}) AS {each.name}" for each in BLOBS)
-        gathered = spark.sql(f"SELECT {', '.join(columns)}").agg(F.expr(FRAMES))
+        (frame,) = _FRAMES_APART
+        nothing = f"SELECT CAST(NULL AS {frame.dataType.simpleString()}) AS {frame.name}"
+        gathered = spark.sql(nothing).agg(F.expr(FRAMES))
         known = _gathering[spark] = catalyst.analyzed_plan(gathered)
-    return catalyst.over_rows_of(known, blobs)
+    return catalyst.over_rows_of(known, framed)
 
 
 def map_in_arrow(
