@@ -18,6 +18,7 @@ from eddyline.spark.classic import chosen_session
 from eddyline.spark.live.live_query import LiveQuery
 from eddyline.spark.live.looking import looking_of
 from eddyline.spark.live.progress_lines import ProgressLines
+from eddyline.spark.live.prompts import before_prompts
 
 EVERY: Final = 0.2
 """Seconds between two pictures."""
@@ -41,6 +42,11 @@ class Progress:
         self._looking = looking_of(spark.sparkContext)
         self._looking.begin(spark)
         self._stopped = threading.Event()
+        self._showing = threading.Lock()
+        self._over = 0  # number of the latest action that is shown no more
+        self._leave_prompts = (
+            before_prompts(self._settle) if isinstance(self._screen, _Terminal) else None
+        )
         self._thread = threading.Thread(target=self._show, name="eddyline-progress", daemon=True)
         self._thread.start()
 
@@ -49,6 +55,8 @@ class Progress:
         if not self._stopped.is_set():
             self._stopped.set()
             self._thread.join()
+            if self._leave_prompts is not None:
+                self._leave_prompts()
             self._looking.end(self._spark)
 
     def last(self) -> LiveQuery | None:
@@ -73,13 +81,26 @@ class Progress:
 
     def _show(self) -> None:
         while not self._stopped.wait(EVERY):
-            now = time.time()
-            running = [query for query, _ in self._looking.book.running()]
-            old = [query.number for query in running if now - query.started >= PATIENCE]
-            found = (self._looking.book.query(number) for number in old[-MOST:])
-            with contextlib.suppress(OSError, ValueError):  # a closed terminal
-                self._screen.show([query for query in found if query is not None], now)
+            with self._showing, contextlib.suppress(OSError, ValueError):  # a closed terminal
+                self._screen.show(self._running(), time.time())
         with contextlib.suppress(OSError, ValueError):
+            self._screen.clear()
+
+    def _running(self) -> list[LiveQuery]:
+        book, now = self._looking.book, time.time()
+        old = [
+            query.number
+            for query, _ in book.running()
+            if query.number > self._over and now - query.started >= PATIENCE
+        ]
+        found = (book.query(number) for number in old[-MOST:])
+        return [query for query in found if query is not None]
+
+    def _settle(self) -> None:
+        """Leave the terminal to a prompt: nothing that ran before it is shown any more."""
+        last = self.last()
+        with self._showing, contextlib.suppress(OSError, ValueError):
+            self._over = 0 if last is None else last.number
             self._screen.clear()
 
 
