@@ -153,3 +153,21 @@ def test_an_error_of_sql_itself_while_it_runs_is_one_line(run: Run) -> None:
     assert answer.code == 1
     assert answer.err.count("\n") == 1
     assert "the query failed: Division by zero" in answer.err
+
+
+def test_letters_that_a_locale_does_not_know_are_told(run: Run) -> None:
+    answer = run("sql", "SELECT '\udce9'")
+    assert answer.code == 2
+    assert "set LC_ALL=C.UTF-8" in answer.err
+
+
+def test_a_current_folder_that_is_gone_is_told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    answer = run("sql", "SELECT 1")
+    assert answer.code == 2
+    assert answer.err.startswith("eddyline: error: the current folder cannot be read")
+    assert answer.err.count("\n") == 1

@@ -91,7 +91,9 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def require_nothing_left(folder: Path, mark: str, process: subprocess.Popen[str]) -> None:
+def require_nothing_left(
+    folder: Path, mark: str, process: subprocess.Popen[str], code: int = 130
+) -> None:
     out, err = process.communicate(timeout=PATIENCE)
     left = running(mark)
     assert left == []
@@ -100,7 +102,7 @@ def require_nothing_left(folder: Path, mark: str, process: subprocess.Popen[str]
         [],
         ["__pycache__"],
     )
-    assert process.returncode == 130, err
+    assert process.returncode == code, err
     assert out == ""
     assert "Traceback" not in err
 
@@ -134,6 +136,27 @@ def test_nothing_is_left_behind(tmp_path: Path, mark: str, moment: str, times: i
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
             time.sleep(0.1)
         require_nothing_left(tmp_path, mark, process)
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_behind_by_other_signals(
+    tmp_path: Path, mark: str, number: signal.Signals
+) -> None:
+    with command(tmp_path, mark, *QUERY) as process:
+        wait_for((tmp_path / "marks" / "query").exists)
+        process.send_signal(number)
+        require_nothing_left(tmp_path, mark, process, 128 + number)
+
+
+def test_nohup_stays_what_it_is() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts_handled():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @needs_proc

@@ -158,6 +158,21 @@ def test_all_rows_are_written_in_order_into_one_file(run: Run, tmp_path: Path, k
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_what_is_written_can_be_read_again(run: Run, tmp_path: Path) -> None:
+    query = "SELECT '  sp ' AS s, 'a\\nb' AS t, 'c\"d' AS u, CAST(NULL AS INT) AS v, 1 AS w"
+    kept = ["s", "t", "u", "v", "w"]
+    for kind in ("csv", "json"):
+        target = tmp_path / f"rows.{kind}"
+        assert run("sql", "--plain", "--output", str(target), query).code == 0
+        told = run("sql", "--plain", f"FROM '{target}' SELECT * WHERE s = '  sp ' AND t = 'a\\nb'")
+        heading, _, *rows = told.out.splitlines()
+        assert sorted(heading.split()) == kept
+        assert len(rows) == 1
+    assert json.loads((tmp_path / "rows.json").read_text(encoding="utf-8")) == {
+        "s": "  sp ", "t": "a\nb", "u": 'c"d', "v": None, "w": 1,
+    }  # fmt: skip
+
+
 def test_an_empty_result_is_written_too(run: Run, tmp_path: Path) -> None:
     for kind in ("parquet", "csv", "json"):
         target = tmp_path / f"rows.{kind}"

@@ -104,6 +104,57 @@ def test_the_delimiter_is_found_out(run: Run, tmp_path: Path, delimiter: str) ->
 
 
 @pytest.mark.parametrize(
+    "name", ["x [1].csv", "z{1,2}.csv", "back\\slash.csv", "a*b?.csv", "a#b%41.csv"]
+)
+def test_a_file_that_is_there_is_no_pattern(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("id\n1\n", encoding="utf-8")
+    (tmp_path / "a*b2.csv").write_text("id\n7\n", encoding="utf-8")
+    in_sql = f"{tmp_path}/{name}".replace("\\", "\\\\")
+    answer = run(*PLAIN, f"FROM '{in_sql}' SELECT *")
+    assert (answer.err, values(answer.out)) == ("", [["1"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("_x.csv", "has a name that begins with _ or ., and Spark leaves such files out"),
+        (".x.csv", "has a name that begins with _ or ., and Spark leaves such files out"),
+        ("a:b.csv", "Spark reads no file with a colon in its name"),
+    ],
+)
+def test_names_that_spark_does_not_take(run: Run, tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / name).write_text("id\n1\n", encoding="utf-8")
+    answer = run(*PLAIN, f"FROM '{tmp_path / name}' SELECT *")
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert why in answer.err
+
+
+def test_a_pattern_finds_folders_within_folders(run: Run, tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / "a" / str(number)).mkdir(parents=True)
+        (tmp_path / "a" / str(number) / "t.csv").write_text(f"id\n{number}\n", encoding="utf-8")
+    (tmp_path / "b:c.csv").write_text("id\n7\n", encoding="utf-8")  # beside what is looked for
+    answer = run(*PLAIN, f"FROM '{tmp_path}/a/**/*.csv' SELECT * ORDER BY id")
+    assert (answer.err, values(answer.out)) == ("", [["1"], ["2"]])
+
+
+def test_lines_may_end_within_quotes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('id,text\n1,"a\nb"\n2,c\n', encoding="utf-8")
+    answer = run(*PLAIN, f"FROM '{tmp_path}/t.csv' SELECT *")
+    assert (answer.err, values(answer.out)) == ("", [["1", "a\\nb"], ["2", "c"]])
+
+
+def test_what_is_not_in_utf_8_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"id\n\xe9\n")
+    answer = run(*PLAIN, "--table", f"t={tmp_path}/t.csv", "SELECT * FROM t")
+    assert values(answer.out) == [["\ufffd"]]
+    assert answer.err == (
+        "t: t.csv is not in UTF-8: letters that are none there are read as \ufffd.\n"
+    )
+
+
+@pytest.mark.parametrize(
     ("ending", "pack"),
     [
         ("tsv", bytes),

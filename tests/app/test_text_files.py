@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from eddyline.app import text_files
 from eddyline.app.file_errors import UnsuitableFileError
-from eddyline.app.text_files import beginning_of, delimiter_of, one_delimiter
+from eddyline.app.text_files import (
+    beginning_of,
+    delimiter_of,
+    has_quoted_breaks,
+    is_utf_8,
+    one_delimiter,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +99,35 @@ def test_a_damaged_archive_cannot_be_read(tmp_path: Path, content: bytes) -> Non
     file.write_bytes(content)
     with pytest.raises(OSError, match=r"damaged|Not a gzipped file"):
         beginning_of(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "broken"),
+    [
+        (b"a,b\n1,2\n", False),
+        (b'a,b\n"x, ""y""",2\n3,"z"\n', False),
+        (b'a,b\n"x\ny",2\n', True),
+        (b'a,b\r\n1,"x\r\n', True),
+        (b'a,b\n1,"', False),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+def test_lines_that_end_within_quotes_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, chunk: int, *, broken: bool
+) -> None:
+    monkeypatch.setattr(text_files, "_CHUNK", chunk)
+    file = tmp_path / "a.csv"
+    file.write_bytes(content)
+    assert has_quoted_breaks(file) is broken
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(content))
+    assert has_quoted_breaks(packed) is broken
+
+
+def test_what_is_in_utf_8_and_what_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "_CHUNK", 3)
+    file = tmp_path / "a.csv"
+    file.write_text("a\u00e9\U0001f600b", encoding="utf-8")
+    assert is_utf_8(file)
+    file.write_text("a\u00e9b", encoding="latin-1")
+    assert not is_utf_8(file)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from eddyline.app.failures import ExitCode, OutputError, UsageError
-from eddyline.app.file_errors import printing
-from eddyline.app.interrupts import interrupts_handled
+from eddyline.app.file_errors import file_errors_explained, printing
+from eddyline.app.interrupts import exit_code, interrupts_handled
 from eddyline.app.invocation import (
     DemoInvocation,
     DemoLookupsInvocation,
@@ -67,7 +67,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         misused = isinstance(error, UsageError)
         return _complain(str(error), ExitCode.MISUSED if misused else ExitCode.FAILED)
     except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
+        return exit_code()
     except BrokenPipeError:
         _drop_output()
         return ExitCode.NO_READER
@@ -79,6 +79,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
             invocation = parse(arguments)
         finally:
             sys.stdout.flush()  # what `--help` printed
+    _require_surroundings(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
     command = importlib.import_module(_COMMANDS[type(invocation)])
@@ -86,6 +87,20 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     with printing():
         sys.stdout.flush()
     return code
+
+
+def _require_surroundings(arguments: Sequence[str]) -> None:
+    """Raise :class:`UsageError` for what no command could work with."""
+    with file_errors_explained("the current folder", "read"):
+        os.getcwd()  # noqa: PTH109 - it may be gone
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                "an argument holds letters that this locale does not know; set LC_ALL=C.UTF-8, "
+                "or PYTHONUTF8=1"
+            ) from error
 
 
 def _drop_output() -> None:

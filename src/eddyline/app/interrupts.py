@@ -1,4 +1,4 @@
-"""Ctrl-C of a command: raised where it does no harm.
+"""Ctrl-C of a command, and other signals that end it: raised where they do no harm.
 
 Python raises KeyboardInterrupt wherever it happens to be. In the midst of making a folder, or of
 deleting it, that leaves it behind; so such stretches put Ctrl-C off to their end. And somebody
@@ -29,6 +29,8 @@ _IN_A_ROW: Final = 1.0
 """Seconds after a Ctrl-C in which another one is the same. Later ones count again: the first may
 have been taken by somebody's ``except:``."""
 
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 _AGAIN: Final = 0.05
 """Seconds after which one comes again that Python could not raise where it was."""
 
@@ -38,16 +40,18 @@ class _Interrupts:
     """What is known of Ctrl-C in this process; there is one keyboard, so there is one of these."""
 
     process: int = 0
+    ended_by: int = signal.SIGINT  # the first that came
     raised: float = -math.inf
     waiting: bool = False
     putting_off: int = 0
     before_raising: list[Callable[[], None]] = field(default_factory=list)
 
-    def arrive(self, _number: int, _frame: FrameType | None) -> None:
+    def arrive(self, number: int, _frame: FrameType | None) -> None:
         if os.getpid() != self.process:  # a child on its way to become another program
             return
         if time.monotonic() < self.raised + _IN_A_ROW:
             return
+        self.ended_by = number
         if self.putting_off:
             self.waiting = True
         else:
@@ -69,14 +73,16 @@ def interrupts_handled() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # where no signal arrives
         yield
         return
-    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    before = {each: signal.getsignal(each) for each in _ENDING}
+    hook = sys.unraisablehook
     _interrupts.raised, _interrupts.waiting = -math.inf, False
     take_over()
     sys.unraisablehook = partial(_raise_again, hook)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
         sys.unraisablehook = hook
 
 
@@ -112,6 +118,14 @@ def take_over() -> None:
     if threading.current_thread() is threading.main_thread():
         _interrupts.process = os.getpid()
         signal.signal(signal.SIGINT, _interrupts.arrive)
+        for each in _ENDING:
+            if signal.getsignal(each) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(each, _interrupts.arrive)
+
+
+def exit_code() -> int:
+    """Return what tells the shell which signal has ended a command."""
+    return 128 + _interrupts.ended_by
 
 
 def _raise_again(

@@ -72,10 +72,15 @@ def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
                     frame.write.parquet(str(parts))
                 _join_parquet(_in_order(parts), whole)
             case OutputKind.CSV:
-                frame.write.csv(str(parts), escape='"')
+                frame.write.csv(
+                    str(parts),
+                    escape='"',
+                    ignoreLeadingWhiteSpace=False,
+                    ignoreTrailingWhiteSpace=False,
+                )
                 _join_text(_in_order(parts), whole, frame.columns)
             case OutputKind.JSON:
-                frame.write.json(str(parts))
+                frame.write.json(str(parts), ignoreNullFields=False)
                 _join_text(_in_order(parts), whole, ())
         whole.replace(path)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -64,13 +64,13 @@ def speaks_of_nanoseconds(message: str) -> bool:
 
 
 def read_parquet(
-    spark: SparkSession, path: str, nanoseconds: tuple[NanosecondColumn, ...]
+    spark: SparkSession, paths: Sequence[str], nanoseconds: tuple[NanosecondColumn, ...]
 ) -> DataFrame:
     """Return a table of Parquet; all timestamps have microseconds."""
     if not nanoseconds:
-        return spark.read.parquet(path)
+        return spark.read.parquet(*paths)
     spark.conf.set(_AS_NUMBERS, "true")
-    frame = spark.read.parquet(path)
+    frame = spark.read.parquet(*paths)
     has_zone: Mapping[str, bool] = {column.name: column.has_zone for column in nanoseconds}
     return frame.select(
         *(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 from rich.console import Console
+from rich.text import Text
 
 from eddyline.app.failures import UsageError
 from eddyline.app.files_in_sql import with_files_as_tables
@@ -44,13 +45,8 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
         ):
             for table in tables:
                 create_view(spark, table)
-                if table.nanoseconds:
-                    columns = ", ".join(column.name for column in table.nanoseconds)
-                    console.print(
-                        f"{table.name}: {columns}: nanoseconds are cut to microseconds, the most "
-                        "that Spark's timestamps have.",
-                        soft_wrap=True,
-                    )
+                for remark in table.remarks():
+                    console.print(Text(remark), soft_wrap=True)
             prefer_registered(spark)
             for source in query.functions:
                 register(spark, source)

@@ -38,18 +38,19 @@ def spark_errors_explained(tables: Sequence[str] = ()) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        if _comes_of_interrupt(error):
+        if comes_of_interrupt(error):
             raise KeyboardInterrupt from error
         raise _explained(error, tables) from error
     except (Py4JNetworkError, ConnectionError) as error:
-        if _comes_of_interrupt(error):
+        if comes_of_interrupt(error):
             raise KeyboardInterrupt from error
         if isinstance(error, BrokenPipeError):  # nobody reads what is printed
             raise
         raise RunError("Spark's Java process has ended; was there too little memory?") from error
 
 
-def _comes_of_interrupt(error: BaseException) -> bool:
+def comes_of_interrupt(error: BaseException) -> bool:
+    """Whether an error happened while a Ctrl-C was on its way."""
     before = error.__context__
     while before is not None and not isinstance(before, KeyboardInterrupt):
         before = before.__context__
@@ -91,8 +92,16 @@ def _tables_that_are(name: str, tables: Sequence[str]) -> str:
     return f"name a file: FROM '{name}.csv', or --table {name}={name}.csv"
 
 
+def essence_of(text: str) -> str:
+    """Return what an error of Spark's says, of which only the text is there, in one line."""
+    return _what_of(text) + _place_in(text)
+
+
 def _what(error: PySparkException | Py4JJavaError) -> str:
-    text = _text(error)
+    return _what_of(_text(error)) or type(error).__name__
+
+
+def _what_of(text: str) -> str:
     java_class = ""
     for noise in (_FAILURE_IN_TASK, _JAVA_CLASS, _CONDITION, _END):
         if noise is _JAVA_CLASS and (found := noise.match(text)):
@@ -102,11 +111,15 @@ def _what(error: PySparkException | Py4JJavaError) -> str:
     text = text.strip().partition("\n")[0].rstrip(". ")
     if java_class and " " not in text:  # such as the name of a host that is not known
         text = f"{java_class}: {text}"
-    return text or type(error).__name__
+    return text
 
 
 def _place(error: PySparkException | Py4JJavaError) -> str:
-    found = _POSITION.search(_text(error))
+    return _place_in(_text(error))
+
+
+def _place_in(text: str) -> str:
+    found = _POSITION.search(text)
     if found is None:
         return ""
     # "pos" counts from 0, "position" from 1

@@ -30,7 +30,7 @@ from eddyline.app.interrupts import (
 from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.processes import Process, children, end
 from eddyline.app.quiet_logs import silence_libraries
-from eddyline.app.spark_errors import essence
+from eddyline.app.spark_errors import comes_of_interrupt, essence
 from eddyline.spark.host.catalyst import let_go_of_call
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
@@ -74,6 +74,13 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
             with interrupts_put_off():
                 end(children() - others if own is None else own)
             raise
+        except Exception as error:
+            if not comes_of_interrupt(error):
+                raise
+            # Something that was to be cleared up called a JVM that nobody talks to any more.
+            with interrupts_put_off():
+                end(children() - others if own is None else own)
+            raise KeyboardInterrupt from error
 
 
 def _stop(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -24,7 +25,14 @@ from eddyline.app.parquet_nanoseconds import (
     speaks_of_nanoseconds,
 )
 from eddyline.app.spark_errors import essence
-from eddyline.app.text_files import RECORDS, beginning_of, delimiter_of, one_delimiter
+from eddyline.app.text_files import (
+    RECORDS,
+    beginning_of,
+    delimiter_of,
+    has_quoted_breaks,
+    is_utf_8,
+    one_delimiter,
+)
 
 # Files of a folder that are looked at to tell its kind: all of them, if there are no millions.
 _LOOKED_AT = 10_000
@@ -55,20 +63,38 @@ _COMPRESSIONS = frozenset({".bz2", ".gz"})  # that Spark opens by the ending
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that was found: ``path`` is absolute or an address.
+    """A table that was found: ``path`` is absolute or an address, ``found`` what Spark is to read.
 
     ``array`` tells JSON's form, ``delimiter`` separates the fields of CSV (None where only Spark
-    can look), and ``nanoseconds`` are columns of Parquet that become timestamps of microseconds.
-    ``label`` goes before what is said of the table.
+    can look), whose lines may be ``broken`` within quotes, and ``nanoseconds`` are columns of
+    Parquet that become timestamps of microseconds. ``misread`` is a file of text that is not in
+    UTF-8. ``label`` goes before what is said of the table.
     """
 
     name: str
     path: str
+    found: tuple[str, ...]
     kind: TableKind
     label: str
     array: bool = False
     delimiter: str | None = None
+    broken: bool = False
     nanoseconds: tuple[NanosecondColumn, ...] = ()
+    misread: Path | None = None
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what the user should know of how the table is read."""
+        if self.nanoseconds:
+            columns = ", ".join(column.name for column in self.nanoseconds)
+            yield (
+                f"{self.name}: {columns}: nanoseconds are cut to microseconds, the most that "
+                "Spark's timestamps have."
+            )
+        if self.misread is not None:
+            yield (
+                f"{self.name}: {self.misread.name} is not in UTF-8: letters that are none there "
+                "are read as \ufffd."
+            )
 
 
 def find_table(source: TableSource) -> Table:
@@ -79,7 +105,7 @@ def find_table(source: TableSource) -> Table:
     """
     if "://" in source.path:
         kind = _only_kind(source, [Path(source.path)])
-        return Table(source.name, source.path, kind, source.label)
+        return Table(source.name, source.path, (source.path,), kind, source.label)
     with file_errors_explained(f"{source.label}{source.path}", "read"):
         path = Path(os.path.expanduser(source.path)).absolute()  # noqa: PTH111 - may be no one's
         found = [path] if path.exists() else _matching(path)
@@ -87,10 +113,15 @@ def find_table(source: TableSource) -> Table:
             raise UsageError(f"{source.label}there is no file {source.path}")
         files = list(islice(_files(found), _LOOKED_AT))
         if not files:
-            raise UsageError(f"{source.label}the folder {source.path} is empty")
+            raise UsageError(f"{source.label}{_nothing_in(source.path, found)}")
+        if any(":" in part for file in files for part in _below(file, found)):
+            raise UsageError(
+                f"{source.label}{source.path}: Spark reads no file with a colon in its name"
+            )
         kind = _only_kind(source, files)
         files[0].open("rb").close()
-        table = Table(source.name, str(path), kind, source.label)
+        paths = tuple(map(_literal, found))
+        table = Table(source.name, str(path), paths, kind, source.label)
         try:
             return _looked_into(table, files)
         except UnsuitableFileError as error:
@@ -106,7 +137,12 @@ def _looked_into(table: Table, files: Sequence[Path]) -> Table:
             return replace(table, nanoseconds=nanosecond_columns(files[0]))
         case TableKind.CSV:
             delimiter = one_delimiter(files[:_LOOKED_INTO], _likely(files[0]))
-            return replace(table, delimiter=delimiter)
+            return replace(
+                table,
+                delimiter=delimiter,
+                broken=any(map(has_quoted_breaks, files[:_LOOKED_INTO])),
+                misread=next((file for file in files[:_LOOKED_INTO] if not is_utf_8(file)), None),
+            )
         case TableKind.JSON:
             return replace(table, array=beginning_of(files[0]).lstrip().startswith("["))
 
@@ -143,6 +179,23 @@ def _empty(table: Table) -> str:
     return f"{table.label}{table.path} is empty, it has no columns"
 
 
+def _nothing_in(path: str, found: Sequence[Path]) -> str:
+    if any(each.is_file() for each in found):
+        return f"{path} has a name that begins with _ or ., and Spark leaves such files out"
+    return f"the folder {path} is empty"
+
+
+def _below(file: Path, found: Sequence[Path]) -> tuple[str, ...]:
+    """Return what Spark finds of a file's path by itself: its name, and folders below its own."""
+    above = next((each for each in found if each in file.parents), file.parent)
+    return file.relative_to(above).parts
+
+
+def _literal(path: Path) -> str:
+    """Return a path as Spark takes it, to whom brackets and others make a pattern of it."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
+
+
 def _matching(pattern: Path) -> list[Path]:
     try:
         return sorted(Path(pattern.anchor).glob(str(pattern)[len(pattern.anchor) :]))
@@ -152,17 +205,18 @@ def _matching(pattern: Path) -> list[Path]:
 
 def _read(spark: SparkSession, table: Table) -> DataFrame:
     if table.kind is TableKind.PARQUET:
-        return read_parquet(spark, table.path, table.nanoseconds)
+        return read_parquet(spark, table.found, table.nanoseconds)
     if table.kind is TableKind.CSV:
         # A quote inside quotes is doubled, as everywhere but in Spark's default.
         return spark.read.csv(
-            table.path,
+            list(table.found),
             sep=table.delimiter or _delimiter_at(spark, table.path),
             header=True,
             inferSchema=True,
             escape='"',
+            multiLine=table.broken,  # which lets one task alone read a file
         )
-    return spark.read.json(table.path, multiLine=table.array)
+    return spark.read.json(list(table.found), multiLine=table.array)
 
 
 def _delimiter_at(spark: SparkSession, address: str) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 import eddyline
 from eddyline.spark.live.progress import _Notebook
+from eddyline.spark.watching.watch import _screen
 from tests.spark.live.test_progress_lines import QUERY
 
 
@@ -28,7 +29,9 @@ class Shown:
         self.outputs[0] = str(shown)
 
 
-def test_one_output_is_written_over_and_no_other_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """What a notebook shows; this is one now."""
     shown = Shown()
     display = ModuleType("IPython.display")
     monkeypatch.setattr(display, "display", shown.display, raising=False)
@@ -36,6 +39,10 @@ def test_one_output_is_written_over_and_no_other_is_made(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    return shown
+
+
+def test_one_output_is_written_over_and_no_other_is_made(shown: Shown) -> None:
     assert Console().is_jupyter
     notebook = _Notebook()
     for _ in range(3):
@@ -45,6 +52,15 @@ def test_one_output_is_written_over_and_no_other_is_made(monkeypatch: pytest.Mon
     assert "3/12" in output
     notebook.clear()
     assert shown.outputs == [""]
+
+
+def test_who_watches_has_one_output_too(shown: Shown) -> None:
+    console = Console()
+    assert console.is_jupyter
+    with _screen(console) as show:
+        show("one")
+        show("two & three")
+    assert shown.outputs == ['<pre style="line-height:1.3">two &amp; three\n</pre>']
 
 
 def test_what_is_no_console(spark: SparkSession) -> None:

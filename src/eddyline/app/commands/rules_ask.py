@@ -11,6 +11,7 @@ from eddyline.app.failures import ExitCode, RunError, UsageError
 from eddyline.app.file_errors import printing
 from eddyline.app.invocation import RulesAskInvocation
 from eddyline.app.rules_config import state_of
+from eddyline.app.spark_errors import essence_of
 from eddyline.app.terminal import chatter, results, show
 from eddyline.spark.streaming.errors import StateError
 from eddyline.spark.streaming.requests import RequestRefusedError, ask
@@ -27,7 +28,7 @@ def run(invocation: RulesAskInvocation) -> ExitCode:
         with console.status("Asking the job"):
             answer = ask(state, invocation.request)
     except RequestRefusedError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(essence_of(str(error))) from error
     except StateError as error:
         raise RunError(str(error)) from error
     if invocation.request["do"] == "list":

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import threading
 import time
-from io import StringIO
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -19,6 +17,7 @@ from eddyline.spark.live.live_query import LiveQuery
 from eddyline.spark.live.looking import looking_of
 from eddyline.spark.live.progress_lines import ProgressLines
 from eddyline.spark.live.prompts import before_prompts
+from eddyline.spark.notebook_output import NotebookOutput
 
 EVERY: Final = 0.2
 """Seconds between two pictures."""
@@ -28,8 +27,6 @@ PATIENCE: Final = 0.5
 
 MOST: Final = 8
 """Actions that are shown at a time, the latest."""
-
-NOTEBOOK_WIDTH: Final = 100
 
 
 class Progress:
@@ -141,36 +138,17 @@ class _Terminal:
 
 
 class _Notebook:
-    """One output of the cell that began; what is shown there changes."""
-
     def __init__(self) -> None:
-        from IPython.display import (  # type: ignore[import-not-found]  # noqa: PLC0415 - of notebooks only
-            HTML,
-            display,
-        )
-
-        self._html = HTML
-        self._handle = display(HTML(""), display_id=True)
-        self._shown = False
+        self._output = NotebookOutput()
 
     def show(self, queries: list[LiveQuery], now: float) -> None:
-        if not queries:
-            self.clear()
-            return
-        self._shown = True
-        written = StringIO()
-        # As a console of the notebook it would show an empty output each time.
-        console = Console(
-            file=written, width=NOTEBOOK_WIDTH, color_system=None, force_jupyter=False
-        )
-        console.print(ProgressLines(queries, now))
-        text = html.escape(written.getvalue())
-        self._handle.update(self._html(f'<pre style="line-height:1.3">{text}</pre>'))
+        if queries:
+            self._output.show(ProgressLines(queries, now))
+        else:
+            self._output.clear()
 
     def clear(self) -> None:
-        if self._shown:
-            self._handle.update(self._html(""))
-            self._shown = False
+        self._output.clear()
 
 
 def progress(spark: SparkSession | None = None, *, console: Console | None = None) -> Progress:

@@ -57,7 +57,7 @@ class Desk:
         except (DamagedFileError, ValueError, KeyError, RuntimeError, OSError) as error:
             answer = {"error": " ".join(str(error).split())}
         except Exception as error:  # noqa: BLE001 - Spark's errors, which whoever asks is to see
-            answer = {"error": " ".join(str(error).partition("\n\nJVM")[0].split())}
+            answer = {"error": str(error)}
         path.unlink(missing_ok=True)
         write_new(path.with_suffix(".answer"), json.dumps(answer).encode())
 

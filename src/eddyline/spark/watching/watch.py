@@ -6,9 +6,11 @@ import math
 import threading
 import uuid
 import weakref
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -26,6 +28,7 @@ from eddyline.sources.checked_numbers import positive_number, real_number, whole
 from eddyline.spark.adapt import checked_seed, table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
+from eddyline.spark.notebook_output import NotebookOutput
 from eddyline.spark.watching.control import Control
 from eddyline.spark.watching.parts import Part
 from eddyline.spark.watching.preferences import preferred
@@ -132,20 +135,13 @@ class Watch:
         Of rows the last ones are shown, ``rows`` at the most. Interrupt it (Ctrl-C) to look no
         further: the query goes on, until :meth:`stop`.
         """
-        console = console or get_console()
-        changing = console.is_terminal or console.is_jupyter
-        shown: RenderableType = ""
         last: pa.Table | None = None
-        with Live(console=console, auto_refresh=False) if changing else nullcontext() as live:
+        with _screen(console or get_console()) as show:
             for part in self:
                 newest = part.rows.slice(max(part.rows.num_rows - rows, 0))
                 last = newest if last is None else pa.concat_tables([last, newest])
                 last = last.slice(max(last.num_rows - rows, 0))
-                shown = self._shown(part, last)
-                if live is not None:
-                    live.update(shown, refresh=True)
-        if not changing:
-            console.print(shown)
+                show(self._shown(part, last))
 
     def _shown(self, part: Part, rows: pa.Table) -> RenderableType:
         lines = [SourceLine(s.name, s.rows, s.ended, s.keys) for s in part.sources]
@@ -239,3 +235,18 @@ def _stop(control: Control, work: Work, thread: threading.Thread | None) -> None
     # Whoever is forgotten may be forgotten in the thread that works.
     if thread is not None and thread.is_alive() and thread is not threading.current_thread():
         thread.join()
+
+
+@contextmanager
+def _screen(console: Console) -> Iterator[Callable[[RenderableType], None]]:
+    """Show what changes in a notebook or a terminal; elsewhere the last of it, at the end."""
+    if console.is_jupyter:
+        yield NotebookOutput().show
+    elif console.is_terminal:
+        with Live(console=console, auto_refresh=False) as live:
+            yield partial(live.update, refresh=True)
+    else:
+        shown: deque[RenderableType] = deque(maxlen=1)
+        yield shown.append
+        for each in shown:
+            console.print(each)
