@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
@@ -369,6 +369,16 @@ def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:
     assert "/pyspark/" not in str(plain.value)
 
 
+def test_a_vector_function_with_too_few_results_fails_as_without(tables: SparkSession) -> None:
+    first = VECTORIZED.pandas_udf(lambda values: values.head(1), "long")
+    df = tables.table("items").filter((first("id") >= 0) & F.udf(is_even, "boolean")("id"))
+    for enabled in (False, True):
+        with eddyline.enable(tables) if enabled else nullcontext():
+            again = df.select("id")  # which has no plan yet
+            with pytest.raises(PythonException, match="RESULT_ROWS_MISMATCH"):
+                again.collect()
+
+
 def test_what_only_eddyline_can_call_is_called(tables: SparkSession) -> None:
     def half(number: int) -> float:
         return number / 2
@@ -410,8 +420,11 @@ def test_where_nothing_can_be_compiled_it_is_said(
 def test_wrong_choices_are_told_at_once(tables: SparkSession) -> None:
     with pytest.raises(ValueError, match="joins is one of"):
         eddyline.enable(tables, joins="some")
-    with pytest.raises(ValueError, match="memory is a size"):
-        eddyline.enable(tables, memory="much")
+    for memory in ("much", 0, -1, 1023, "1 B"):
+        with pytest.raises(ValueError, match="memory is a size"):
+            eddyline.enable(tables, memory=memory)
+    with eddyline.enable(tables, memory="200 MB"):
+        assert is_adapted(tables.sql(WANTED))
     with pytest.raises(TypeError, match=r"A pyspark\.sql\.SparkSession is expected, not str"):
         eddyline.enable("spark")  # type: ignore[arg-type]
     assert not is_adapted(tables.sql(WANTED))

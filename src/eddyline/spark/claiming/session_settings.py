@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import SparkSession
 
 from eddyline.spark.blocks.filter_block import SessionSettings
@@ -17,20 +19,25 @@ def session_settings(spark: SparkSession) -> SessionSettings:
     return settings_from(given.get, catalyst.default_settings(KEYS))
 
 
+LEAST_MEMORY: Final = 1 << 10
+"""Bytes that may be asked for: with less, rows would be written to disk one by one."""
+
+
 def task_memory(spark: SparkSession, asked: int | str | None) -> int:
     """Return the bytes that a task of a join block may use.
 
     ``asked`` is a number of bytes or a text as Spark's settings have it, ``"200MB"``. Else it
     is the memory that Spark gives its Python workers (``spark.executor.pyspark.memory``)
-    divided by the tasks that run at once, else 512 MB. ValueError for what is no such size.
+    divided by the tasks that run at once, else 512 MB. ValueError for what is no such size, or
+    one in which nothing could be done.
     """
     if asked is not None:
         try:
-            size = catalyst.bytes_of(str(asked))
+            size = catalyst.bytes_of("".join(str(asked).split()))
         except Exception as error:
             raise ValueError(f"memory is a size such as 200MB, not {asked!r}") from error
-        if size <= 0:
-            raise ValueError(f"memory is a size above 0, not {asked!r}")
+        if size < LEAST_MEMORY:
+            raise ValueError(f"memory is a size of at least 1KB, not {asked!r}")
         return size
     given = str(spark.conf.get("spark.executor.pyspark.memory", "") or "")
     if not given:

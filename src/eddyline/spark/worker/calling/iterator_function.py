@@ -11,7 +11,13 @@ from pyspark.errors import PySparkRuntimeError
 from eddyline.errors import EddylineError
 from eddyline.evaluation.vector import Vector
 from eddyline.spark.worker.calling.commands import UserCode
-from eddyline.spark.worker.calling.vector_function import Pack, Unpack, all_failed, require_type
+from eddyline.spark.worker.calling.vector_function import (
+    Pack,
+    Unpack,
+    all_failed,
+    require_type,
+    unpacked,
+)
 
 _NOTHING: Final = object()
 
@@ -85,9 +91,9 @@ class IteratorFunction:
         try:
             chunk = self._pack(columns)
             result = self._next_result(chunk[0] if len(chunk) == 1 else tuple(chunk), rows)
-            return Vector(self._unpack(result, rows))
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises
             return all_failed(error, rows, self._arrow_type)
+        return unpacked(self._unpack, result, rows, self._arrow_type)
 
     def _next_result(self, chunk: Any, rows: int) -> Any:  # noqa: ANN401 - as in `_Feed`
         results, self._results = self._results, None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.errors import PySparkRuntimeError, PySparkTypeError
+from pyspark.errors import PySparkException, PySparkRuntimeError, PySparkTypeError
 from pyspark.sql.types import DataType
 from pyspark.util import fail_on_stopiteration
 
@@ -22,6 +22,10 @@ Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
 
 Unpack = Callable[[Any, int], pa.Array]
 """Checks and converts what it returned for so many rows; raises what Spark would raise."""
+
+
+_MISCOUNTED: Final = frozenset({"RESULT_ROWS_MISMATCH", "OUTPUT_EXCEEDS_INPUT_ROWS"})
+"""Spark's names for what has not one result for each row."""
 
 
 class VectorFunction:
@@ -43,17 +47,36 @@ class VectorFunction:
         if rows == 0:  # Spark sends no empty chunk
             return Vector(pa.nulls(0, self._arrow_type))
         try:
-            values = self._unpack(self._function(*self._pack(columns)), rows)
+            result = self._function(*self._pack(columns))
         except Exception as error:  # noqa: BLE001 - whatever the user's code raises
             return all_failed(error, rows, self._arrow_type)
-        return Vector(values)
+        return unpacked(self._unpack, result, rows, self._arrow_type)
 
     def close(self) -> None:
         """Do nothing: a function that is called chunk by chunk holds nothing open."""
 
 
+def unpacked(
+    unpack: Unpack,
+    result: Any,  # noqa: ANN401 - anything may be returned
+    rows: int,
+    arrow_type: pa.DataType,
+) -> Vector:
+    """Return what a function returned for so many rows.
+
+    Too few results or too many are no single row's fault: a function that returns the first row of
+    a chunk is right for chunks of one row, and wrong all the same.
+    """
+    try:
+        return Vector(unpack(result, rows))
+    except Exception as error:  # noqa: BLE001 - whatever Spark would fail with
+        if isinstance(error, PySparkException) and error.getCondition() in _MISCOUNTED:
+            return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), error))
+        return all_failed(error, rows, arrow_type)
+
+
 def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
-    """Return a vector of which every row has the same failure."""
+    """Return a vector of which every row has the same failure, and any one may be its cause."""
     failure = CollectiveFailure(error)
     return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), failure))
 
