@@ -33,8 +33,9 @@ def queries(spark: SparkSession) -> dict[str, DataFrame]:
     cheap = F.udf(lambda number: number % 3 == 0, "boolean")
     costly = F.udf(lambda number: sum(number * i % 7 for i in range(250)) % 2 == 0, "boolean")
     even = F.udf(lambda number: number % 2 == 0, "boolean")
-    rows = spark.range(0, 2_000_000, 1, CORES)
-    one = rows.withColumn("a", F.col("id") % 100_000)
+    # Each takes some seconds: of less nobody could tell one hundredth.
+    rows, more = (spark.range(0, number, 1, CORES) for number in (2_000_000, 20_000_000))
+    one = spark.range(0, 8_000_000, 1, CORES).withColumn("a", F.col("id") % 100_000)
     two = spark.range(0, 200_000, 1, CORES).select(
         F.col("id").alias("a"), (F.col("id") % 999).alias("b")
     )
@@ -42,7 +43,7 @@ def queries(spark: SparkSession) -> dict[str, DataFrame]:
     joined = one.join(two, "a").join(three, "b").filter(even("id"))
     return {
         "2 and 20 µs": eddyline.adapt(rows.filter(costly("id") & cheap("id"))),
-        "next to nothing": eddyline.adapt(rows.filter(even("id") & cheap("id"))),
+        "next to nothing": eddyline.adapt(more.filter(even("id") & cheap("id"))),
         "a join of three": eddyline.adapt(joined, joins="always"),
     }
 

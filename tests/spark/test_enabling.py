@@ -258,6 +258,21 @@ def test_blocks_may_end_in_any_order_and_begin_again(tables: SparkSession) -> No
         assert not is_adapted(tables.sql(WANTED))
 
 
+def test_a_block_may_be_left_to_spark(tables: SparkSession) -> None:
+    with eddyline.disable(tables):
+        assert not is_adapted(tables.sql(WANTED))
+    assert not is_adapted(tables.sql(WANTED))  # it was not enabled before
+    with eddyline.enable(tables):
+        with eddyline.disable(tables) as off:
+            assert not is_adapted(tables.sql(WANTED))
+        assert is_adapted(tables.sql(WANTED))
+        off.__exit__(None, None, None)  # once more
+        with eddyline.disable(tables), eddyline.enable(tables, policy="static"):
+            assert is_adapted(tables.sql(WANTED))
+        assert is_adapted(tables.sql(WANTED))
+    assert not is_adapted(tables.sql(WANTED))
+
+
 def test_a_session_that_was_stopped_has_nothing_to_enable() -> None:
     code = """
         import eddyline

@@ -57,6 +57,32 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
 
 
+class Disabled(contextlib.AbstractContextManager["Disabled"]):
+    """A session that is left to Spark; as a context manager, until the block ends."""
+
+    def __init__(self, spark: SparkSession, rules: list[catalyst.OptimizerRule]) -> None:
+        """Take a session and what was at work in it."""
+        self._spark: Final = spark
+        self._rules = rules
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Have at work what was so before, unless something else has begun since."""
+        rules, self._rules = self._rules, []
+        if not rules or catalyst.is_stopped(self._spark):
+            return
+        with _changing:
+            since = _rules.get(catalyst.identity_of(self._spark), [])
+            _put(self._spark, [*rules, *since])
+
+    def __repr__(self) -> str:
+        return "What this session runs is left to Spark; eddyline.enable() changes that."
+
+
 def enable(
     spark: SparkSession | None = None,
     *,
@@ -102,17 +128,22 @@ def enable(
     return Enabled(found, rule)
 
 
-def disable(spark: SparkSession | None = None) -> None:
+def disable(spark: SparkSession | None = None) -> Disabled:
     """Leave what a session runs to Spark again; nothing happens where it was left to it.
+
+    As a context manager for a block alone, as for one query: what was at work before it is so
+    again after it.
 
     DataFrames that have run once keep the plan that they have. Raises ``RuntimeError`` where
     there is no session; one that was stopped has nothing to end.
     """
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
-        return
+        return Disabled(spark, [])
     found = chosen_session(spark)
     with _changing:
+        before = _rules.get(catalyst.identity_of(found), [])
         _put(found, [])
+    return Disabled(found, before)
 
 
 def _put(spark: SparkSession, rules: list[catalyst.OptimizerRule]) -> None:
