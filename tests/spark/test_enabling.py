@@ -369,6 +369,35 @@ def simplified_tracebacks(spark: SparkSession) -> Iterator[None]:
         spark.conf.unset(SIMPLIFIED)
 
 
+def test_models_are_fitted_to_the_same_rows(tables: SparkSession) -> None:
+    from pyspark.ml import Pipeline  # noqa: PLC0415 - takes a second
+    from pyspark.ml.classification import LogisticRegression  # noqa: PLC0415
+    from pyspark.ml.feature import StringIndexer, VectorAssembler  # noqa: PLC0415
+
+    pipeline = Pipeline(
+        stages=[
+            StringIndexer(inputCol="shown", outputCol="kind"),
+            VectorAssembler(inputCols=["id", "x", "kind"], outputCol="features"),
+            LogisticRegression(maxIter=5, regParam=0.1),
+        ]
+    )
+
+    def fitted() -> tuple[Any, list[Any]]:
+        rows = tables.sql(
+            "SELECT id, x, shown(k) AS shown, double(even(k)) AS label FROM items "
+            "WHERE (short(text) OR odd(id)) AND k IS NOT NULL"
+        )
+        model: Any = pipeline.fit(rows)
+        told = model.transform(rows).select("id", "prediction", "probability", "features")
+        return model.stages[-1].coefficients, sorted(told.collect(), key=lambda row: row.id)
+
+    expected = fitted()
+    assert len(expected[1]) > 20
+    with eddyline.enable(tables):
+        assert is_adapted(tables.sql("SELECT id FROM items WHERE short(text) OR odd(id)"))
+        assert fitted() == expected
+
+
 def test_errors_are_those_of_the_functions(tables: SparkSession) -> None:
     def fails(_: int) -> bool:
         raise LookupError("no such number")
