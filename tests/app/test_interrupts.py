@@ -143,10 +143,14 @@ def test_nothing_is_left_behind(tmp_path: Path, mark: str, moment: str, times: i
 def test_nothing_is_left_behind_by_other_signals(
     tmp_path: Path, mark: str, number: signal.Signals
 ) -> None:
-    with command(tmp_path, mark, *QUERY) as process:
-        wait_for((tmp_path / "marks" / "query").exists)
-        process.send_signal(number)
-        require_nothing_left(tmp_path, mark, process, 128 + number)
+    before = signal.signal(number, signal.SIG_DFL)  # under nohup children would ignore it
+    try:
+        with command(tmp_path, mark, *QUERY) as process:
+            wait_for((tmp_path / "marks" / "query").exists)
+            process.send_signal(number)
+            require_nothing_left(tmp_path, mark, process, 128 + number)
+    finally:
+        signal.signal(number, before)
 
 
 def test_nohup_stays_what_it_is() -> None:

@@ -64,7 +64,7 @@ def test_a_job_is_run_and_changed_by_others(config: Path, spark: SparkSession, r
         assert (added.code, added.out) == (0, "")
         refused = run("rules", "add", str(config), "bad", "SELECT nothing FROM trades")
         assert refused.code == 2
-        assert refused.err.startswith("eddyline: error: [UNRESOLVED_COLUMN")
+        assert refused.err.startswith("eddyline: error: A column, variable, or function parameter")
         assert refused.err.count("\n") == 1
         assert run("rules", "drop", str(config.parent / "state"), "dear").code == 0
         give(config, 1, ("C", 300.0))
