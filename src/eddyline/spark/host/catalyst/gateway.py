@@ -8,8 +8,10 @@ text that comes in pieces, or stays in the JVM altogether.
 from __future__ import annotations
 
 import functools
+import socket
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeGuard
 
 from py4j.java_gateway import JavaMember, JavaObject
@@ -104,15 +106,26 @@ def jvm() -> Any:  # noqa: ANN401  # Py4J has no types
 
 
 def let_go_of_call() -> None:
-    """Forget the connection over which this thread is asking the JVM, if it is.
+    """Give up the connection over which this thread is asking the JVM, if it is.
 
     For a signal's handler that raises. The interrupted call stays unanswered, and its answer
     would be taken for that to the next call over the same connection: Py4J keeps one for each
     thread. The next call makes a new one.
+
+    Of a connection that is still there Py4J would have the JVM close the other end, and with it,
+    since all of them lead to one port, those of other threads and of the next call.
     """
     gateway = SparkContext._gateway
-    if gateway is not None:
-        gateway._gateway_client.thread_connection.connection = None
+    if gateway is None:
+        return
+    client = gateway._gateway_client
+    connection = client.get_thread_connection()
+    client.thread_connection.connection = None
+    if connection is not None and connection.socket is not None:
+        given_up, connection.socket = connection.socket, None
+        with suppress(OSError):
+            given_up.shutdown(socket.SHUT_RDWR)
+        given_up.close()
 
 
 def java_session(spark: SparkSession) -> Any:  # noqa: ANN401  # Py4J has no types
