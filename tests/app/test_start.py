@@ -11,7 +11,10 @@ from textwrap import dedent
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from rich.console import Console
 
+from eddyline.app import start
 from eddyline.app.spark_errors import spark_errors_explained
 
 SCRIPT = """
@@ -41,6 +44,29 @@ def test_what_fails_while_an_interrupt_is_on_its_way_is_that(kind: type[Exceptio
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_fails_amid_an_interrupt_ends_spark_as_that_does(
+    monkeypatch: pytest.MonkeyPatch, *, interrupted: bool
+) -> None:
+    ended: list[object] = []
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(start, "_started", lambda *_: None)
+    monkeypatch.setattr(start, "_stop", lambda _: None)
+    monkeypatch.setattr(start, "end", ended.append)
+
+    def fails() -> None:
+        with start.running_spark(Console(quiet=True)):
+            try:
+                if interrupted:
+                    raise KeyboardInterrupt
+            finally:
+                raise ConnectionRefusedError
+
+    with pytest.raises(KeyboardInterrupt if interrupted else ConnectionRefusedError):
+        fails()
+    assert len(ended) == interrupted
 
 
 def test_an_interrupted_call_is_not_answered_by_the_next() -> None:

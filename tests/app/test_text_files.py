@@ -13,9 +13,8 @@ from eddyline.app.file_errors import UnsuitableFileError
 from eddyline.app.text_files import (
     beginning_of,
     delimiter_of,
-    has_quoted_breaks,
-    is_utf_8,
     one_delimiter,
+    peculiarities,
 )
 
 
@@ -118,16 +117,21 @@ def test_lines_that_end_within_quotes_are_found(
     monkeypatch.setattr(text_files, "_CHUNK", chunk)
     file = tmp_path / "a.csv"
     file.write_bytes(content)
-    assert has_quoted_breaks(file) is broken
+    assert peculiarities([file]).broken is broken
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(content))
-    assert has_quoted_breaks(packed) is broken
+    assert peculiarities([packed]).broken is broken
+    assert peculiarities([file, packed]).broken is broken
 
 
 def test_what_is_in_utf_8_and_what_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "_CHUNK", 3)
     file = tmp_path / "a.csv"
     file.write_text("a\u00e9\U0001f600b", encoding="utf-8")
-    assert is_utf_8(file)
-    file.write_text("a\u00e9b", encoding="latin-1")
-    assert not is_utf_8(file)
+    assert peculiarities([file]).misread is None
+    other = tmp_path / "b.csv"
+    for wrong in (b"a\xe9b", b"ab\xe9"):  # the second ends within a letter
+        other.write_bytes(wrong)
+        assert peculiarities([file, other]).misread == other
+    monkeypatch.setattr(text_files, "LOOKED_THROUGH", 3)
+    assert peculiarities([file, other]).misread is None  # so far nobody looks

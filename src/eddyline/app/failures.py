@@ -13,7 +13,6 @@ class ExitCode(IntEnum):
     DONE = 0
     FAILED = 1  # while the query ran, or when its rows were printed
     MISUSED = 2  # what was asked for cannot be run
-    INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT
     NO_READER = 141  # nobody reads what is printed: 128 + SIGPIPE
 
 

@@ -76,6 +76,7 @@ def interrupts_handled() -> Iterator[None]:
     before = {each: signal.getsignal(each) for each in _ENDING}
     hook = sys.unraisablehook
     _interrupts.raised, _interrupts.waiting = -math.inf, False
+    _interrupts.ended_by = signal.SIGINT
     take_over()
     sys.unraisablehook = partial(_raise_again, hook)
     try:

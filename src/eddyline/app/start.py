@@ -69,17 +69,16 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
                     _stop(spark)
                     raise
                 _stop(spark)
-        except (KeyboardInterrupt, GeneratorExit):
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt | GeneratorExit)
+            # Or something that was to be cleared up called a JVM that nobody talks to any more.
+            if not interrupted and not comes_of_interrupt(error):
+                raise
             # PySpark would ask a JVM to stop that may be busy, and let it end when it likes.
             with interrupts_put_off():
                 end(children() - others if own is None else own)
-            raise
-        except Exception as error:
-            if not comes_of_interrupt(error):
+            if interrupted:
                 raise
-            # Something that was to be cleared up called a JVM that nobody talks to any more.
-            with interrupts_put_off():
-                end(children() - others if own is None else own)
             raise KeyboardInterrupt from error
 
 

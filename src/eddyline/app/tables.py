@@ -29,9 +29,8 @@ from eddyline.app.text_files import (
     RECORDS,
     beginning_of,
     delimiter_of,
-    has_quoted_breaks,
-    is_utf_8,
     one_delimiter,
+    peculiarities,
 )
 
 # Files of a folder that are looked at to tell its kind: all of them, if there are no millions.
@@ -137,12 +136,8 @@ def _looked_into(table: Table, files: Sequence[Path]) -> Table:
             return replace(table, nanoseconds=nanosecond_columns(files[0]))
         case TableKind.CSV:
             delimiter = one_delimiter(files[:_LOOKED_INTO], _likely(files[0]))
-            return replace(
-                table,
-                delimiter=delimiter,
-                broken=any(map(has_quoted_breaks, files[:_LOOKED_INTO])),
-                misread=next((file for file in files[:_LOOKED_INTO] if not is_utf_8(file)), None),
-            )
+            found = peculiarities(files)
+            return replace(table, delimiter=delimiter, broken=found.broken, misread=found.misread)
         case TableKind.JSON:
             return replace(table, array=beginning_of(files[0]).lstrip().startswith("["))
 
