@@ -46,7 +46,7 @@ class Terms:
         self._calls: dict[int, tuple[Tree, Call]] = {}
         self._definitions = definitions
         self._settings = settings
-        self._pickled: dict[ExpressionId, tuple[PickledFunction, ...]] = {}
+        self._pickled: dict[tuple[ExpressionId, ...], tuple[PickledFunction, ...]] = {}
 
     def expression(self, tree: Tree, *, guarded: bool) -> Expression:
         """Translate an expression that depends on functions.
@@ -247,8 +247,11 @@ class Terms:
         return self.contents.function(function, pickled), arrow
 
     def _pickles(self, nest: list[Tree]) -> tuple[PickledFunction, ...]:
-        """Return the functions of a nest, innermost first; they are fetched once."""
-        identity = nest[0].result
-        if identity not in self._pickled:
-            self._pickled[identity] = tuple(each.pickled for each in reversed(nest))
-        return self._pickled[identity]
+        """Return the functions of a nest, innermost first; they are fetched once.
+
+        All calls of a registered function have one identity, ``f(f(x))`` that of ``f(x)``.
+        """
+        identities = tuple(each.result for each in nest)
+        if identities not in self._pickled:
+            self._pickled[identities] = tuple(each.pickled for each in reversed(nest))
+        return self._pickled[identities]

@@ -94,7 +94,7 @@ class _Walk:
                 for each in item.attributes()
             }
         else:
-            asked = _NONE
+            asked = _filtered_by(plan)
         new = [self.rewrite(child, asked) for child in children]
         return replaced(plan, children, new, self._alone)
 
@@ -180,6 +180,21 @@ class _Walk:
             kind=FunctionKind.ARROW,
         )
         return block, call
+
+
+def _filtered_by(plan: Plan) -> frozenset[ExpressionId]:
+    """Return the attributes that Spark derives filters from, for what is below a node.
+
+    A key of a join is not NULL, and an array that is exploded is not empty. Pushed through a
+    projection, such a filter would call the function in the place of its result, and the
+    projection would call it again.
+    """
+    name = catalyst.class_name(plan).rpartition(".")[2]
+    if name == "Join":
+        told = catalyst.join_condition(plan)
+    else:
+        told = catalyst.generator(plan) if name == "Generate" else None
+    return _NONE if told is None else frozenset(Tree.of(told).attributes())
 
 
 def _of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:

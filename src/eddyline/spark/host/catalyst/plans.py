@@ -289,6 +289,11 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     return CatalystExpression(given.get()) if given.isDefined() else None
 
 
+def generator(plan: Plan) -> CatalystExpression:
+    """Return what a ``Generate`` makes rows of."""
+    return CatalystExpression(plan.java.generator())
+
+
 @remembered
 def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""
