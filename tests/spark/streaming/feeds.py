@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,3 +111,24 @@ def run_all(queries: StandingQueries, sink: Gathered) -> None:
     """Run the queries over all that is there."""
     queries.start(sink, availableNow=True)
     queries.await_termination()
+
+
+def given_shares(*shares: float) -> Callable[[str, float], Any]:
+    """Return what stands for a controller of overload, and has batches take these shares.
+
+    The last one holds from then on; one batch after the other of any job.
+    """
+
+    class GivenShares:
+        def __init__(self, _policy: str, _target: float) -> None:
+            self._left = list(shares)
+
+        @property
+        def kept(self) -> float:
+            return self._left[0]
+
+        def took(self, events: int, *_: float, **__: bool) -> None:
+            if events and len(self._left) > 1:
+                del self._left[0]
+
+    return GivenShares

@@ -14,10 +14,11 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
+from eddyline.spark.streaming import standing_queries
 from eddyline.spark.streaming.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.spark.streaming.sinks import Batch, ParquetSink
 from eddyline.spark.streaming.standing_queries import StandingQueries
-from tests.spark.streaming.feeds import Feed, Gathered, expected, run_all
+from tests.spark.streaming.feeds import Feed, Gathered, expected, given_shares, run_all
 
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"
 START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it
@@ -394,8 +395,11 @@ def test_backfill(spark: SparkSession, tmp_path: Path, trades: Feed, quotes: Fee
     assert found["blind"] == expected(spark, last, {"blind": JOINS["both"]})["blind"]
 
 
-def test_overload_is_sampled_and_counted(spark: SparkSession, tmp_path: Path, trades: Feed) -> None:
+def test_a_batch_that_is_run_again_takes_the_same_sample(
+    spark: SparkSession, tmp_path: Path, trades: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = tmp_path / "state"
+    monkeypatch.setattr(standing_queries, "Overload", given_shares(1.0, 0.1))
     runs = []
     for again in (False, True):
         sink = Gathered()
@@ -408,11 +412,7 @@ def test_overload_is_sampled_and_counted(spark: SparkSession, tmp_path: Path, tr
                 raise RuntimeError("no more")
 
         with StandingQueries(
-            spark,
-            streams={"trades": trades.stream()},
-            state=state,
-            on_overload="sample",
-            target=0.001,
+            spark, streams={"trades": trades.stream()}, state=state, on_overload="sample"
         ) as queries:
             if not again:
                 queries.add("SELECT volume, symbol, time FROM trades", name="all")
@@ -426,9 +426,10 @@ def test_overload_is_sampled_and_counted(spark: SparkSession, tmp_path: Path, tr
             batches = {row["batch"]: row for row in queries.batches().collect()}
     first, second = (Counter(map(str, run.batches[Batch("select trades", 1)])) for run in runs)
     assert first == second  # the same sample
-    assert len(runs[0].batches[Batch("select trades", 0)]) == 200  # nothing is known before
+    assert len(runs[0].batches[Batch("select trades", 0)]) == 200
     assert batches[1]["dropped"] == 200 - first.total() > 150
     assert (batches[1]["rows_in"], batches[1]["results"]) == (200, first.total())
+    assert (batches[1]["kept"], batches[2]["kept"]) == (0.1, 0.1)
     with pytest.raises(ValueError, match="on_overload is one of block, sample"):
         StandingQueries(
             spark, streams={"trades": trades.stream()}, state=state, on_overload="panic"

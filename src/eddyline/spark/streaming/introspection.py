@@ -48,6 +48,7 @@ BATCHES: Final = pa.schema(
         "rows_in": pa.int64(),
         "late": pa.int64(),
         "dropped": pa.int64(),
+        "kept": pa.float64(),
         "results": pa.int64(),
         "started": _TIME,
         "seconds": pa.float64(),
@@ -69,7 +70,10 @@ OPERATORS: Final = pa.schema({"job": pa.string(), "operator": pa.string(), "seco
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A micro-batch: the version that it ran, how many queries, and the seconds that it took."""
+    """A micro-batch: the version that it ran, how many queries, and the seconds that it took.
+
+    ``kept`` is the part of its events that was taken.
+    """
 
     job: str
     batch: int
@@ -78,6 +82,7 @@ class BatchRecord:
     started: float  # seconds since 1970
     seconds: float
     counts: Counts
+    kept: float = 1.0
 
 
 @dataclass(slots=True)
@@ -162,6 +167,7 @@ class Introspection:
                     "rows_in": sum(record.counts.rows_in.values()),
                     "late": sum(record.counts.late.values()),
                     "dropped": sum(record.counts.dropped.values()),
+                    "kept": record.kept,
                     "results": sum(record.counts.results.values()),
                     "started": dt.datetime.fromtimestamp(record.started, dt.UTC),
                     "seconds": record.seconds,

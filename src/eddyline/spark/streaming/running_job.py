@@ -70,6 +70,7 @@ class RunningJob:
         self._query: StreamingQuery | None = None
         self._queries: tuple[int, list[LiveQuery]] = (-1, [])
         self._woken = -1  # the last version at which all cells worked
+        self._warm_at = -1  # the version that the last batch ran
 
     @property
     def query(self) -> StreamingQuery:
@@ -141,9 +142,12 @@ class RunningJob:
         if counts.rows_in.total():  # without rows there is no task that could wake a cell
             self._woken = run.version
         elapsed = time.perf_counter() - clock
-        self._overload.took(elapsed)
+        events = counts.rows_in.total()
+        taken = events - counts.dropped.total()
+        self._overload.took(events, taken, elapsed, cold=run.version != self._warm_at)
+        self._warm_at = run.version
         record = BatchRecord(
-            self.job.name, batch, run.version, len(queries), started, elapsed, counts
+            self.job.name, batch, run.version, len(queries), started, elapsed, counts, run.kept
         )
         self._note(record, queries)
 
