@@ -23,6 +23,7 @@ import bench.standing.changes
 import bench.standing.kills
 import bench.standing.rules
 import bench.standing.windows
+import bench.tiny.benchmark
 import bench.tpch.benchmark
 import bench.waiting_predicates
 import bench.watching
@@ -37,6 +38,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
     "enabling": bench.enabling.main,
+    "tiny": bench.tiny.benchmark.main,
     "looking": bench.looking.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
