@@ -496,7 +496,7 @@ def test_a_query_that_cannot_be_adapted_runs(
     for part in (
         "enabling.rewritten",
         "enabling.fused_commands",
-        "host.catalyst.optimizer_rules.outputs",
+        "host.catalyst.optimizer_rules.maker",
     ):
         with monkeypatch.context() as patched, eddyline.enable(tables):
             patched.setattr(f"eddyline.spark.{part}", fails)

@@ -1,8 +1,9 @@
 package eddyline.catalyst;
 
 import java.util.ArrayList;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 import org.apache.spark.api.python.PythonUtils;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
@@ -21,17 +22,17 @@ public final class AdaptingRule extends Rule {
     private static final ThreadLocal BUSY = new ThreadLocal();
     private static final TreeNodeTag SEEN = new TreeNodeTag("eddyline");
 
-    private Function rewrite;
+    private BiFunction rewrite;
     private boolean every;
     private volatile boolean on = true;
 
     /**
      * Say what the rule does.
      *
-     * @param rewrite from a plan to one with the same output
+     * @param rewrite from a plan, and the identity of the session that runs it, to one with the same output
      * @param every whether to rewrite plans without Python functions too
      */
-    public void be(Function rewrite, boolean every) {
+    public void be(BiFunction rewrite, boolean every) {
         this.rewrite = rewrite;
         this.every = every;
     }
@@ -78,7 +79,8 @@ public final class AdaptingRule extends Rule {
         BUSY.set(Boolean.TRUE);
         LogicalPlan found;
         try {
-            found = (LogicalPlan) rewrite.apply(plan);
+            // The session that runs the query: perhaps a copy, with other settings, as for a stream.
+            found = (LogicalPlan) rewrite.apply(plan, SparkSession.active().sessionUUID());
         } finally {
             BUSY.remove();
         }

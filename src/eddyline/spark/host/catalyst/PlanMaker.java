@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
@@ -75,6 +76,13 @@ public final class PlanMaker {
         Expression left = withoutPruning(((And) condition).left());
         Expression right = withoutPruning(((And) condition).right());
         return left == null ? right : right == null ? left : new And(left, right);
+    }
+
+    /** What a session's optimizer makes of a plan that is to have the columns of another, in their order. */
+    public static LogicalPlan optimizedLike(SparkSession session, LogicalPlan like, LogicalPlan plan) {
+        LogicalPlan made = new Project(like.output(), plan);
+        made.setAnalyzed();
+        return (LogicalPlan) session.sessionState().optimizer().execute(made);
     }
 
     /** A node of one child over the rows of another plan, column by column in place of the child's. */

@@ -16,16 +16,12 @@ from pyspark.sql import SparkSession
 from eddyline.errors import EddylineError
 from eddyline.spark.host.catalyst.errors import raised_in_rule
 from eddyline.spark.host.catalyst.gateway import (
-    LOGICAL,
     fetched,
-    java_class,
     java_session,
-    scala_seq,
     static,
 )
 from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
-from eddyline.spark.host.catalyst.plans import outputs
 from eddyline.spark.host.catalyst.rules_at_work import RULE, begin, set_rule
 from eddyline.spark.latest import Latest
 
@@ -33,6 +29,9 @@ Rewrite = Callable[[SparkSession, Plan], Plan | None]
 """From an optimized plan of a session to one with the same rows; None to leave it as it is."""
 
 _log: Final = logging.getLogger("eddyline")
+
+_SESSIONS: Final = 16
+"""Sessions of which a rule keeps Python's side; each stream has one of its own."""
 
 _REASONS: Final = 100
 """Reasons of which it is remembered that they were told; one that comes again is told once."""
@@ -87,17 +86,15 @@ class _Asked:
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite
         self._of_thread = threading.local()
+        self._sessions = Latest[str, SparkSession](_SESSIONS)
         self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark
 
-    def apply(self, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
-        """Return what becomes of a plan."""
+    def apply(self, java: Any, session: str) -> Any:  # noqa: ANN401 - Py4J has no types
+        """Return what becomes of a plan that a session is about to run."""
         with of_its_own():
             try:
-                # The one that runs the query: perhaps a copy, with other settings, as for a stream.
-                running = static("org.apache.spark.sql.classic.SparkSession", "active")()
-                spark = SparkSession(SparkContext.getOrCreate(), running)
                 # Kept until the next, as Py4J lets go of what nobody holds before Java has it.
-                self._of_thread.latest = self._rewritten(spark, java)
+                self._of_thread.latest = self._rewritten(self._session(session), java)
             except Exception as error:
                 if isinstance(error, EddylineError):  # which says what the user is to do
                     raise raised_in_rule(error) from error
@@ -107,18 +104,25 @@ class _Asked:
                 raise raised_in_rule(error) from error
             return self._of_thread.latest
 
+    def _session(self, identity: str) -> SparkSession:
+        """Return the session that asks. To make its Python side anew takes six calls."""
+        known = self._sessions.get(identity)
+        if known is None:
+            running = static("org.apache.spark.sql.classic.SparkSession", "active")()
+            known = SparkSession(SparkContext.getOrCreate(), running)
+            self._sessions.put(identity, known)
+        return known
+
     def _rewritten(self, spark: SparkSession, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
-        plan = put_off(java)
-        if isinstance(plan, Later):
-            plan = maker(plan.pipeline).withoutPruning(plan)
-        rewritten = self._rewrite(spark, Plan(plan))
+        given = put_off(java)
+        if not isinstance(given, Later):
+            raise TypeError("a rule was compiled, but nothing to put off calls with")
+        made = maker(given.pipeline)
+        rewritten = self._rewrite(spark, Plan(made.withoutPruning(given)))
         if rewritten is None:
             return java
         # With the output of before, in its order: what is above in a command relies on it.
-        given = scala_seq(fetched(column.java) for column in outputs(Plan(java)))
-        made = java_class(LOGICAL + "Project")(given, rewritten.java)
-        made.setAnalyzed()
-        return java_session(spark).sessionState().optimizer().execute(fetched(made))
+        return fetched(made.optimizedLike(java_session(spark), given, rewritten.java))
 
     def _tell(self, error: Exception) -> None:
         why = f"{type(error).__name__}: {error}"
@@ -129,4 +133,4 @@ class _Asked:
     class Java:
         """The interface of Java that this implements, as Py4J wants it told."""
 
-        implements = ("java.util.function.Function",)
+        implements = ("java.util.function.BiFunction",)

@@ -192,6 +192,7 @@ class _OfThread(threading.local):
 
 
 _of_thread = _OfThread()
+_free: deque[tuple[int, Pipeline]] = deque(maxlen=8)  # with the gateways that they are for
 _compiling = threading.Lock()
 _compiled: dict[int, Any] = {}  # a class loader by gateway; None where nothing could be compiled
 
@@ -208,12 +209,24 @@ def pipeline() -> Pipeline | None:
 
 @contextlib.contextmanager
 def of_its_own() -> Iterator[None]:
-    """Put off calls in a pipeline of its own: that of the thread may be amid a program."""
+    """Put off calls in a pipeline of its own: that of the thread may be amid a program.
+
+    Pipelines are handed on when they are free: to make one, and to tell it what all plans need,
+    takes twenty calls, more than to read a small plan.
+    """
     was = _of_thread.pipeline, _of_thread.gateway
-    _of_thread.gateway = None
+    gateway = id(SparkContext._jvm)
+    if _free and _free[-1][0] != gateway:  # of a JVM that is gone
+        _free.clear()
+    try:
+        _of_thread.gateway, _of_thread.pipeline = _free.pop()
+    except IndexError:
+        _of_thread.gateway = None
     try:
         yield
     finally:
+        if _of_thread.pipeline is not None and _of_thread.gateway == gateway:
+            _free.append((gateway, _of_thread.pipeline))
         _of_thread.pipeline, _of_thread.gateway = was
 
 
