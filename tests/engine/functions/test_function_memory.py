@@ -88,3 +88,16 @@ def test_a_function_may_fill_its_buffer_anew() -> None:
     memory.add(["c"], Vector(pa.array([3])), 1)
     buffer[:] = 0
     assert memory.results(memory.find(["a", "b"])).values.to_pylist() == [1, 2]
+
+
+def test_what_is_too_much_for_less_room_goes_at_once() -> None:
+    memory = FunctionMemory(100_000)
+    put(memory, list(range(500)))
+    memory.resize(1_000_000)
+    assert memory.find([7])[0] >= 0
+    held = memory.nbytes
+    memory.resize(held + 1)  # it is old then, but there
+    assert memory.find([7])[0] >= 0
+    memory.resize(held // 2)
+    assert memory.find([7])[0] < 0
+    assert memory.nbytes < held // 2

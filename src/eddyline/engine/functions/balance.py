@@ -84,3 +84,20 @@ class Balance:
         """Take in how long calls for so many rows took."""
         self._calls.record(rows, seconds)
         self._call_seconds += seconds
+
+
+class Always(Balance):
+    """No balance: every row is looked up, whatever that costs.
+
+    For a function that is to be called once for each tuple of arguments, and not only where that
+    pays.
+
+    >>> always = Always()
+    >>> always.looked_up(10_000, hits=0, seconds=1.0)
+    >>> always.rows_worth(100)
+    100
+    """
+
+    def rows_worth(self, rows: int) -> int:
+        """Return how many of ``rows`` rows to look up: all."""
+        return rows

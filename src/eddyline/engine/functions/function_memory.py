@@ -140,6 +140,13 @@ class FunctionMemory:
         if 2 * self._young.nbytes > self._capacity:
             self._old, self._young = self._young, _Generation()
 
+    def resize(self, capacity: int) -> None:
+        """Hold so many bytes from now on; what is too much for that goes at once."""
+        self._capacity = capacity
+        self.age()
+        if self.nbytes > capacity:
+            self.clear()
+
     def clear(self) -> None:
         """Forget everything."""
         self._old, self._young = _Generation(), _Generation()

@@ -29,7 +29,7 @@ class JoinedStreams:
     For each stream, then each table: ``types`` of its columns, None for one that cannot travel,
     and ``times``, the column that says when an event happened, None where there is none.
     ``tables`` are the files with the tables' rows, as Arrow writes them; ``cells`` the labels of
-    the cells.
+    the cells. ``remember`` says whether results of functions are kept for further events.
     """
 
     log: str
@@ -38,3 +38,4 @@ class JoinedStreams:
     times: tuple[int | None, ...]
     tables: tuple[str, ...]
     cells: tuple[int, ...]
+    remember: bool = True

@@ -1,10 +1,12 @@
-"""What standing queries are given: streams, tables and names, as they must be."""
+"""What standing queries are given: streams, tables, names and intervals, as they must be."""
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Final
 from urllib.parse import quote
 
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
@@ -43,3 +45,22 @@ def checked_name(name: object) -> str:
             f"at most {LONGEST_NAME} characters, as they stand in a URL"
         )
     return name
+
+
+def microseconds_of(interval: str | dt.timedelta) -> int:
+    """Return an interval in microseconds; ValueError and TypeError for what is none, or below 0.
+
+    >>> microseconds_of("1 hour 30 seconds")
+    3630000000
+    """
+    if isinstance(interval, str):
+        try:
+            interval = pd.Timedelta(interval).to_pytimedelta()
+        except ValueError as error:
+            raise ValueError(f"{interval!r} is no interval such as '10 minutes'") from error
+    if not isinstance(interval, dt.timedelta):
+        raise TypeError(f"an interval is a text or a timedelta, not {interval!r}")
+    found = interval // dt.timedelta(microseconds=1)
+    if found < 0:
+        raise ValueError(f"an interval is from 0 on, not {interval}")
+    return found

@@ -59,11 +59,13 @@ class JoiningBatches:
         counts: Accumulator[CountsByBatch],
         tables: Sequence[str],
         cells: Sequence[int],
+        *,
+        remember: bool,
     ) -> None:
         """Take the columns of streams and tables, where the queries are, and where tasks report.
 
         ``tables`` are the files with the rows of the job's tables; ``cells`` are numbers by which
-        Spark sends groups to different tasks.
+        Spark sends groups to different tasks. With ``remember`` results of functions are kept.
         """
         self._counts = counts
         self._job = job
@@ -78,6 +80,7 @@ class JoiningBatches:
             tuple(event_time(schema) for schema in self._schemas),
             tuple(tables),
             tuple(cells),
+            remember,
         )
         self._readings = Readings(analysis)
         self._time_zone = analysis.time_zone

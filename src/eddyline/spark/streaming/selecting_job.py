@@ -46,8 +46,14 @@ class SelectingBatches:
         schema: StructType,
         log: str,
         counts: Accumulator[CountsByBatch],
+        *,
+        remember: bool,
     ) -> None:
-        """Take where the queries are, the directory of their log, and where tasks report."""
+        """Take where the queries are, the directory of their log, and where tasks report.
+
+        With ``remember`` results of functions are kept for further events.
+        """
+        self._remember = remember
         self._counts = counts
         self._job = job
         self._log = log
@@ -77,6 +83,7 @@ class SelectingBatches:
             columns,
             self._counts,
             tuple((name, returned_type(kind)) for name, kind in shown.items()),
+            self._remember,
         )
         fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
         match = ArrayType(StructType(fields), containsNull=False)

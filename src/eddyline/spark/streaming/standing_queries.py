@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -24,7 +23,12 @@ from eddyline.spark.query_log.constants import ConstantError, constants_of
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
-from eddyline.spark.streaming.checks import checked_name, checked_stream, checked_table
+from eddyline.spark.streaming.checks import (
+    checked_name,
+    checked_stream,
+    checked_table,
+    microseconds_of,
+)
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
 from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
@@ -64,6 +68,7 @@ class StandingQueries:
         state: str | Path,
         on_overload: str = "block",
         target: float = 2.0,
+        remember: bool = True,
     ) -> None:
         """Open the queries of a state directory, which is made where it is not there.
 
@@ -75,10 +80,14 @@ class StandingQueries:
         A micro-batch that takes longer than ``target`` seconds is too large. Then with
         ``on_overload="block"`` events wait where they come from; with ``"sample"`` only some of
         them are taken, as many as can be worked in time, and the others are counted as dropped.
+
+        What a deterministic Python function of a query has returned is remembered from event to
+        event, in 64 MB of each worker process; not with ``remember=False``.
         """
         self._spark = classic_session(spark)
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
+        self._remember = remember
         self._on_overload, self._target = on_overload, positive_number(target, "target")
         for name in (*streams, *(tables or {})):
             if not str(name).isidentifier():
@@ -376,13 +385,22 @@ class StandingQueries:
             tables = [self._table_file(name) for name in job.tables]
             cells = cell_labels(self._spark, self._cells)
             batches = JoiningBatches(
-                self._analysis, job, self._schemas, changes, self._counts, tables, cells
+                self._analysis,
+                job,
+                self._schemas,
+                changes,
+                self._counts,
+                tables,
+                cells,
+                remember=self._remember,
             )
             rows = batches.streaming(self._streams)
         else:
             (name,) = job.streams
             schema = self._schemas[name]
-            batches = SelectingBatches(self._analysis, job, schema, changes, self._counts)
+            batches = SelectingBatches(
+                self._analysis, job, schema, changes, self._counts, remember=self._remember
+            )
             rows = self._streams[name]
         running = RunningJob(
             self._spark,
@@ -407,22 +425,3 @@ def _require_protobuf() -> None:
             'to join or aggregate streams Spark needs protobuf: pip install "eddyline[streaming]"'
         )
         raise ModuleNotFoundError(message, name=error.name) from error
-
-
-def microseconds_of(interval: str | dt.timedelta) -> int:
-    """Return an interval in microseconds; ValueError and TypeError for what is none, or below 0.
-
-    >>> microseconds_of("1 hour 30 seconds")
-    3630000000
-    """
-    if isinstance(interval, str):
-        try:
-            interval = pd.Timedelta(interval).to_pytimedelta()
-        except ValueError as error:
-            raise ValueError(f"{interval!r} is no interval such as '10 minutes'") from error
-    if not isinstance(interval, dt.timedelta):
-        raise TypeError(f"an interval is a text or a timedelta, not {interval!r}")
-    found = interval // dt.timedelta(microseconds=1)
-    if found < 0:
-        raise ValueError(f"an interval is from 0 on, not {interval}")
-    return found

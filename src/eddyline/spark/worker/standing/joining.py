@@ -28,7 +28,8 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.worker.standing.aggregating import AggregatedResults
 from eddyline.spark.worker.standing.counts import Counts, error_text
-from eddyline.spark.worker.standing.kept_up import EngineFunctions, KeptUpQueries, compiled
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
+from eddyline.spark.worker.standing.rule_functions import EngineFunctions
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 from eddyline.wall_clock import WorkClock
 
@@ -103,7 +104,7 @@ class JoiningQueries:
             tuple[tuple[int, int], tuple[list[int] | None, dict[int, list[int]]]] | None
         ) = None
         self._eddy = self._new_eddy()
-        self._functions = EngineFunctions(self._eddy)
+        self._functions = EngineFunctions(self._eddy, remember=streams.remember)
         self.entries: dict[Key, Entry] = {}
         self._results: list[pa.RecordBatch] = []
         self._counts = Counts()
@@ -133,6 +134,8 @@ class JoiningQueries:
             self.aggregated.remove(difference.went)
             self._some_went = True
         self._eddy.add(compiled(difference.came, self.inputs.numbers, self._functions.numbers))
+        if difference.went:
+            self._functions.keep_only(templates)
         self.aggregated.add(difference.came)
         self._looking = [query for query in back if query.number >= told]
         return True

@@ -12,16 +12,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import SharedQuery
-from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.change_log import ChangeLog
 from eddyline.spark.query_log.constants import queries_of
 from eddyline.spark.query_log.engine_inputs import layout_of, layouts_in, renumbered
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import Difference, LiveQueries, LiveQuery
-from eddyline.spark.worker.calling import make_function
 from eddyline.spark.worker.standing.shown_values import shown_values
 
 FROZEN_CHANGES: Final = 100
@@ -108,26 +105,6 @@ class KeptUpQueries:
         if self._shown is None:
             self._shown = shown_values(self.queries.values(), len(self._names))
         return {column: values.take(numbers) for column, values in self._shown.items()}
-
-
-class EngineFunctions:
-    """The functions of all queries of an eddy, each made once."""
-
-    def __init__(self, eddy: SharedEddy) -> None:
-        """Give them to an eddy."""
-        self._eddy = eddy
-        self._known: dict[tuple[UserFunction, SessionSettings], int] = {}
-
-    def numbers(self, template: QueryTemplate) -> list[int]:
-        """Return the numbers that the functions of a template have in the eddy."""
-        found = []
-        for function in template.functions:
-            key = function, template.settings
-            if key not in self._known:
-                made = make_function(function, template.settings)
-                (self._known[key],) = self._eddy.take_functions([made])
-            found.append(self._known[key])
-        return found
 
 
 def compiled(

@@ -21,12 +21,8 @@ from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.shared_query import Stream
 from eddyline.spark.query_log.jobs import Job
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
-from eddyline.spark.worker.standing.kept_up import (
-    EngineFunctions,
-    KeptUpQueries,
-    compiled,
-    uncollected,
-)
+from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled, uncollected
+from eddyline.spark.worker.standing.rule_functions import EngineFunctions
 from eddyline.spark.worker.standing.sampled_rows import SampledRows
 from eddyline.wall_clock import WorkClock
 
@@ -48,6 +44,7 @@ class SelectingWork:
 
     ``types`` are those of all columns of the stream, None for one that cannot travel; of these
     ``columns`` travel. ``shown`` are the columns in which parameters of SELECT lists come back.
+    ``remember`` says whether results of functions are kept for further events.
     """
 
     log: str
@@ -59,6 +56,7 @@ class SelectingWork:
     columns: tuple[int, ...]
     counts: Accumulator[CountsByBatch]
     shown: tuple[tuple[str, pa.DataType], ...] = ()
+    remember: bool = True
 
     def wanted(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.Array]:
         """Yield for each batch of columns the queries that want each row."""
@@ -105,7 +103,7 @@ class SelectingQueries:
             np.random.default_rng(0),
             on_error=lambda query, error: self._errors.setdefault(query, error_text(error)),
         )
-        self._functions = EngineFunctions(self._eddy)
+        self._functions = EngineFunctions(self._eddy, remember=work.remember)
         self._errors: dict[int, str] = {}
         self._found: list[Matches] = []
 
@@ -122,6 +120,8 @@ class SelectingQueries:
         self._eddy.remove(difference.went)
         with uncollected():
             self._eddy.add(compiled(difference.came, lambda _: (0,), self._functions.numbers))
+        if difference.went:
+            self._functions.keep_only(self._live.templates)
 
     def wanted(
         self,
