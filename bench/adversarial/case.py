@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
+import eddyline
+
 PARTS = 2
 """Files of a table, one for each core: Spark reads each in a task of its own."""
 
@@ -44,6 +46,7 @@ class CostlyFunction:
         """
         seconds, test, clock = self.microseconds * 1e-6, self.test, time.perf_counter
 
+        @eddyline.deterministic
         def predicate(*values: int) -> bool:
             end = clock() + seconds
             while clock() < end:

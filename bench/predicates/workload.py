@@ -11,6 +11,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+import eddyline
+
 SCALE = 1000
 """Columns hold whole numbers below this, evenly; a predicate passes what is below its threshold."""
 
@@ -115,6 +117,7 @@ class Workload:
             return self._sleeping(cost, threshold)
         clock = time.perf_counter
 
+        @eddyline.deterministic
         def spinning(u: int, place: int) -> bool:
             end = clock() + cost
             while clock() < end:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+import eddyline
 from bench.remembered import remembered
 
 _runs = itertools.count()
@@ -33,6 +34,7 @@ def busy(microseconds: float, salt: int) -> Callable[[int], int]:
     """
     seconds, clock, run = microseconds * 1e-6, time.perf_counter, next(_runs)
 
+    @eddyline.deterministic
     def score(x: int) -> int:
         end = clock() + seconds
         while clock() < end:

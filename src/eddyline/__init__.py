@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from eddyline.deterministic_mark import deterministic
 from eddyline.errors import EddylineError
 from eddyline.forgetful_mark import forgetful
 from eddyline.stateless_mark import stateless
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "adapt",
     "concurrent",
+    "deterministic",
     "disable",
     "enable",
     "explain",

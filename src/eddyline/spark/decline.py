@@ -18,6 +18,7 @@ class DeclineReason(StrEnum):
     MAY_THROW = "an expression could raise an error that a filter guards against"
     JOIN_KEY = "it makes the key of a join, so that Spark computes it below"
     MUCH_TO_MOVE = "it is asked about few of the rows that a join in an eddy would have to shuffle"
+    CALLED_FOR_EVERY_ROW = "it is called for every row"
     READS_THE_CLOCK = "the stream asks for the current time, which would stand still"
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
+from eddyline.spark.chance import looks_non_deterministic
 from eddyline.spark.decline import LeftToSpark
 from eddyline.spark.registry import Block
 
@@ -100,10 +101,11 @@ def explained(block: Block) -> BlockExplanation:
             names,
             block.layout,
             looked_up=tuple(_looked_up(block)),
-            joined=block.notes,
+            joined=(*block.notes, *_left_to_chance(block)),
         )
     names = tuple(block.functions[call.function].name for call in block.outputs)
-    called = (_called(each) for each in block.functions if each.driver is not None)
+    called = [_called(each) for each in block.functions if each.driver is not None]
+    called.extend(_left_to_chance(block))
     return BlockExplanation(
         block.identity, block.texts, names, called=tuple(called), joined=block.joined
     )
@@ -115,6 +117,14 @@ def _looked_up(block: JoinBlock) -> Iterator[str]:
         ways = [" and ".join(columns[c] for c in lookup.bind) for lookup in relation.lookups]
         if ways:
             yield f"{relation.name} by {' or by '.join(ways)}"
+
+
+def _left_to_chance(block: Block) -> Iterator[str]:
+    """Yield which functions a block calls anew for equal arguments, and why."""
+    for function in block.functions:
+        chance = None if function.driver is not None else looks_non_deterministic(function.commands)
+        if chance is not None:
+            yield f"{function.name} is called for every row that comes to it: {chance}"
 
 
 def _called(function: UserFunction) -> str:

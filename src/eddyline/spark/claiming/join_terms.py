@@ -65,6 +65,9 @@ class JoinTerms(Terms):
         whole: bool,
     ) -> None:
         super().__init__(definitions, settings)
+        # Spark draws once for each row of an input, a block once for each pair of rows. Where rows
+        # are looked up there is only the block.
+        self.takes_chance = bool(looked_up)
         self._inputs = inputs
         self._looked_up = looked_up
         self._whole = whole

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eddyline.forgetful_mark import FORGETFUL
+from eddyline.spark.chance import looks_non_deterministic
+from eddyline.spark.decline import DeclinedError, DeclineReason
 
 
 def may_remember(commands: Sequence[bytes]) -> bool:
@@ -12,6 +14,12 @@ def may_remember(commands: Sequence[bytes]) -> bool:
 
     Not so where one is marked as forgetful. The mark of a function that is pickled by reference,
     as it is if it is imported from a package, is not among the bytes: it is found in the worker.
+    Raises :class:`DeclinedError` where one looks non-deterministic, which people should know of.
     """
     mark = FORGETFUL.encode()
-    return not any(mark in command for command in commands)
+    if any(mark in command for command in commands):
+        return False
+    chance = looks_non_deterministic(commands)
+    if chance is not None:
+        raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, chance)
+    return True

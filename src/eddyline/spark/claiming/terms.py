@@ -15,6 +15,7 @@ from eddyline.evaluation import reason_not_to_evaluate
 from eddyline.query.expressions import And, Argument, Call, Expression, Or
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.spark.chance import looks_non_deterministic
 from eddyline.spark.claiming.concurrent_calls import called_by_driver
 from eddyline.spark.claiming.iterator_state import iterator_is_stateless
 from eddyline.spark.decline import DeclinedError, DeclineReason, not_understood
@@ -38,6 +39,9 @@ class Terms:
     :class:`DeclinedError` where it cannot be; what it has brought in until then can be
     taken back.
     """
+
+    takes_chance = True
+    """Whether a function may look non-deterministic: in a filter it is asked once for a row."""
 
     def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
         self.contents = Contents()
@@ -240,6 +244,8 @@ class Terms:
             return self.contents.function(function, pickled), arrow
         if (reason := reason_not_to_call(function)) is not None:
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, f"{name}: {reason}")
+        if not self.takes_chance and (chance := looks_non_deterministic(commands)) is not None:
+            raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, f"{name} {chance}")
         if kind in {FunctionKind.PANDAS_ITERATOR, FunctionKind.ARROW_ITERATOR}:
             state = iterator_is_stateless(function)
             if state is not None:

@@ -6,16 +6,15 @@ compiled from. All else that it refers to, be it a model of a gigabyte, is never
 
 from __future__ import annotations
 
-import io
 import linecache
-import pickle
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
-from types import CodeType
-from typing import Any, Final
+from types import CodeType, FunctionType
+from typing import Final
 
 from eddyline.reports.wording import one_line, shortened
+from eddyline.spark.chance.inert_pickle import load_inert
 from eddyline.spark.digest import digest
 from eddyline.spark.latest import Latest
 
@@ -75,54 +74,14 @@ def lambda_name(place: Place | None) -> str:
     return LAMBDA if place.file.startswith("<") else f"{LAMBDA} at {place}"
 
 
-class _Anything:
-    """Stands for whatever a pickle makes, and takes what is done to it."""
-
-    def __init__(self, *arguments: object, **_: object) -> None:
-        self.arguments = arguments
-
-    def __new__(cls, *_: object, **__: object) -> _Anything:  # noqa: PYI034 - as pickles call it
-        return object.__new__(cls)
-
-    def __call__(self, *arguments: object) -> object:
-        """Make code of what cloudpickle takes for code; anything of all else."""
-        if self.arguments == ("CodeType",):
-            return CodeType(*arguments)  # type: ignore[arg-type]  # as they were written
-        return _Anything(*arguments)
-
-    def __setstate__(self, state: object) -> None:
-        """Take no state."""
-
-    def __setitem__(self, key: object, value: object) -> None:
-        """Take no items."""
-
-    def append(self, value: object) -> None:
-        """Take no values."""
-
-    add = append
-
-
-class _Places(pickle.Unpickler):
-    """Reads a pickled function's code and makes nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401, ARG002 - as in the base
-        if name.startswith("_make_skeleton"):  # a class, of which instances will be made
-            return lambda *_: type("_AnyClass", (_Anything,), {})
-        return CodeType if name == "CodeType" else _Anything
-
-    def persistent_load(self, identity: object) -> object:  # noqa: ARG002 - likewise
-        return _Anything()
-
-
 def _code_of(command: bytes) -> CodeType | None:
     """Return the code of the function in a pair of function and type, as PySpark pickles it."""
     if len(command) > _PICKLE_MOST:
         return None
     with suppress(Exception):  # a pickle may be of any form; its function is then called as before
-        loaded = _Places(io.BytesIO(command)).load()
+        loaded = load_inert(command)
         function = loaded[0] if isinstance(loaded, tuple) else loaded
-        made = function.arguments if isinstance(function, _Anything) else ()
-        return next((each for each in made if isinstance(each, CodeType)), None)
+        return function.__code__ if isinstance(function, FunctionType) else None
     return None
 
 

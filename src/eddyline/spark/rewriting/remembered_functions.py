@@ -16,7 +16,7 @@ from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.spark.claiming.remembering import may_remember
 from eddyline.spark.claiming.terms import Terms
-from eddyline.spark.decline import DeclinedError
+from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
 from eddyline.spark.plan.chains import (
@@ -54,18 +54,22 @@ _NONE: Final[frozenset[ExpressionId]] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class WithMemories:
-    """A plan in which functions have memories; the one that was given if none has."""
+    """A plan in which functions have memories; the one that was given if none has.
+
+    ``left`` are those that would have one if they did not look non-deterministic.
+    """
 
     plan: Plan
     blocks: tuple[FilterBlock, ...]
+    left: tuple[LeftToSpark, ...]
 
 
 def with_memories(plan: Plan, settings: SessionSettings, remember: Remember) -> WithMemories:
     """Give all functions of a plan a memory that can have one and are in no block."""
     if not catalyst.evaluates_others(plan, FUSED_NAME):  # one question instead of a walk
-        return WithMemories(plan, ())
+        return WithMemories(plan, (), ())
     walk = _Walk(settings, remember)
-    return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks))
+    return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks), tuple(walk.left))
 
 
 @dataclass
@@ -73,6 +77,7 @@ class _Walk:
     settings: SessionSettings
     remember: Remember
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
+    left: dict[LeftToSpark, None] = field(default_factory=dict)
 
     def rewrite(self, plan: Plan, asked: frozenset[ExpressionId]) -> Plan:
         """Return a plan with memories; ``asked`` are attributes that filters above it are about."""
@@ -157,12 +162,17 @@ class _Walk:
         kind = int(str(function.node.fields["evalType"]))
         if kind not in _CALLED_ONCE or not function.children or mark_in(function) is not None:
             return None
-        terms = Terms(Definitions({}), self.settings)
+        definitions = Definitions({})
+        terms = Terms(definitions, self.settings)
         try:
             if not may_remember(terms.commands(function)):
                 return None
             value = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
-        except (DeclinedError, RecursionError):
+        except DeclinedError as declined:
+            if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
+                self.left[declined.of(definitions.text(function)).left_to_spark()] = None
+            return None
+        except RecursionError:
             return None
         contents = terms.contents
         if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):

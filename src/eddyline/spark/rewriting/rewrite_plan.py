@@ -124,7 +124,7 @@ def rewrite_plan(
         memories = with_memories(rewritten, settings, remember)
         rewritten = memories.plan
         walk.blocks += memories.blocks
-        left = [_beside(each, memories.blocks) for each in left]
+        left = [*(_beside(each, memories.blocks) for each in left), *memories.left]
     return Rewriting(
         rewritten,
         tuple(dict.fromkeys(walk.blocks)),

@@ -12,13 +12,14 @@ from pyspark.serializers import CPickleSerializer
 from pyspark.sql.types import DataType
 
 from eddyline.forgetful_mark import is_marked_forgetful
+from eddyline.spark.chance import chance_in
 
 UserCode = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A chain of functions as one; ``forgetful`` if one of them was marked so."""
+    """A chain of functions as one; ``forgetful`` if one is marked so or left to chance."""
 
     code: UserCode
     return_type: DataType
@@ -33,7 +34,8 @@ def load(commands: Sequence[bytes]) -> Loaded:
     reached this worker. Functions of a chain hand their values on unconverted.
     """
     functions, return_types = zip(*map(_load_one, commands), strict=True)
-    forgetful = any(map(is_marked_forgetful, functions))
+    # The driver may not have seen it: what is large is broadcast, what is imported not loaded.
+    forgetful = any(is_marked_forgetful(each) or chance_in(each) for each in functions)
     return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
 
 

@@ -1,0 +1,48 @@
+"""The mark by which users say that a function is deterministic though it may not look so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eddyline.function_marks import FunctionT, is_marked, marked
+
+DETERMINISTIC: Final = "_eddyline_deterministic"
+"""The attribute that is the mark."""
+
+
+def deterministic(function: FunctionT) -> FunctionT:
+    """Mark a function as one whose answer depends on its arguments only; return it.
+
+    A function that names what gives random values or the time, such as ``uuid.uuid4`` or
+    ``time.perf_counter``, looks as if its answers hung on these: :func:`~eddyline.adapt` calls it
+    for every row then, and :func:`~eddyline.explain` says so. The mark says that they do not, as
+    where a function only measures how long it takes: it may be remembered again. One whose
+    answers do differ for the same arguments is not deterministic: say so to Spark, with
+    ``asNondeterministic()``.
+
+    Put it next to the function, below ``udf``, ``pandas_udf`` or ``arrow_udf``, or above a function
+    that such a one calls. Raises ``TypeError`` for what these return, since Spark may have pickled
+    the function already, and for what takes no attributes.
+
+    >>> import time
+    >>> @deterministic
+    ... def length(text):
+    ...     began = time.perf_counter()
+    ...     found = len(text)
+    ...     print(time.perf_counter() > began)
+    ...     return found
+    >>> length("four")
+    True
+    4
+    """
+    return marked(
+        function,
+        DETERMINISTIC,
+        decorator="eddyline.deterministic",
+        below="@udf, @pandas_udf or @arrow_udf",
+    )
+
+
+def is_marked_deterministic(function: object) -> bool:
+    """Whether a function, or that of a method, was marked by :func:`deterministic`."""
+    return is_marked(function, DETERMINISTIC)
