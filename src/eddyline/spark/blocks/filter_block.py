@@ -63,10 +63,29 @@ class UserFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """What the texts of values depend on in the JVM that unpickles them.
+
+    Its version, its default time zone (the id, ``toString`` and ``hashCode``), and the first
+    weekday (1 is Sunday) and the fewest days of a year's first week in its default locale.
+    """
+
+    version: int = 17
+    zone: str = "UTC"
+    zone_text: str = (
+        'sun.util.calendar.ZoneInfo[id="UTC",offset=0,dstSavings=0,useDaylight=false,'
+        "transitions=0,lastRule=null]"
+    )
+    zone_hash: int = 0
+    first_day_of_week: int = 1
+    days_in_first_week: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class SessionSettings:
     """Session settings that change what a user function sees or returns.
 
-    ``defaults`` are what Spark takes for keys that are not set.
+    ``defaults`` are what Spark takes for keys that are not set; ``java`` is the JVM.
     """
 
     time_zone: str
@@ -78,6 +97,7 @@ class SessionSettings:
     safe_arrow_conversion: bool = False
     integer_extension_types: bool = False
     large_types: bool = False
+    java: JavaRuntime = JavaRuntime()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.filter_block import JavaRuntime, SessionSettings
 from eddyline.spark.blocks.routing_options import DEFAULT_MEMORY
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.session import local_cores
@@ -16,7 +16,8 @@ from eddyline.spark.worker.action_settings import KEYS, settings_from
 def session_settings(spark: SparkSession) -> SessionSettings:
     """Return the settings as they are now."""
     given = catalyst.settings_of(spark, KEYS)
-    return settings_from(given.get, catalyst.default_settings(KEYS))
+    java = JavaRuntime(**catalyst.java_facts())
+    return settings_from(given.get, catalyst.default_settings(KEYS), java)
 
 
 LEAST_MEMORY: Final = 1 << 10

@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark import TaskContext
 
-from eddyline.spark.blocks.filter_block import SessionSettings
+from eddyline.spark.blocks.filter_block import JavaRuntime, SessionSettings
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
@@ -36,7 +36,7 @@ KEYS: Final = (TIME_ZONE, *_SWITCHES.values())
 
 
 def settings_from(
-    value_of: Callable[[str], str | None], defaults: Mapping[str, str]
+    value_of: Callable[[str], str | None], defaults: Mapping[str, str], java: JavaRuntime
 ) -> SessionSettings:
     """Return what the settings mean for functions.
 
@@ -52,6 +52,7 @@ def settings_from(
     return SessionSettings(
         time_zone=text(TIME_ZONE),
         defaults=tuple(defaults.items()),
+        java=java,
         **{field: text(key).lower() == "true" for field, key in _SWITCHES.items()},
     )
 
@@ -65,4 +66,4 @@ def settings_of_action(made_with: SessionSettings) -> SessionSettings:
     task = TaskContext.get()
     if task is None or task.getLocalProperty(ACTION) is None:
         return made_with
-    return settings_from(task.getLocalProperty, dict(made_with.defaults))
+    return settings_from(task.getLocalProperty, dict(made_with.defaults), made_with.java)

@@ -147,6 +147,7 @@ from eddyline.spark.host.catalyst.reductions import (
 from eddyline.spark.host.catalyst.settings import (
     bytes_of,
     default_settings,
+    java_facts,
     settings_of,
 )
 from eddyline.spark.host.catalyst.tables import (
@@ -235,6 +236,7 @@ __all__ = [
     "is_scan",
     "is_stopped",
     "is_streaming",
+    "java_facts",
     "join_condition",
     "join_type",
     "joined_on",

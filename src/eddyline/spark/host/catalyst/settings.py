@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,36 @@ def _default_settings_in(_gateway: int, keys: tuple[str, ...]) -> Mapping[str, s
     return {
         key: str(nothing_set.getConfString(key)) for key in keys if nothing_set.isModifiable(key)
     }
+
+
+class JavaFacts(TypedDict):
+    """What the texts of Java's values depend on in a JVM, by the names of a block's settings."""
+
+    version: int
+    zone: str
+    zone_text: str
+    zone_hash: int
+    first_day_of_week: int
+    days_in_first_week: int
+
+
+def java_facts() -> JavaFacts:
+    """Return what the texts of Java's values depend on in the driver's JVM."""
+    return _java_facts_of(id(jvm()))
+
+
+@functools.cache
+def _java_facts_of(_gateway: int) -> JavaFacts:
+    calendar = java_class("java.util.Calendar").getInstance()
+    zone = calendar.getTimeZone()
+    return JavaFacts(
+        version=int(java_class("java.lang.Runtime").version().feature()),
+        zone=str(zone.getID()),
+        zone_text=str(zone.toString()),
+        zone_hash=int(zone.hashCode()),
+        first_day_of_week=int(calendar.getFirstDayOfWeek()),
+        days_in_first_week=int(calendar.getMinimalDaysInFirstWeek()),
+    )
 
 
 def settings_of(spark: SparkSession, keys: Sequence[str]) -> Mapping[str, str]:

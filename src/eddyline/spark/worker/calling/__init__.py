@@ -19,7 +19,6 @@ from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, Us
 from eddyline.spark.worker.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.spark.worker.calling.commands import UserCode, bind_keywords, load
 from eddyline.spark.worker.calling.iterator_function import IteratorFunction, ReadAheadError
-from eddyline.spark.worker.calling.jvm_values import ResultNotTransferableError
 from eddyline.spark.worker.calling.limits import reason_not_to_call
 from eddyline.spark.worker.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.spark.worker.calling.row_function import Reader, RowFunction, Writer
@@ -29,6 +28,7 @@ from eddyline.spark.worker.calling.vector_function import (
     VectorFunction,
     arrays_as_sent,
 )
+from eddyline.spark.worker.java import ResultNotTransferableError
 
 __all__ = [
     "MadeFunction",

@@ -1,95 +1,48 @@
-"""What the JVM makes of values that a plain function returned in pickled rows.
+"""What Spark makes of the JVM's values that a plain function returned in pickled rows.
 
 Spark's ``EvaluatePython`` takes what fits the declared type, bends what nearly
-fits, and makes NULL of everything else. Here the same is done in Python, with
-values that pyarrow then takes for the declared type: numbers for dates and
+fits, and makes NULL of everything else; every value has a text for a string.
+Here the same is done with the values of :mod:`eddyline.spark.worker.java`; it
+gives values that pyarrow then takes for the declared type: numbers for dates and
 times, pairs for maps, tuples for structs.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from array import array
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
-from types import NoneType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pyspark.sql import types
 
-from eddyline.errors import EddylineError
+from eddyline.spark.worker.java import JavaMap, PrimitiveArray, Single, Value, text_of
+from eddyline.spark.worker.java.objects import without_surrogates
 
-Value: TypeAlias = Any
-"""Whatever a user's function returns, and what becomes of it."""
-
-Converter = Callable[[Value], Value]
+Converter = Callable[[Value], Any]
 
 
-class ResultNotTransferableError(EddylineError, TypeError):
-    """A function returned what Spark cannot take from a pickled row, so Spark fails too."""
+def jvm_converter(kind: types.DataType, version: int) -> Converter:
+    """Return what turns a value of the JVM's into a declared type's: itself, its like, or None.
 
-
-def jvm_converter(kind: types.DataType) -> Converter:
-    """Return what turns a value into the JVM's for a declared type: itself, its like, or None.
-
-    The value must have been through ``kind.toInternal``. The converter raises
-    where Spark fails, :class:`ResultNotTransferableError` for a value that
-    cannot even be sent.
+    ``version`` is Java's. The converter raises where Spark fails.
     """
     match kind:
         case types.ArrayType():
-            return _array(jvm_converter(kind.elementType))
+            return _array(jvm_converter(kind.elementType, version))
         case types.MapType():
-            return _map(jvm_converter(kind.keyType), jvm_converter(kind.valueType))
+            of_key, of_value = kind.keyType, kind.valueType
+            return _map(jvm_converter(of_key, version), jvm_converter(of_value, version))
         case types.StructType():
-            return _struct([jvm_converter(field.dataType) for field in kind.fields])
+            return _struct([jvm_converter(field.dataType, version) for field in kind.fields])
         case types.DecimalType():
             return _decimal(kind)
+        case types.StringType():
+            return lambda value: None if value is None else text_of(value, version)
     return _ATOMIC.get(type(kind), _null)
 
 
-def _null(value: Value) -> Value:
+def _null(_: Value) -> None:
     """Return None for a value that does not fit the declared type."""
-    _require_transferable(value)
-    return None
-
-
-def _require_transferable(value: Value) -> None:
-    kind = type(value)
-    if kind in {list, tuple, set, frozenset}:
-        for item in value:
-            _require_transferable(item)
-    elif kind is dict:
-        for key, item in value.items():
-            _require_transferable(key)
-            _require_transferable(item)
-    elif kind not in _TRANSFERABLE or getattr(value, "tzinfo", None) is not None:
-        raise ResultNotTransferableError(
-            f"The function returned {value!r} of {kind.__module__}.{kind.__qualname__}, which "
-            "Spark cannot take over from a plain Python function. Return a plain Python value: "
-            "for example value.item() for a NumPy number."
-        )
-
-
-_TRANSFERABLE: Final = frozenset(
-    {
-        NoneType,
-        array,
-        bool,
-        bytearray,
-        bytes,
-        complex,
-        dt.date,
-        dt.datetime,
-        dt.time,
-        dt.timedelta,
-        Decimal,
-        float,
-        int,
-        str,
-    }
-)
 
 
 def _integer(bits: int) -> Converter:
@@ -97,7 +50,7 @@ def _integer(bits: int) -> Converter:
 
     def convert(value: Value) -> Value:
         if type(value) is not int:
-            return _null(value)
+            return None
         if -half <= value < half:
             return value
         if not -(1 << 63) <= value < 1 << 63:
@@ -110,9 +63,7 @@ def _integer(bits: int) -> Converter:
 def _float(value: Value) -> Value:
     if type(value) is float:
         return value
-    if type(value) is Decimal and value.is_nan():
-        return float("nan")
-    return _null(value)
+    return value.value if type(value) is Single else None
 
 
 def _decimal(kind: types.DecimalType) -> Converter:
@@ -120,13 +71,8 @@ def _decimal(kind: types.DecimalType) -> Converter:
     context = Context(prec=kind.precision + 1, rounding=ROUND_HALF_UP)  # 9.99 may become 10.0
 
     def convert(value: Value) -> Value:
-        if type(value) is not Decimal or value.is_nan():
-            return _null(value)
-        if value.is_infinite():
-            raise ResultNotTransferableError(
-                "The function returned an infinite Decimal, which no SQL decimal can hold. "
-                "Return None for it, or declare the function to return double."
-            )
+        if type(value) is not Decimal:
+            return None
         if not value or value.adjusted() < kind.precision - kind.scale:
             rounded = value.quantize(unit, context=context)
             if len(rounded.as_tuple().digits) <= kind.precision:
@@ -141,18 +87,18 @@ def _decimal(kind: types.DecimalType) -> Converter:
 
 def _binary(value: Value) -> Value:
     if type(value) is str:
-        return _without_surrogates(value).encode()
-    if type(value) in {bytes, bytearray}:
-        return bytes(value)
-    return _null(value)
+        return without_surrogates(value).encode()
+    return value if type(value) is bytes else None
 
 
 def _array(convert_element: Converter) -> Converter:
     def convert(value: Value) -> Value:
-        if type(value) in {bytearray, bytes}:
+        if type(value) is bytes:
             value = memoryview(value).cast("b")  # Java's bytes have a sign
-        elif type(value) not in {array, list, tuple}:
-            return _null(value)
+        elif type(value) is PrimitiveArray:
+            value = value.items
+        elif type(value) not in {list, tuple}:
+            return None
         return [convert_element(element) for element in value]
 
     return convert
@@ -160,9 +106,9 @@ def _array(convert_element: Converter) -> Converter:
 
 def _map(convert_key: Converter, convert_value: Converter) -> Converter:
     def convert(value: Value) -> Value:
-        if type(value) is dict:
-            return [(convert_key(key), convert_value(item)) for key, item in value.items()]
-        return _null(value)
+        if isinstance(value, JavaMap):
+            return [(convert_key(key), convert_value(item)) for key, item in value.table]
+        return None
 
     return convert
 
@@ -170,7 +116,7 @@ def _map(convert_key: Converter, convert_value: Converter) -> Converter:
 def _struct(convert_fields: list[Converter]) -> Converter:
     def convert(value: Value) -> Value:
         if type(value) is not tuple:
-            return _null(value)
+            return None
         if len(value) != len(convert_fields):
             raise ValueError(
                 "[STRUCT_ARRAY_LENGTH_MISMATCH] Input row doesn't have expected number of values "
@@ -185,54 +131,7 @@ def _struct(convert_fields: list[Converter]) -> Converter:
 
 
 def _boolean(value: Value) -> Value:
-    return value if type(value) is bool else _null(value)
-
-
-def _java_text(value: Value) -> Value:
-    """Return ``toString()`` of what a value is in the JVM."""
-    if value is None:
-        return None
-    if type(value) is str:
-        return _without_surrogates(value)
-    if type(value) is bool:
-        return "true" if value else "false"
-    if type(value) is int or (type(value) is Decimal and value.is_finite()):
-        return str(value)
-    if type(value) is float or (type(value) is Decimal and value.is_nan()):
-        return _java_float_text(float(value))
-    if type(value) is list:
-        parts = map(_java_text, value)
-        return f"[{', '.join('null' if part is None else part for part in parts)}]"
-    _require_transferable(value)
-    kind = type(value)
-    raise ResultNotTransferableError(
-        f"The function is declared to return string but returned a {kind.__qualname__}, of which "
-        "Spark makes a text of Java's with no fixed form. Return str(value), or declare the "
-        "function's real return type."
-    )
-
-
-def _without_surrogates(text: str) -> str:
-    """Return a text as the JVM unpickles it, to which surrogates are malformed."""
-    return text if text.isascii() else _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
-
-
-def _java_float_text(value: float) -> str:
-    if value != value:  # noqa: PLR0124 - NaN
-        return "NaN"
-    if value in {float("inf"), float("-inf")}:
-        return "Infinity" if value > 0 else "-Infinity"
-    shortest = Decimal(repr(value))
-    if value == 0 or 1e-3 <= abs(value) < 1e7:  # noqa: PLR2004 - where Java's exponent begins
-        text = f"{shortest:f}"
-        return text if "." in text else f"{text}.0"
-    sign, digits, _ = shortest.as_tuple()
-    significant = "".join(map(str, digits)).rstrip("0")
-    rest = significant[1:] or "0"
-    return f"{'-' if sign else ''}{significant[0]}.{rest}E{shortest.adjusted()}"
+    return value if type(value) is bool else None
 
 
 _ATOMIC: Final[dict[type[types.DataType], Converter]] = {
@@ -247,6 +146,5 @@ _ATOMIC: Final[dict[type[types.DataType], Converter]] = {
     types.DayTimeIntervalType: _integer(64),
     types.FloatType: _float,
     types.DoubleType: _float,
-    types.StringType: _java_text,
     types.BinaryType: _binary,
 }

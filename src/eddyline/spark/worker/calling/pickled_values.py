@@ -1,9 +1,10 @@
 """Values of plain functions whose rows travel pickled (``PICKLED``).
 
-Spark converts such values twice: PySpark's types (``toInternal``) turn dates
-and structs into numbers and tuples, and the JVM (``EvaluatePython``) takes what
-fits the declared type and makes NULL of everything else. The second half is
-done by :mod:`eddyline.spark.worker.calling.jvm_values`.
+Spark converts such values three times: PySpark's types (``toInternal``) turn dates
+and structs into numbers and tuples, the JVM's unpickler makes objects of Java's of
+them, and Spark (``EvaluatePython``) takes what fits the declared type and makes NULL
+of everything else. The second step is :mod:`eddyline.spark.worker.java`'s, the third
+:mod:`eddyline.spark.worker.calling.jvm_values`'.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.worker.calling.arrow_values import arrow_reader
 from eddyline.spark.worker.calling.jvm_values import jvm_converter
 from eddyline.spark.worker.calling.row_function import Reader, call_rows, write_one_by_one
+from eddyline.spark.worker.java import Transfer
 
 
 class _LocalTimestamp(types.UserDefinedType):
@@ -107,16 +109,16 @@ def _carried(kind: types.DataType, of: Carried) -> types.DataType:
 
 
 class PickledWriter:
-    """Results to a column as ``toInternal`` and the JVM convert them."""
+    """Results to a column as ``toInternal``, the JVM's unpickler and Spark convert them."""
 
     def __init__(self, kind: types.DataType, settings: SessionSettings) -> None:
         """Write results of a function declared to return ``kind``."""
         self.arrow_type = arrow_type_of(kind, settings.time_zone)
-        convert = jvm_converter(kind)
-        to_internal = kind.toInternal
-        self._convert: Callable[[Any], Any] = convert
+        convert = jvm_converter(kind, settings.java.version)
+        send, to_internal = Transfer(settings.java), kind.toInternal
+        self._convert: Callable[[Any], Any] = lambda value: convert(send(value))
         if kind.needConversion():
-            self._convert = lambda value: convert(to_internal(value))
+            self._convert = lambda value: convert(send(to_internal(value)))
         # A declared type's own values stay as they are; to look at the types takes
         # 30 ns a row, to convert each value 100 ns.
         self._own = _OWN_TYPES.get(type(kind), frozenset())

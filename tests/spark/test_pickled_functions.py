@@ -1,0 +1,103 @@
+"""Plain functions that return another type than they declare, whose rows travel pickled."""
+
+from __future__ import annotations
+
+import array
+import datetime as dt
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, udf
+
+import eddyline
+from tests.spark.worker.java.odd_values import PLACE
+
+RETURNED: list[Any] = [
+    {"a": 1, "b": "x"},
+    {"k": {"n": [1, None, True, 2.5]}, "e": {}},
+    {1},
+    {"b", "a", 3, None},
+    dt.time(1, 2, 3),
+    dt.timedelta(days=1, seconds=2),
+    complex(1, -2),
+    dt.date(2020, 1, 2),
+    dt.datetime(2020, 1, 2, 13, 4),  # noqa: DTZ001 - naive is one of the cases
+    (1, 2),
+    b"ab",
+    array.array("i", [1, 2]),
+    pd.NA,
+    object(),
+    ValueError("bad"),
+    int,
+    Decimal("-0.00"),
+    5.097654563224752e18,  # Java before 19 writes a digit more than are needed
+    "text",
+    None,
+]
+"""What functions return, of which only the last two are strings."""
+
+FUNCTION = len(RETURNED)
+
+
+def returning(declared: str) -> Callable[..., Any]:
+    values = list(RETURNED)
+    return udf(lambda number: values[number % FUNCTION], declared, useArrow=False)
+
+
+def odd(name: str) -> Any:  # noqa: ANN401 - a column
+    return udf(lambda number: number % 2 == 0 or number < FUNCTION, "boolean", useArrow=False)(name)
+
+
+@contextmanager
+def enabled(spark: SparkSession) -> Iterator[None]:
+    eddyline.enable(spark)
+    try:
+        yield
+    finally:
+        eddyline.disable(spark)
+
+
+def told(df: DataFrame) -> list[str]:
+    return sorted(PLACE.sub("@", repr(row)) for row in df.collect())
+
+
+def in_filters(spark: SparkSession) -> DataFrame:
+    """Return what both filters and the select list say, of each kind of value twice."""
+    number = spark.range(0, 2 * FUNCTION, 1, 2)
+    text, whole, parts = returning("string"), returning("int"), returning("array<string>")
+    seen = col("id").cast("int")
+    found = number.where((text(seen) != "no") | text(seen).isNull()).where(odd("id"))
+    return found.where(whole(seen).isNull()).select(
+        "id", text(seen).alias("text"), parts(seen).alias("parts")
+    )
+
+
+def test_odd_values_have_sparks_texts_or_are_null(spark: SparkSession) -> None:
+    plain = told(in_filters(spark))
+    assert any("text='{a=1, b=x}'" in row for row in plain)
+    adapted = eddyline.adapt(in_filters(spark))
+    assert "Block 1" in str(eddyline.explain(adapted))
+    assert told(adapted) == plain
+    with enabled(spark):
+        assert told(in_filters(spark)) == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("{a=1, b=x}", 0),
+        ("[null, a, b, 3]", 3),
+        ("Time: 1 hours, 2 minutes, 3 seconds, 0 microseconds", 4),
+        ("0.00", 16),
+    ],
+)
+def test_texts_of_javas_are_found_by_a_filter(spark: SparkSession, text: str, number: int) -> None:
+    said = returning("string")
+    query = spark.range(FUNCTION).where((said("id") == text) & odd("id"))
+    assert [row.id for row in query.collect()] == [number]
+    assert [row.id for row in eddyline.adapt(query).collect()] == [number]
