@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from eddyline.engine.modules.selection import (
 )
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
+from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
 from eddyline.evaluation.vector import Scope
@@ -95,14 +96,16 @@ class TermModules:
         self,
         modules: Sequence[TermModule],
         instrument: Instrument | None,
+        precedence: Mapping[int, int] | None = None,
     ) -> Eddy:
-        """Make the eddy over the modules of one AND or OR."""
+        """Make the eddy over the modules of one AND or OR; ``precedence`` as in its routes."""
         policy, costs = self.known()
         eddy = Eddy(
             modules,
             policy,
             self._clock,
             self._generator,
+            routes=Routes(len(modules), precedence),
             quantum=self._quantum,
             visit_costs=[
                 VECTOR_VISIT_COST if module.calls_functions_in_vectors else ROW_VISIT_COST

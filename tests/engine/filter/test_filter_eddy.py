@@ -546,3 +546,37 @@ def test_a_vector_that_always_fails_is_told_after_few_calls() -> None:
 
 def call(number: int) -> Call:
     return Call(number, (COLUMNS[0],), BOOL)
+
+
+@EVERY_POLICY
+@pytest.mark.parametrize("seed", range(3))
+def test_a_conjunct_that_waits_gets_what_those_before_it_pass(policy: str, seed: int) -> None:
+    clock = VirtualClock()
+    tables: list[list[object]] = [
+        [True, True, None],
+        [True, False, True, False],
+        *[[True, False]] * 2,
+    ]
+    functions = [
+        CountingFunction(n, t, vectorized=False, clock=clock) for n, t in enumerate(tables)
+    ]
+    eddy = FilterEddy(
+        FilterPlan(And(tuple(call(n) for n in range(4))), waits=(0, 0, 2, 0)),
+        functions,
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(seed),
+        quantum=FixedQuantum(7),
+    )
+    rows = list(range(120))
+    passed = [n for n in rows if all(functions[f].result(n) is True for f in (0, 1))]
+    found = eddy.filter([pa.array(rows, INT), pa.array(rows, INT)], len(rows))
+    assert found.kept.tolist() == passed
+    assert sorted(functions[2].calls) == [(n,) for n in passed]
+
+
+def test_a_conjunct_waits_for_those_before_it() -> None:
+    with pytest.raises(ValueError, match="there are not 1 conjuncts"):
+        FilterPlan(And((call(0), call(1))), waits=(0,))
+    with pytest.raises(ValueError, match="waits only for those that stand before it"):
+        FilterPlan(And((call(0), call(1))), waits=(1, 0))

@@ -46,6 +46,16 @@ def triple(calls: Accumulator[int], kind: str) -> Called:
     return F.udf(of_row, "long", useArrow=kind == "row")
 
 
+def pair(calls: Accumulator[int]) -> Called:
+    """Return a function that counts its calls and gives a struct."""
+
+    def of_row(value: int) -> dict[str, int]:
+        calls.add(1)
+        return {"x": value * 3 % 50}
+
+    return F.udf(of_row, "struct<x:long>")
+
+
 QUERIES = {
     "a key": ("row", "SELECT * FROM t JOIN u ON f(a) = b"),
     "a pickled function": ("pickled", "SELECT * FROM t JOIN u ON f(a) = b"),
@@ -62,6 +72,10 @@ QUERIES = {
     "a scalar": ("row", "SELECT * FROM t WHERE f(a) > (SELECT max(f(b)) FROM u WHERE u.k = t.k)"),
     "three inputs": ("row", "SELECT * FROM t JOIN u ON f(a) = b JOIN t AS v ON f(b) = v.a"),
     "a filter beside": ("row", "SELECT * FROM t JOIN u ON f(a) = b AND t.k < u.k WHERE f(b) > 9"),
+    "a field of what is known": (
+        "row",
+        "SELECT * FROM t JOIN (SELECT b, g(b).x AS n FROM u) AS v ON t.a = g(v.b).x",
+    ),
     "an array": ("row", "SELECT a, explode(sequence(0, f(a))) FROM t"),
 }
 
@@ -74,6 +88,7 @@ def test_a_function_is_called_no_more_often_than_in_plain_spark(
     kind, text = QUERIES[query]
     calls = spark.sparkContext.accumulator(0)
     spark.udf.register("f", triple(calls, kind))
+    spark.udf.register("g", pair(calls))
     expected = sorted(map(tuple, spark.sql(text).collect()))
     plain = calls.value
     joins = "never" if query in {"a key", "no key"} else "auto"

@@ -45,7 +45,9 @@ class FilterPlan:
     the conjuncts as people know them, in the order of
     :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
-    ValueError for a predicate that is not boolean.
+    ``waits`` says of each conjunct how many of the first ones a row has to pass before it comes
+    to this one; without it all may be asked in any order.
+    ValueError for a predicate that is not boolean, and where ``waits`` are of other conjuncts.
     """
 
     predicate: Expression
@@ -53,10 +55,19 @@ class FilterPlan:
     texts: tuple[str, ...] = ()
     function_names: tuple[str, ...] = ()
     argument_names: tuple[str, ...] = ()
+    waits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what no type can say."""
         require_boolean(self.predicate)
+        if self.waits and len(self.waits) != len(conjuncts_of(self.predicate)):
+            raise ValueError(f"there are not {len(self.waits)} conjuncts, one for each that waits")
+        if any(first > position for position, first in enumerate(self.waits)):
+            raise ValueError("a conjunct waits only for those that stand before it")
+
+    def precedence(self) -> dict[int, int]:
+        """Return for each conjunct that waits the mask of those that it waits for."""
+        return {n: (1 << first) - 1 for n, first in enumerate(self.waits) if first}
 
     def text_of(self, term: Term) -> str:
         """Return a term as people would write it, as far as names are known."""
@@ -147,7 +158,7 @@ class FilterEddy:
             self._later.module(position, term, text, self._held)
             for position, (term, text) in enumerate(zip(terms, texts, strict=True))
         )
-        self._eddy = self._build.eddy(self._modules, instrument)
+        self._eddy = self._build.eddy(self._modules, instrument, plan.precedence())
         self._build.require_all_known()
         self._called_for_outputs = self._calls_in(plan.outputs, len(terms))
         self._called_again: dict[int, CallsInRounds | None] = {}  # by term, where it was needed

@@ -109,9 +109,11 @@ class FilterBlock:
     A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
     ``texts`` shows each top-level conjunct as the user would recognize it, and
     ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
-    driver is. A block that ``hands_on_errors`` keeps the rows for which a predicate failed, with
-    the error as text, for joins above it that may drop them. ``joined`` says in words what was
-    done to its rows before, and what joins them after.
+    driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it
+    calls the functions of this one, which then gets none of the rows that they reject; empty
+    where all are called on every row. A block that ``hands_on_errors`` keeps the rows for which a
+    predicate failed, with the error as text, for joins above it that may drop them. ``joined``
+    says in words what was done to its rows before, and what joins them after.
     """
 
     identity: str
@@ -124,3 +126,4 @@ class FilterBlock:
     server: Address | None = None
     hands_on_errors: bool = False
     joined: tuple[str, ...] = ()
+    waits: tuple[int, ...] = ()

@@ -22,6 +22,7 @@ from typing import Final
 
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.query.expressions import And, Call, Expression, Or, calls_in
+from eddyline.query.terms import Term, conjuncts_of
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
@@ -40,7 +41,7 @@ class Claim:
     ``arguments`` are expressions over the base. ``taken`` are positions (link,
     conjunct) that the block or the filter ``below`` answers. ``calls`` says
     which attributes the block can provide, and as which call. ``environments``
-    are the functions with whose settings the block must run.
+    are the functions with whose settings the block must run. ``waits`` are those of the block.
     """
 
     predicate: Expression
@@ -51,6 +52,7 @@ class Claim:
     below: tuple[CatalystExpression, ...]
     taken: frozenset[tuple[int, int]]
     calls: Mapping[ExpressionId, Call]
+    waits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class _Judgement:
         self._left: list[LeftToSpark] = []
         self._guarded = False  # a filter over functions was passed
         self._later: dict[ExpressionId, Call] = {}  # of concurrent functions
+        self._below_of: dict[ExpressionId, int] = {}  # claimed terms below a function, by result
 
     def verdict(self) -> Verdict:
         barrier = self._barrier()
@@ -140,6 +143,9 @@ class _Judgement:
         link = self._chain.links[position]
         if not isinstance(link, FilterLink):
             self._definitions.define(link, guarded=self._guarded)
+            if isinstance(link, EvaluationLink):
+                results = (link.results[index].identity for index in link.indexes)
+                self._below_of |= dict.fromkeys(results, len(self._claimed))
             return False
         passed = [
             self._take(conjunct, (position, index)) for index, conjunct in enumerate(link.conjuncts)
@@ -187,7 +193,42 @@ class _Judgement:
             tuple(self._below),
             frozenset(self._taken),
             self._provided(predicate),
+            self._waits(),
         )
+
+    def _waits(self) -> tuple[int, ...]:
+        """Return for each conjunct of the block how many of the first ones it has to wait for.
+
+        Where two kinds of functions meet, or one is called with what another returns, Spark
+        filters between them: calls for rows that are gone by then are none that it makes.
+        """
+        if not any(self._below_of.values()):
+            return ()
+        first: dict[Call, int] = {}
+        for identity, below in self._below_of.items():
+            if (call := self._call(self._definitions.results[identity])) is not None:
+                first[call] = min(below, first.get(call, below))
+        places: dict[Term, None] = {}
+        ends, waits = [0], list[int]()
+        for claimed in self._claimed:
+            below = max((first.get(call, 0) for call in calls_in(claimed)), default=0)
+            for term in conjuncts_of(claimed):
+                if term not in places:
+                    places[term] = None
+                    waits.append(ends[below])
+            ends.append(len(waits))
+        return tuple(waits) if any(waits) else ()
+
+    def _call(self, result: FunctionResult) -> Call | None:
+        """Return the call of a result without taking it in; None for one that is not understood."""
+        before = self._terms.contents.mark()
+        try:
+            # An argument that may raise is no obstacle if the block has it already.
+            return self._terms.call(FunctionResult(result.function, guarded=False))
+        except DeclinedError:
+            return None
+        finally:
+            self._terms.back_to(before)
 
     def _provided(self, predicate: Expression) -> dict[ExpressionId, Call]:
         """Return the results anywhere in the chain that are calls of the predicate."""
@@ -196,15 +237,8 @@ class _Judgement:
         wanted = frozenset(calls_in(predicate))
         provided = dict(self._later)
         for identity, result in self._definitions.results.items():
-            before = self._terms.contents.mark()
-            try:
-                # An argument that may raise is no obstacle if the block has it already.
-                call = self._terms.call(FunctionResult(result.function, guarded=False))
-            except DeclinedError:
-                continue
-            finally:
-                self._terms.back_to(before)
-            if call in wanted:
+            call = self._call(result)
+            if call is not None and call in wanted:
                 provided[identity] = call
         return provided
 

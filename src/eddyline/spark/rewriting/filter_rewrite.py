@@ -85,7 +85,16 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
 def block_of(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
     """Describe a claim as plain data."""
     names = tuple(map(catalyst.pretty, claim.arguments))
-    block = FilterBlock("", claim.predicate, claim.texts, claim.functions, outputs, settings, names)
+    block = FilterBlock(
+        "",
+        claim.predicate,
+        claim.texts,
+        claim.functions,
+        outputs,
+        settings,
+        names,
+        waits=claim.waits,
+    )
     return identified(block)
 
 

@@ -8,7 +8,7 @@ own: filters over two kinds of functions are how users have the first keep rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -86,8 +86,14 @@ class _Walk:
         link, deterministic = read_link(plan)
         children = catalyst.children(plan)
         if isinstance(link, EvaluationLink) and deterministic:
-            below = self.rewrite(children[0], asked | _of_functions(link, asked))
-            done = self._with_memories(link, children[0], below, asked)
+            known = self._known(link, children[0])
+            filtered = {
+                value.identity
+                for index, value in known.items()
+                if link.results[index].identity in asked
+            }
+            below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered)
+            done = self._with_memories(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
@@ -107,12 +113,23 @@ class _Walk:
         """Return a plan with memories that no filter stands above."""
         return self.rewrite(plan, _NONE)
 
+    @staticmethod
+    def _known(link: EvaluationLink, child: Plan) -> dict[int, Tree]:
+        """Return the functions of a node whose values are known below it, with what holds these."""
+        links = tuple(links_from(child))  # read once, however many functions the node has
+        values = ((index, value_below(link.functions[index], links)) for index in link.indexes)
+        return {index: value for index, value in values if value is not None}
+
     def _with_memories(
-        self, link: EvaluationLink, child: Plan, below: Plan, asked: frozenset[ExpressionId]
+        self,
+        link: EvaluationLink,
+        known_below: Mapping[int, Tree],
+        below: Plan,
+        asked: frozenset[ExpressionId],
     ) -> Plan | None:
         """Return what evaluates the functions of a node, some with memories; None if none has.
 
-        ``child`` is what the node evaluated them over, ``below`` the same with memories.
+        ``below`` is what they are evaluated over, with memories.
         """
         remembering = {
             index: found
@@ -122,9 +139,8 @@ class _Walk:
         if not remembering:
             return None
         plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
-        links = tuple(links_from(child))  # read once, however many functions the node has
         for index, (block, call) in remembering.items():
-            value = value_below(link.functions[index], links)
+            value = known_below.get(index)
             carried = None if value is None else carrying(value, plan)
             if value is None or carried is None:
                 self.blocks[block] = None

@@ -143,6 +143,7 @@ class FilterTask(BlockTask):
                 block.texts,
                 tuple(function.name for function in block.functions),
                 block.argument_names,
+                block.waits,
             ),
             self.functions,
             lambda: make_policy(options.policy),
