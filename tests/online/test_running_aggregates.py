@@ -8,17 +8,14 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.online.running_aggregates import (
-    Aggregate,
-    AggregateFunction,
-    AggregateOverflowError,
-    Estimates,
-    RunningAggregates,
-)
+from eddyline.online.aggregate import Aggregate, AggregateFunction, AggregateOverflowError
+from eddyline.online.formulas import Formula
+from eddyline.online.running_aggregates import Estimates, RunningAggregates
 from eddyline.online.student import student_quantile
 
 COUNT = Aggregate(AggregateFunction.COUNT, None, "n", pa.int64())
@@ -69,10 +66,51 @@ def test_they_end_exact(units: list[Rows]) -> None:
             assert row[f"{name}_low"] == row[f"{name}_high"] == row[name]
 
 
+def test_least_and_greatest_are_of_what_was_seen() -> None:
+    least = Aggregate(AggregateFunction.MIN, 1, "low", pa.float64())
+    greatest = Aggregate(AggregateFunction.MAX, 1, "high", pa.float64())
+    units: list[Rows] = [[(1, 2.0), (1, None)], [(1, -1.0), (2, None)], [(1, math.nan)]]
+    on_the_way = estimated(units, 2, (least, greatest))
+    assert on_the_way.so_far == {"low", "high"}
+    first, second = on_the_way.table.to_pylist()
+    assert (first["low"], first["high"]) == (-1.0, 2.0)
+    bounds = (first["low_low"], first["low_high"], first["high_low"], first["high_high"])
+    assert bounds == (None,) * 4
+    assert (second["low"], second["high"]) == (None, None)
+    final = estimated(units, 3, (least, greatest))
+    assert not final.so_far
+    first, _ = final.table.to_pylist()
+    assert first["low"] == first["low_low"] == first["low_high"] == -1.0
+    assert math.isnan(first["high"])  # to Spark greater than all
+
+
+def test_a_formula_whose_value_fails_is_not_told() -> None:
+    def compute(columns: Sequence[pa.Array], final: bool) -> pa.Array:  # noqa: FBT001 - as a Compute is called
+        assert not final
+        return pa.nulls(len(columns[0]), pa.float64())
+
+    formula = Formula("r", pa.float64(), (0, 1), compute)
+    running = RunningAggregates(KEY, (COUNT, SUM), 3, formulas=(formula,))
+    for _ in range(2):
+        running.add([pa.array([1]), pa.array([2.0])], 1)
+        running.end_unit()
+    (row,) = running.estimates().table.to_pylist()
+    assert (row["r"], row["r_low"], row["r_high"]) == (None, None, None)
+
+
+RATIO = Formula(
+    "r",
+    pa.float64(),
+    (0, 1),
+    lambda columns, _: pc.divide(columns[2], pc.cast(columns[1], pa.float64())),
+)
+"""SUM over COUNT: with the counts of rows first."""
+
+
 def coverage(draw: str, done: int, runs: int = 400) -> dict[str, float]:
     """Return how often the 95 % intervals of each aggregate hold the truth."""
     generator = np.random.default_rng(7)
-    names = {"n": 0, "s": 0, "m": 0}
+    names = {"n": 0, "s": 0, "m": 0, "r": 0}
     groups = 2
     for _ in range(runs):
         key = generator.integers(0, groups, 1500)
@@ -81,7 +119,7 @@ def coverage(draw: str, done: int, runs: int = 400) -> dict[str, float]:
         else:
             values = generator.exponential(5.0, len(key)) * (1 + key)
         unit = generator.integers(0, 50, len(key))
-        running = RunningAggregates(KEY, (COUNT, SUM, AVG), 50)
+        running = RunningAggregates(KEY, (COUNT, SUM, AVG), 50, formulas=(RATIO,))
         for number in range(done):
             mine = unit == number
             running.add([pa.array(key[mine]), pa.array(values[mine])], int(mine.sum()))
@@ -89,6 +127,7 @@ def coverage(draw: str, done: int, runs: int = 400) -> dict[str, float]:
         for row in running.estimates().table.to_pylist():
             mine = key == row["k"]
             truth = {"n": mine.sum(), "s": values[mine].sum(), "m": values[mine].mean()}
+            truth["r"] = truth["m"]
             for name in names:
                 names[name] += row[f"{name}_low"] <= truth[name] <= row[f"{name}_high"]
     return {name: hits / (runs * groups) for name, hits in names.items()}

@@ -70,7 +70,9 @@ def _estimates(estimates: Estimates) -> Table:
             if name in bounds:
                 continue
             text = _text(row[name])
-            if f"{name}_low" in bounds:
+            if name in estimates.so_far:
+                text += " so far"
+            elif f"{name}_low" in bounds:
                 text += _margin(row[f"{name}_low"], row[f"{name}_high"], exact=estimates.exact)
             cells.append(Text(text))
         table.add_row(*cells)

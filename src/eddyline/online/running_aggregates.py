@@ -5,61 +5,39 @@ worked one by one. So the units that are done are a simple random sample of all 
 their rows have added to the result, unit by unit, tells how much the others will add: the total
 is estimated by expansion, its variance by that of the units' totals, with the correction for a
 finite population, an average as the ratio of two totals (Cochran, Sampling Techniques, 1977,
-Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5).
+Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). Of a least or
+a greatest value a sample tells nothing but that the final one is no greater, or no less.
 """
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.errors import EddylineError
+from eddyline.online.aggregate import (
+    EXACT_INTEGERS,
+    EXTREMES,
+    Aggregate,
+    AggregateFunction,
+    canonical,
+    comparable,
+    compared_floats,
+    final_values,
+    summable,
+    typed,
+)
+from eddyline.online.formulas import Estimated, Floats, Formula, linearized
 from eddyline.online.student import student_quantile
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-EXACT_INTEGERS: Final = pa.decimal128(38, 0)
-"""In which whole numbers are added up, beyond what 64 bits hold."""
-
-DECIMAL_DIGITS: Final = 38
 
 UNIT: Final = "unit"
 PLACE: Final = "place"
 """The columns of totals that say which unit they are of, and the number of which group."""
-
-
-class AggregateOverflowError(EddylineError, ArithmeticError):
-    """A final value does not fit the aggregate's type."""
-
-
-class AggregateFunction(StrEnum):
-    """What can be estimated."""
-
-    COUNT = "count"
-    SUM = "sum"
-    AVG = "avg"
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """An aggregate: its function, the number of the column that it is of, its name and type.
-
-    ``column`` is None for a count of rows.
-    """
-
-    function: AggregateFunction
-    column: int | None
-    name: str
-    type: pa.DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +47,14 @@ class Estimates:
     ``table`` has a row for each group that was seen: the columns of the group, then for each
     aggregate three: its value, ``…_low`` and ``…_high``, between which the final value is with
     the probability ``confidence``; NULL where there is no telling yet. ``fraction`` of the units
-    were worked; where all were, the values are exact.
+    were worked; where all were, the values are exact. ``so_far`` names the columns that are no
+    estimates but of the rows seen so far, as MIN and MAX, and so have no interval.
     """
 
     table: pa.Table
     fraction: float
     confidence: float
+    so_far: frozenset[str] = frozenset()
 
     @property
     def exact(self) -> bool:
@@ -91,8 +71,11 @@ class RunningAggregates:
         aggregates: Sequence[Aggregate],
         units: int,
         confidence: float = 0.95,
+        formulas: Sequence[Formula] = (),
     ) -> None:
         """Begin with nothing; the result's first columns are those of ``groups``.
+
+        In the estimates those of ``formulas`` follow those of ``aggregates``.
 
         ValueError for less than one unit, or a confidence outside of (0, 1).
         """
@@ -103,8 +86,18 @@ class RunningAggregates:
         self.confidence = confidence
         self._groups = tuple(groups)
         self._aggregates = tuple(aggregates)
+        self._formulas = tuple(formulas)
         self._keys = [f"g{n}" for n in range(len(self._groups))]
-        self._summed = sorted({a.column for a in aggregates if a.column is not None})
+        self._summed = sorted(
+            {a.column for a in aggregates if a.column is not None and a.function not in EXTREMES}
+        )
+        self._extremes = sorted(
+            {
+                (a.column, a.function)
+                for a in aggregates
+                if a.function in EXTREMES and a.column is not None
+            }
+        )
         self._in_unit: list[pa.Table] = []
         self._totals: list[pa.Table] = []  # a row for each group and unit, by unit
         self._numbers: dict[tuple[object, ...], int] = {}  # of the groups that were seen
@@ -113,12 +106,14 @@ class RunningAggregates:
     def add(self, columns: Sequence[pa.Array], rows: int) -> None:
         """Add rows of the result that the unit has which is being worked."""
         named = {
-            name: _canonical(column)
+            name: canonical(column)
             for name, column in zip(self._keys, columns[: len(self._keys)], strict=True)
         }
         named["one"] = pa.array(np.ones(rows, np.int64))
         for column in self._summed:
-            named[f"a{column}"] = _summable(columns[column])
+            named[f"a{column}"] = summable(columns[column])
+        for column, function in self._extremes:
+            named[f"{function}{column}"] = comparable(columns[column])
         self._in_unit.append(pa.table(named).combine_chunks())
 
     def end_unit(self) -> None:
@@ -126,7 +121,7 @@ class RunningAggregates:
         if self.done == self.units:
             raise ValueError(f"all {self.units} units are done")
         if self._in_unit:
-            part = _added(pa.concat_tables(self._in_unit), self._keys, self._summed)
+            part = self._added(pa.concat_tables(self._in_unit))
             unit = pa.array(np.full(len(part), self.done))
             place = pa.array(self._places(part.select(self._keys)))
             self._totals.append(part.append_column(UNIT, unit).append_column(PLACE, place))
@@ -136,22 +131,40 @@ class RunningAggregates:
     def estimates(self) -> Estimates:
         """Return what is known by the units that are done."""
         totals = pa.concat_tables(self._totals) if self._totals else self._no_totals()
-        by_group = _by_group(totals, self._summed)
+        by_group = self._by_group(totals)
         if not self._keys and not len(totals):
-            by_group = _nothing(self._summed, by_group.schema)
+            by_group = _nothing(by_group.schema)
         names = [name for name, _ in self._groups]
-        columns: list[pa.Array | pa.ChunkedArray] = []
+        groups: list[pa.Array] = []
         if self._keys:
             seen = pa.concat_tables(self._seen) if self._seen else totals
-            columns += [
-                seen.column(key).cast(kind)
+            groups = [
+                _whole(seen.column(key).cast(kind))
                 for (_, kind), key in zip(self._groups, self._keys, strict=True)
             ]
-        for aggregate in self._aggregates:
-            names += [aggregate.name, f"{aggregate.name}_low", f"{aggregate.name}_high"]
-            columns += self._of(aggregate, totals, by_group)
+        columns: list[pa.Array] = list(groups)
+        so_far: set[str] = set()
+
+        def put(name: str, values: pa.Array, scores: Floats | None) -> None:
+            names.extend((name, f"{name}_low", f"{name}_high"))
+            columns.extend(self._bounded(values, scores))
+            if scores is None:
+                so_far.add(name)
+
+        found = [self._estimated(each, totals, by_group) for each in self._aggregates]
+        for aggregate, estimated in zip(self._aggregates, found, strict=True):
+            put(aggregate.name, estimated.values, estimated.scores)
+        for formula in self._formulas:
+            if self.done == self.units:
+                values = formula.compute([*groups, *(each.values for each in found)], True)  # noqa: FBT003 - a callable's arguments have no names
+                scores = None
+            else:
+                values, scores = linearized(formula, groups, found)
+            put(formula.name, values, scores)
         table = pa.Table.from_arrays(columns, names=names)
-        return Estimates(table, self.done / self.units, self.confidence)
+        fraction = self.done / self.units
+        told = frozenset() if self.done == self.units else frozenset(so_far)
+        return Estimates(table, fraction, self.confidence, told)
 
     def _places(self, groups: pa.Table) -> npt.NDArray[np.int64]:
         """Return the numbers of groups, and take note of new ones."""
@@ -164,14 +177,20 @@ class RunningAggregates:
         self._seen.append(groups.filter(pa.array(places >= before)))
         return places
 
-    def _of(
-        self, aggregate: Aggregate, totals: pa.Table, by_group: pa.Table
-    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+    def _estimated(self, aggregate: Aggregate, totals: pa.Table, by_group: pa.Table) -> Estimated:
+        """Return an aggregate by group; exact ones, without scores, where all units are done."""
+        if aggregate.function in EXTREMES:
+            found = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
+            floats = pa.types.is_floating(aggregate.type)
+            kind = aggregate.type
+            return Estimated(
+                compared_floats(found, kind) if floats else found.cast(kind), None, None
+            )
         counts = "one" if aggregate.column is None else f"n{aggregate.column}"
         sums = counts if aggregate.column is None else f"a{aggregate.column}"
         if self.done == self.units:
-            values = _exact(aggregate, by_group.column(counts), by_group.column(sums))
-            return values, values, values
+            exact = final_values(aggregate, by_group.column(counts), by_group.column(sums))
+            return Estimated(_whole(exact), None, None)
         shape = (len(by_group), self.done)
 
         def by_unit(name: str) -> Floats:
@@ -183,37 +202,53 @@ class RunningAggregates:
             return table
 
         if aggregate.function is AggregateFunction.COUNT:
-            value, error = self._total(by_unit(counts))
+            scores = by_unit(counts)
+            value = self._total(scores)
         elif aggregate.function is AggregateFunction.SUM:
-            value, error = self._total(by_unit(sums))
+            scores = by_unit(sums)
+            value = self._total(scores)
         else:
-            value, error = self._ratio(by_unit(sums), by_unit(counts))
+            value, scores = self._ratio(by_unit(sums), by_unit(counts))
         seen = np.asarray(pc.fill_null(by_group.column(counts), 0)) > 0
         known = seen | (aggregate.function is AggregateFunction.COUNT)
-        quantile = student_quantile(0.5 + self.confidence / 2, max(self.done - 1, 1))
-        sure = known & (self.done > 1)
+        return Estimated(typed(value, aggregate.type, known), scores, self._error(scores))
+
+    def _bounded(
+        self, values: pa.Array, scores: Floats | None
+    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Return values with their bounds: NULL where there is no telling, or not yet."""
+        if self.done == self.units:
+            return values, values, values
+        if scores is None:
+            nothing = pa.nulls(len(values), values.type)
+            return values, nothing, nothing
+        value = pc.cast(values, pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        margin = self._error(scores) * student_quantile(
+            0.5 + self.confidence / 2, max(self.done - 1, 1)
+        )
+        sure = np.asarray(values.is_valid()) & (self.done > 1) & np.isfinite(margin)
         return (
-            _typed(value, aggregate.type, known),
-            pa.array(value - quantile * error, mask=~sure),
-            pa.array(value + quantile * error, mask=~sure),
+            values,
+            pa.array(value - margin, mask=~sure),
+            pa.array(value + margin, mask=~sure),
         )
 
-    def _total(self, by_unit: Floats) -> tuple[Floats, Floats]:
-        """Return totals over all units, and their standard errors."""
+    def _total(self, by_unit: Floats) -> Floats:
+        """Return totals over all units."""
         if not self.done:
             zeros: Floats = np.zeros(len(by_unit))
-            return zeros, zeros
-        total = by_unit.mean(axis=1) * self.units
-        return total, self._error(by_unit)
+            return zeros
+        total: Floats = by_unit.mean(axis=1) * self.units
+        return total
 
     def _ratio(self, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-        """Return ratios of totals, and their standard errors."""
+        """Return ratios of totals, and the scores of units, whose total varies as they do."""
         count = counts.sum(axis=1)
         divisor = np.where(count > 0, count, 1.0)
         ratio = sums.sum(axis=1) / divisor
         residuals = sums - ratio[:, None] * counts
-        whole = np.maximum(self._total(counts)[0], 1e-300)
-        return ratio, self._error(residuals) / whole
+        whole = np.maximum(self._total(counts), 1e-300)
+        return ratio, residuals / whole[:, None]
 
     def _error(self, by_unit: Floats) -> Floats:
         done = self.done
@@ -232,55 +267,55 @@ class RunningAggregates:
         for column in self._summed:
             named[f"a{column}"] = pa.array([], EXACT_INTEGERS)
             named[f"n{column}"] = pa.array([], pa.int64())
+        for column, function in self._extremes:
+            kind = next(
+                a.type for a in self._aggregates if a.column == column and a.function is function
+            )
+            floats = pa.types.is_floating(kind)
+            named[f"{function}{column}"] = pa.array([], pa.int64() if floats else kind)
         named[UNIT] = named[PLACE] = pa.array([], pa.int64())
         return pa.table(named)
 
+    def _added(self, table: pa.Table) -> pa.Table:
+        """Return one row for each group of rows of the result."""
+        wanted = [("one", "sum", "one")]
+        for column in self._summed:
+            wanted += [
+                (f"a{column}", "sum", f"a{column}"),
+                (f"a{column}", "count", f"n{column}"),
+            ]
+        return _aggregated(table, self._keys, [*wanted, *self._of_extremes()])
 
-def _canonical(column: pa.Array) -> pa.Array:
-    """Return a column of a group as grouping sees it: one zero and one NaN of floats."""
-    if not pa.types.is_floating(column.type):
-        return column
-    positive = pc.add(column, pa.scalar(0.0, column.type))
-    return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), column.type), positive)
+    def _by_group(self, totals: pa.Table) -> pa.Table:
+        """Return one row for each group of totals by unit, in the order of their numbers."""
+        names = ["one"]
+        for column in self._summed:
+            names += [f"a{column}", f"n{column}"]
+        wanted = [*((name, "sum", name) for name in names), *self._of_extremes()]
+        return _aggregated(totals, [PLACE], wanted).sort_by(PLACE)
+
+    def _of_extremes(self) -> list[tuple[str, str, str]]:
+        names = [(f"{function}{column}", str(function)) for column, function in self._extremes]
+        return [(name, function, name) for name, function in names]
 
 
-def _summable(column: pa.Array) -> pa.Array:
-    """Return a column in a type in which its sums are exact, or as exact as doubles are."""
-    if pa.types.is_integer(column.type):
-        return column.cast(EXACT_INTEGERS)
-    if pa.types.is_decimal(column.type):
-        return column.cast(pa.decimal128(DECIMAL_DIGITS, column.type.scale))
-    if pa.types.is_floating(column.type):
-        return column.cast(pa.float64())
-    # Of these only the values are counted.
-    return pc.if_else(pc.is_valid(column), pa.scalar(1, pa.int64()), None).cast(EXACT_INTEGERS)
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _added(table: pa.Table, keys: list[str], summed: Sequence[int]) -> pa.Table:
-    """Return one row for each group of rows of the result."""
-    wanted = [("one", "sum")]
-    for column in summed:
-        wanted += [(f"a{column}", "sum"), (f"a{column}", "count")]
-    found = table.group_by(keys).aggregate(wanted)
-    names = {"one_sum": "one"}
-    for column in summed:
-        names[f"a{column}_sum"] = f"a{column}"
-        names[f"a{column}_count"] = f"n{column}"
+def _aggregated(
+    table: pa.Table, keys: list[str], wanted: Sequence[tuple[str, str, str]]
+) -> pa.Table:
+    """Return aggregates by groups, each of (column, function, name of what comes of it)."""
+    found = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
+    names = {f"{column}_{how}": name for column, how, name in wanted}
     return found.rename_columns([names.get(name, name) for name in found.column_names])
 
 
-def _by_group(totals: pa.Table, summed: Sequence[int]) -> pa.Table:
-    """Return one row for each group of totals by unit, in the order of their numbers."""
-    names = ["one"]
-    for column in summed:
-        names += [f"a{column}", f"n{column}"]
-    found = totals.group_by(PLACE).aggregate([(name, "sum") for name in names]).sort_by(PLACE)
-    return found.rename_columns([name.removesuffix("_sum") for name in found.column_names])
-
-
-def _nothing(summed: Sequence[int], schema: pa.Schema) -> pa.Table:
+def _nothing(schema: pa.Schema) -> pa.Table:
     """Return the one group of no rows, where rows are not grouped."""
-    counts = {"one", *(f"n{column}" for column in summed)}
+    counts = {"one", *(name for name in schema.names if name[0] == "n" and name[1:].isdigit())}
     return pa.table(
         {
             field.name: pa.array([0 if field.name in counts else None], field.type)
@@ -299,52 +334,3 @@ def _findable(value: object) -> object:
     if isinstance(value, float) and value != value:  # noqa: PLR0124 - NaN
         return "NaN", None
     return repr(value) if isinstance(value, list | dict) else value
-
-
-def _exact(
-    aggregate: Aggregate, counts: pa.ChunkedArray, sums: pa.ChunkedArray
-) -> pa.Array | pa.ChunkedArray:
-    """Return final values, each as Spark has it."""
-    if aggregate.function is AggregateFunction.COUNT:
-        return pc.cast(counts, aggregate.type)
-    if aggregate.function is AggregateFunction.SUM:
-        try:
-            return pc.cast(sums, aggregate.type)
-        except pa.ArrowInvalid:
-            raise AggregateOverflowError(
-                f"{aggregate.name} is a sum that does not fit {aggregate.type}"
-            ) from None
-    divided = [
-        _average(total, count, aggregate.type)
-        for total, count in zip(sums.to_pylist(), counts.to_pylist(), strict=True)
-    ]
-    return pa.array(divided, aggregate.type)
-
-
-def _average(
-    total: Decimal | float | None, count: int, kind: pa.DataType
-) -> Decimal | float | None:
-    if total is None or not count:
-        return None
-    if not pa.types.is_decimal(kind):
-        return float(total) / count
-    with decimal.localcontext(prec=2 * DECIMAL_DIGITS):
-        step = Decimal(1).scaleb(-kind.scale)
-        return (Decimal(total) / count).quantize(step, rounding=decimal.ROUND_HALF_UP)
-
-
-def _typed(values: Floats, kind: pa.DataType, known: npt.NDArray[np.bool_]) -> pa.Array:
-    """Return estimates in the type of the final values; NULL where nothing is known."""
-    if pa.types.is_integer(kind):
-        values = np.rint(values)
-        limit = 2.0 ** (kind.bit_width - 1)
-        known = known & (values >= -limit) & (values < limit)
-        values = np.where(known, values, 0.0)
-    if pa.types.is_decimal(kind):
-        step = Decimal(1).scaleb(-kind.scale)
-        with decimal.localcontext(prec=2 * DECIMAL_DIGITS):
-            exact = [Decimal(value).quantize(step) for value in values.tolist()]
-        limit = Decimal(10) ** (kind.precision - kind.scale)
-        sure = (told and abs(value) < limit for value, told in zip(exact, known, strict=True))
-        return pa.array([value if s else None for value, s in zip(exact, sure, strict=True)], kind)
-    return pa.array(values, mask=~known).cast(kind)

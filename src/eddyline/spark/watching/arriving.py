@@ -1,12 +1,21 @@
-"""A scan whose rows arrive from Spark's tasks while they are wanted."""
+"""A scan whose rows arrive from Spark's tasks while they are wanted.
+
+Where some of its rows are preferred, they are reordered within what has been read (Raman, Raman and
+Hellerstein, Online Dynamic Reordering for Interactive Data Processing, 1999): tasks read ahead, the
+preferred rows of what they bring are given at once, and the others wait for their turn, as long
+as there is room for more and not longer than a person waits.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.modules.scan_access import Arrival
@@ -14,6 +23,15 @@ from eddyline.errors import EddylineError
 
 HELD_ROWS: Final = 1 << 20
 """Rows that wait to be read; then the tasks that send more have to wait as well."""
+
+READ_AHEAD: Final = HELD_ROWS // 2
+"""Rows that are read, and wait, before one is given that is not preferred."""
+
+LONGEST_WAIT: Final = 1.0
+"""Seconds that such a row waits at the longest, where a scan brings so many only slowly."""
+
+Choose: TypeAlias = Callable[[Arrival], npt.NDArray[np.bool_]]
+"""Tells of rows which are to come first."""
 
 
 class ScanBrokenError(EddylineError, RuntimeError):
@@ -35,6 +53,9 @@ class Arriving:
         self._partitions: dict[int, list[pa.RecordBatch]] = {}
         self._used: set[int] = set()  # partitions of which rows may have been read
         self._waiting: deque[Arrival] = deque()
+        self._others: deque[tuple[float, Arrival]] = deque()  # since when they wait
+        self._choose: Choose | None = None
+        self._alarm: threading.Timer | None = None
         self._held = 0
         self._changed = threading.Condition()
         self._complete = False
@@ -47,13 +68,13 @@ class Arriving:
         with self._changed:
             if self._error is not None:
                 raise self._error
-            return self._complete and not self._waiting
+            return self._complete and not self._waiting and not self._others
 
     @property
     def is_read(self) -> bool:
         """Whether all rows were read, whatever has gone wrong."""
         with self._changed:
-            return self._complete and not self._waiting
+            return self._complete and not self._waiting and not self._others
 
     @property
     def expected_rows(self) -> float | None:
@@ -66,9 +87,12 @@ class Arriving:
         with self._changed:
             if self._error is not None:
                 raise self._error
-            if not self._waiting:
+            if self._waiting:
+                arrival = self._waiting.popleft()
+            elif self._others and self._may_give_others():
+                arrival = self._others.popleft()[1]
+            else:
                 return None
-            arrival = self._waiting.popleft()
             self._held -= arrival.rows
             self._changed.notify_all()
             return arrival
@@ -87,8 +111,44 @@ class Arriving:
                 return
             self._held += batch.num_rows
             self._used.add(partition)
-            self._waiting.append(Arrival(tuple(batch.columns), batch.num_rows))
+            self._sort(Arrival(tuple(batch.columns), batch.num_rows))
         self._wake()
+
+    def prefer(self, choose: Choose | None) -> None:
+        """Give those rows first of what has been read that are chosen; None: as they come.
+
+        Also of those that wait already. A scan of ``whole`` partitions keeps their order.
+        """
+        with self._changed:
+            waiting = [*self._waiting, *(arrival for _, arrival in self._others)]
+            self._waiting.clear()
+            self._others.clear()
+            self._choose = choose
+            for arrival in waiting:
+                self._sort(arrival)
+        self._wake()
+
+    def _sort(self, arrival: Arrival) -> None:
+        """Put rows where they wait."""
+        if self._choose is None or self._whole:
+            self._waiting.append(arrival)
+            return
+        chosen = self._choose(arrival)
+        if chosen.any():
+            self._waiting.append(_rows_of(arrival, chosen))
+        if not chosen.all():
+            self._others.append((time.monotonic(), _rows_of(arrival, ~chosen)))
+
+    def _may_give_others(self) -> bool:
+        """Whether rows that are not preferred have waited enough; else see to it that they will."""
+        waits = LONGEST_WAIT - (time.monotonic() - self._others[0][0])
+        if self._complete or self._held >= READ_AHEAD or waits <= 0.0:
+            return True
+        if self._alarm is None or not self._alarm.is_alive():
+            self._alarm = threading.Timer(waits, self._wake)
+            self._alarm.daemon = True
+            self._alarm.start()
+        return False
 
     def end_partition(self, partition: int) -> None:
         """Say that all rows of a partition were put."""
@@ -128,6 +188,8 @@ class Arriving:
         """Let nobody wait for room any more: nobody will read."""
         with self._changed:
             self._closed = True
+            if self._alarm is not None:
+                self._alarm.cancel()
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
@@ -139,3 +201,11 @@ class Arriving:
 
     def _may_go_on(self) -> bool:
         return self._held < HELD_ROWS or self._closed or self._error is not None
+
+
+def _rows_of(arrival: Arrival, chosen: npt.NDArray[np.bool_]) -> Arrival:
+    if chosen.all():
+        return arrival
+    mask = pa.array(chosen)
+    columns = tuple(column.filter(mask) for column in arrival.columns)
+    return Arrival(columns, int(chosen.sum()), arrival.done)

@@ -1,18 +1,33 @@
-"""Preferences as users write them: a condition of SQL over the columns that they watch."""
+"""Preferences as users write them: a condition of SQL over the columns that they watch.
+
+Within the eddy they are marks of tuples (:mod:`eddyline.engine.join.preference`), before it the
+order in which a scan gives what it has read (:mod:`eddyline.spark.watching.arriving`).
+"""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from eddyline.engine.join.preference import over
+from eddyline.engine.modules.scan_access import Arrival
+from eddyline.evaluation.decide import decide
 from eddyline.query.expressions import Argument, Expression, with_arguments
+from eddyline.query.join_graph import JoinGraph
+from eddyline.query.join_query import JoinQuery
+from eddyline.query.terms import terms_of
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import Tree
 from eddyline.spark.plan.expression_details import ExpressionDetails
 from eddyline.spark.plan.translation import CatalystNode, translate
-from eddyline.spark.watching.watched_query import NotWatchableError, WatchedQuery
+from eddyline.spark.watching.aggregation import NotWatchableError
+from eddyline.spark.watching.arriving import Choose
+from eddyline.spark.watching.values import Columns
+from eddyline.spark.watching.watched_query import WatchedQuery
 
 
 def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expression:
@@ -45,3 +60,28 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
             f"{condition} cannot be preferred: {declined.left_to_spark().why}"
         ) from None
     return with_arguments(found, of_block)
+
+
+def rows_first(
+    query: JoinQuery, relation: int, predicate: Expression | None, weight: float
+) -> Choose | None:
+    """Return what tells which rows of a relation come first; None where nothing tells them apart.
+
+    Of a ``weight`` below 1 these are those that do not satisfy the predicate. It is about time and
+    not about answers: rows for which it is NULL or fails do not satisfy it.
+    """
+    graph = JoinGraph(query)
+    here = None if predicate is None else over(graph, predicate, 1 << relation)
+    if here is None or weight == 1.0:
+        return None
+
+    def column(argument: Argument) -> Expression:
+        return Argument(query.place_of(argument.index)[1], argument.type)
+
+    term = terms_of(with_arguments(here, column))
+
+    def choose(arrival: Arrival) -> npt.NDArray[np.bool_]:
+        satisfied, _ = decide(term, Columns(arrival.columns, arrival.rows))
+        return satisfied if weight > 1.0 else ~satisfied
+
+    return choose

@@ -29,10 +29,11 @@ from eddyline.spark.adapt import checked_seed, table_of_session
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.notebook_output import NotebookOutput
+from eddyline.spark.watching.aggregation import NotWatchableError
 from eddyline.spark.watching.control import Control
 from eddyline.spark.watching.parts import Part
 from eddyline.spark.watching.preferences import preferred
-from eddyline.spark.watching.watched_query import NotWatchableError, watched_query
+from eddyline.spark.watching.watched_query import watched_query
 from eddyline.spark.watching.work import Wishes, Work
 
 if TYPE_CHECKING:  # only who has lookup tables has what it needs
@@ -63,10 +64,11 @@ def watch(
     ``partial`` also rows come of which some relations are missing still (Raman, Deshpande and
     Hellerstein, 2003, Section 4.5).
 
-    Of a query with COUNT, SUM and AVG, grouped or not, each part has the aggregates as they
-    look by now, with intervals that hold the final values with the probability ``confidence``: the
-    rows of the largest scan are dealt out at random to ``units``, and worked unit by unit. At the
-    end they are exact.
+    Of a query with COUNT, SUM, AVG, MIN and MAX, grouped or not, and formulas over them, each part
+    has the values as they look by now, with intervals that hold the final ones with the
+    probability ``confidence``: the rows of the largest scan are dealt out at random to ``units``,
+    and worked unit by unit. MIN and MAX are those of the rows seen so far, and marked. At the end
+    all are exact.
 
     Raises NotWatchableError for a query that has more than that, TypeError and ValueError for what
     cannot be, ConnectNotSupportedError on Spark Connect.
@@ -155,8 +157,9 @@ class Watch:
 
         It takes the place of what was preferred before, also while the query runs. What it says
         of a column holds for all columns that the query sets equal to it (Raman, Deshpande and
-        Hellerstein, 2003, Section 4.6). ``weight`` is what such a row is worth beside any other;
-        below 1 these come last. The rows are the same.
+        Hellerstein, 2003, Section 4.6). It reaches as far as rows have been read: of each scan up
+        to half a million wait (Raman, Raman and Hellerstein, 1999). ``weight`` is what such a row
+        is worth beside any other; below 1 these come last. The rows are the same.
 
         Raises TypeError and PySpark's errors for what is no condition, NotWatchableError for one
         that Eddyline does not understand, ValueError for a weight that is not above 0 and finite.

@@ -24,12 +24,14 @@ from eddyline.evaluation.labels import relabelled
 from eddyline.online.running_aggregates import Estimates, RunningAggregates
 from eddyline.query.expressions import Expression
 from eddyline.spark.blocks.column_types import returned_type, spark_type
+from eddyline.spark.watching.aggregation import Aggregation
 from eddyline.spark.watching.arriving import Arriving
 from eddyline.spark.watching.control import Control, StoppedError, WatchedAgenda
 from eddyline.spark.watching.parts import MISSING, Parts, SourceProgress
+from eddyline.spark.watching.preferences import rows_first
 from eddyline.spark.watching.scanning import Scanning
 from eddyline.spark.watching.values import Values
-from eddyline.spark.watching.watched_query import Aggregation, WatchedQuery
+from eddyline.spark.watching.watched_query import WatchedQuery
 from eddyline.spark.worker.calling import make_function
 from eddyline.spark.worker.task_lookups import TaskLookups
 from eddyline.wall_clock import WallClock
@@ -88,6 +90,8 @@ class Work:
 
     def prefer(self, predicate: Expression | None, weight: float) -> None:
         """Let rows that satisfy a predicate over the query's columns come first, soon."""
+        for relation, scan in self._arriving.items():
+            scan.prefer(rows_first(self._block.query, relation, predicate, weight))
         self._preferred.append((predicate, weight))
         self._agenda.poke()
 
@@ -212,7 +216,11 @@ class Work:
                     raise AssertionError(f"{joined.rows} rows without the sampled relation")
         units, scan = self._wishes.units, self._arriving[sampled]
         running = RunningAggregates(
-            aggregation.groups, aggregation.aggregates, units, self._wishes.confidence
+            aggregation.groups,
+            aggregation.aggregates,
+            units,
+            self._wishes.confidence,
+            aggregation.formulas,
         )
         with Scanning(self._spark, {sampled: self._dealt(sampled)}, self._arriving):
             for unit in range(units):

@@ -118,6 +118,11 @@ def literal_value(literal: CatalystExpression) -> object:
     return _plain(literal.java.value())
 
 
+def constant_value(expression: CatalystExpression) -> object:
+    """Return Catalyst's own value of an expression over no column, as :func:`literal_value`."""
+    return _plain(fetched(expression.java.eval(None)))
+
+
 def set_members(in_set: CatalystExpression) -> list[object]:
     """Return the members of an ``InSet``: Catalyst's own values, None for NULL.
 
