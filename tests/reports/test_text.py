@@ -77,6 +77,19 @@ def test_before_an_action_and_without_rows() -> None:
     assert text.count("1 " + TEXTS[0]) == 2
 
 
+def test_rows_that_match_no_key_have_a_column_where_there_are_any() -> None:
+    report = away()
+    assert "Unmatched" not in text_of(report, 100)
+    asked = (replace(report.asked[0], unmatched=1_234), *report.asked[1:])
+    text = text_of(replace(report, asked=asked), 100)
+    assert re.search(r"weather +5,170 +5,214 +44 +1,234 +32 +-", text)
+    assert re.search(r"aircraft\(tail\) +800 +800 +0 +0 +8 ", text)
+    assert [each["unmatched"] for each in replace(report, asked=asked).to_dict()["asked"]] == [
+        1_234,
+        0,
+    ]
+
+
 def test_what_was_done_where_the_driver_is() -> None:
     text = text_of(away(), 100)
     assert re.search(r"weather +5,170 +5,214 +44 +32 +-", text)

@@ -133,7 +133,7 @@ def test_a_date_to_wait_for_is_waited_for() -> None:
         (b"[" * 100_000, "the answer is no JSON"),
         (b'{"b": "x"', "the answer is no JSON"),
         (b'[{"b": 5}]', "column b is string, which an answer does not fit"),
-        (b'[{"a": "1", "b": "x"}]', "column a is int64, which an answer does not fit"),
+        (b'[{"a": "one", "b": "x"}]', "column a is int64, which an answer does not fit"),
         (b'[{"a": 99999999999999999999, "b": "x"}]', "column a is int64"),
         (b'[{"b": "\\ud800"}]', "column b is string"),
         (b'[["x"]]', "a row has 1 values, not 2"),

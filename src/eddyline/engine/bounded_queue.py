@@ -8,8 +8,10 @@ from typing import NamedTuple
 class BoundedQueue(NamedTuple):
     """How many tuples a module takes at a time, those that it works on included.
 
-    Once full it is offered more when it has room again for ``refill`` of them.
+    Once full it is offered more when it has room again for ``refill`` of them. A visit takes
+    ``unit`` of them at the least, if there are so many: as many as one call of the module can.
     """
 
     room: int
     refill: int = 1
+    unit: int = 1

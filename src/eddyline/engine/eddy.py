@@ -214,6 +214,10 @@ class Eddy:
         """Tuples that are with modules which answer later."""
         return self._routing.away
 
+    def away_at(self, module: int) -> int:
+        """Return the tuples that are with one of the modules which answer later."""
+        return self._routing.away_at(module)
+
     @property
     def backlog(self) -> int:
         """Tuples that wait in the eddy, for modules without room."""

@@ -191,6 +191,10 @@ class Routing(Generic[Contents]):
         """The number of tuples that wait in lanes."""
         return sum(lane.tuples for lane in self._waiting)
 
+    def away_at(self, module: int) -> int:
+        """Return the tuples that are with a module which has a queue."""
+        return self._queues[module].room - self._room[module]
+
     def statistics(self) -> EddyStatistics:
         """Return what was done so far."""
         return EddyStatistics(
@@ -261,7 +265,12 @@ class Routing(Generic[Contents]):
             cost = model.per_tuple
             if cost is None and self._only_computes[module]:
                 cost = costs.overhead(module) / A_VISITS_WORTH
-            quantum = lane.enough = self._quantum.size(cost, model.per_visit, costs.routing_cost)
+            quantum = self._quantum.size(cost, model.per_visit, costs.routing_cost)
+            queue = self._queues.get(module)
+            if queue is not None:
+                quantum = max(quantum, queue.unit)
+                allotted = max(allotted, queue.unit)  # a call for fewer costs no less
+            lane.enough = quantum
             if lane.ahead:
                 lane.enough = 1
             tuples = lane.tuples

@@ -13,7 +13,8 @@ class AskedTable:
 
     ``keys`` are distinct ones that were asked for, once a job each, in ``requests`` requests, tries
     again included; ``failures`` are calls that brought no answer at a try, ``at_a_time`` the
-    most requests under way at once. ``by_source`` says how many keys each of its sources got.
+    most requests under way at once. ``by_source`` says how many keys each of its sources got,
+    ``unmatched`` how many rows came with a key that their call had not asked for.
     """
 
     name: str
@@ -22,6 +23,7 @@ class AskedTable:
     failures: int
     at_a_time: int
     by_source: tuple[tuple[str, int], ...] = ()
+    unmatched: int = 0
 
     @property
     def shares(self) -> str:

@@ -151,11 +151,13 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
 def asked_columns(tables: Sequence[AskedTable]) -> Columns:
     """Return what lookup tables were asked for, by whichever source."""
     several = any(len(each.by_source) > 1 for each in tables)
+    strange = any(each.unmatched for each in tables)
     return (
         Column("Table", [each.name for each in tables], "code"),
         Column("Keys", [count(each.keys) for each in tables]),
         Column("Requests", [count(each.requests) for each in tables]),
         Column("Failed", [count(each.failures) for each in tables]),
+        *([Column("Unmatched rows", [count(each.unmatched) for each in tables])] * strange),
         Column("At a time", [count(each.at_a_time) for each in tables]),
         *([Column("Keys by source", [each.shares for each in tables], "words")] * several),
     )

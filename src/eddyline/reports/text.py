@@ -318,10 +318,17 @@ def _called(functions: Sequence[CalledFunction]) -> FittingTable:
 def _asked(tables: Sequence[AskedTable]) -> FittingTable:
     """Return what lookup tables were asked for, by whichever source."""
     several = any(len(each.by_source) > 1 for each in tables)
-    names = ("Keys", "Requests", "Failed", "At a time", *(["Keys by source"] * several))
+    strange = any(each.unmatched for each in tables)
+    names = (
+        *("Keys", "Requests", "Failed"),
+        *(["Unmatched rows"] * strange),
+        "At a time",
+        *(["Keys by source"] * several),
+    )
     table = FittingTable(["Table"], names)
     for each in tables:
-        figures = (each.keys, each.requests, each.failures, each.at_a_time)
+        unmatched = [each.unmatched] * strange
+        figures = (each.keys, each.requests, each.failures, *unmatched, each.at_a_time)
         table.add_row(each.name, *map(compact, figures), *([each.shares] * several))
     return table
 

@@ -16,10 +16,14 @@ Wanted = TypeVar("Wanted", bound=Hashable)
 
 
 class Found(NamedTuple):
-    """The rows of a key, and its part of the seconds that the call for it took."""
+    """The rows of a key, and its part of the seconds that the call for it took.
+
+    They are ``respelled`` where they have another key than was asked for.
+    """
 
     rows: pa.RecordBatch
     seconds: float
+    respelled: bool = False
 
 
 class AskedOnce(Generic[Wanted]):
@@ -80,11 +84,25 @@ class AskedOnce(Generic[Wanted]):
         self._answers[key].set_exception(error)
         self._answers[key].exception()  # nobody may ask again, and need not
 
-    def workers_missing(self, width: int, at: object = None) -> int:
-        """Return how many workers should begin ``at`` one place, where ``width`` may work."""
+    def workers_missing(self, width: int, at: object = None, calls: int | None = None) -> int:
+        """Return how many workers should begin ``at`` one place, where ``width`` may work.
+
+        There are ``calls`` to be made; one for each key that waits unless it is said.
+        """
         # A worker that has just ended is among them until the loop comes to it.
         busy = sum(not task.done() for task, place in self._workers.items() if place is at)
-        return max(0, min(len(self.waiting), width - busy))
+        return max(0, min(len(self.waiting) if calls is None else calls, width - busy))
+
+    def give_up(self, keys: Iterable[Wanted]) -> None:
+        """Forget those of these keys that wait still: nobody wants their answers any more."""
+        gone = set(keys).intersection(self.waiting)
+        if not gone:
+            return
+        left = [key for key in self.waiting if key not in gone]
+        self.waiting.clear()
+        self.waiting.extend(left)
+        for key in gone:
+            self._answers.pop(key).cancel()
 
     def start(self, work: Coroutine[Any, Any, None], at: object = None) -> None:
         """Begin to work at a place."""

@@ -84,7 +84,7 @@ class Asking:
                     continue
                 if isinstance(error, TryAgainError):
                     self._breaker.failed()
-                yield Answer(part, self._without(part, str(error), final=final))
+                yield self.without(part, str(error), final=final)
             else:
                 yield Answer(part, rows)
 
@@ -151,12 +151,11 @@ class Asking:
         rows = [dict(zip(self._table.bind_names, key, strict=True)) for key in keys]
         return self._reader.batch(rows, keys)
 
-    def _without(
-        self, keys: Sequence[Key], why: str, *, final: bool
-    ) -> pa.RecordBatch | LookupFailedError:
+    def without(self, keys: Sequence[Key], why: str, *, final: bool) -> Answer:
+        """Return what keys without an answer have: see :meth:`ask`."""
         self.failures += 1
         error = failed(self._table, self._label, keys, why)
-        return self.settled(keys, error) if final else error
+        return Answer(keys, self.settled(keys, error) if final else error)
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait: a pause, after those that the server has asked for."""

@@ -24,6 +24,7 @@ Conversion: TypeAlias = Callable[[Any], object]
 """Of a value, which is not NULL; TypeError, ValueError or ArithmeticError where it is no such."""
 
 _OFFSET: Final = re.compile(r"([+-])(\d\d):(\d\d)")
+_TRUTH: Final = {"true": True, "false": False}
 _NO_NUMBERS: Final = {
     "NaN": math.nan,
     "Infinity": math.inf,
@@ -50,6 +51,29 @@ def conversion(kind: pa.DataType) -> Conversion | None:
         if fits(kind):
             return convert
     return _nested(kind)
+
+
+@lru_cache(maxsize=1024)
+def key_conversion(kind: pa.DataType) -> Conversion | None:
+    """Return how a value of a bind column becomes one of its type.
+
+    As by :func:`conversion`, and further: services write keys that are numbers as texts, and
+    texts that are numbers as numbers, more often than they write other keys than they were
+    asked for.
+
+    >>> key_conversion(pa.int64())("0042"), key_conversion(pa.string())(42)
+    (42, '42')
+    """
+    convert = conversion(kind)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _text_of
+    if pa.types.is_integer(kind):
+        return lambda value: _whole(decimal.Decimal(value) if isinstance(value, str) else value)
+    if pa.types.is_floating(kind):
+        return lambda value: _floating(_number(value) if isinstance(value, str) else value)
+    if pa.types.is_boolean(kind):
+        return lambda value: _TRUTH.get(value.lower(), value) if isinstance(value, str) else value
+    return convert
 
 
 def zone(name: str) -> dt.tzinfo:
@@ -142,6 +166,17 @@ def _whole(value: object) -> object:
 
 def _text(value: object) -> object:
     return str(value) if isinstance(value, uuid.UUID) else value
+
+
+def _text_of(value: object) -> object:
+    """Into a text: a number and a truth value as JSON writes them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float | decimal.Decimal) else _text(value)
+
+
+def _number(text: str) -> object:
+    return _NO_NUMBERS[text] if text in _NO_NUMBERS else float(text)
 
 
 _PLAIN: Final[tuple[tuple[Callable[[pa.DataType], bool], Conversion], ...]] = (

@@ -10,7 +10,7 @@ import asyncio
 import hmac
 import json
 import secrets
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -42,8 +42,19 @@ GATHERED_SECONDS: Final = 0.005
 class Shared(Protocol):
     """What answers for a job: each key once."""
 
-    def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
-        """Return for each key its answer to come; from the event loop only."""
+    def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
+        """Return for each key its answer to come; from the event loop only.
+
+        Where it is to be ``exact``, without rows that have the key in another spelling.
+        """
+        ...
+
+    def expect_of(self, tasks: int) -> None:
+        """Know that so many tasks may ask for more before they wait for answers alone."""
+        ...
+
+    def give_up(self, keys: Sequence[Key]) -> None:
+        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
         ...
 
     def statistics(self) -> SharedLookupStatistics:
@@ -65,10 +76,16 @@ class Method(Protocol):
 
 @dataclass(slots=True)
 class _Job:
-    """The lookups of one job, by access method, and the tasks that use them now."""
+    """The lookups of one job, by access method, and the tasks that use them now.
+
+    ``asking`` are those of a method that may ask for more before they wait for answers alone,
+    ``wanted`` the keys that tasks wait for, and how many do.
+    """
 
     lookups: dict[str, Shared] = field(default_factory=dict)
     users: int = 0
+    asking: Counter[str] = field(default_factory=Counter)
+    wanted: dict[str, Counter[Key]] = field(default_factory=dict)
     leaving: asyncio.TimerHandle | None = None
 
 
@@ -171,31 +188,41 @@ class LookupServer:
             hello = json.loads(await reader.readline())
             if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
                 return
-            await self._serve_task(hello["job"], hello["method"], reader, writer)
+            await self._serve_task(hello, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
             return  # whoever speaks like this is none of ours, or has gone
 
     async def _serve_task(
-        self, name: str, method: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        hello: Mapping[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
+        name, method, exact = hello["job"], hello["method"], bool(hello.get("exact"))
         job = self._entered(name)
         answers = _Answers(writer)
         sending = asyncio.create_task(answers.send())
+        asking = _Asking(job, method)
         try:
             while line := await reader.readline():
                 request = json.loads(line)
+                asking.may_go_on(going_on="calls" in request)
+                if "calls" not in request:
+                    continue
                 keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
                 lookup = self._lookup(name, job, method)
-                values = zip(*(column.to_pylist() for column in keys.columns), strict=True)
+                values = list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
                 rows = (
                     [self._unknown(method)] * len(request["calls"])
                     if lookup is None
-                    else lookup.rows(list(values))
+                    else lookup.rows(values, exact=exact)
                 )
-                for call, future in zip(request["calls"], rows, strict=True):
+                for call, key, future in zip(request["calls"], values, rows, strict=True):
                     answers.expect(call, future)
+                    asking.wait_for(key, future)
         finally:
             sending.cancel()
+            asking.end()
             self._left(name, job)
 
     def _entered(self, name: str) -> _Job:
@@ -232,6 +259,7 @@ class LookupServer:
         if found is not None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
             lookup = job.lookups[method] = found.shared(name, random, self._now)
+            lookup.expect_of(job.asking[method])
         return lookup
 
     def _unknown(self, method: str) -> asyncio.Future[Found]:
@@ -245,6 +273,60 @@ class LookupServer:
         )
         answer.exception()  # whoever has asked may have gone
         return answer
+
+
+class _Asking:
+    """A task that asks a method: what it waits for, and whether it may ask for more."""
+
+    def __init__(self, job: _Job, method: str) -> None:
+        self._job = job
+        self._method = method
+        self._wanted = job.wanted.setdefault(method, Counter())
+        self._waits_for: dict[asyncio.Future[Found], Key] = {}
+        self._going_on = False
+        self.may_go_on(going_on=True)
+
+    def may_go_on(self, *, going_on: bool) -> None:
+        """Take note whether the task may ask for more before it waits for answers alone."""
+        if going_on == self._going_on:
+            return
+        self._going_on = going_on
+        asking = self._job.asking
+        asking[self._method] += 1 if going_on else -1
+        lookup = self._job.lookups.get(self._method)
+        if lookup is not None:
+            lookup.expect_of(asking[self._method])
+
+    def wait_for(self, key: Key, answer: asyncio.Future[Found]) -> None:
+        """Take note of a key that the task wants to know of."""
+        if not answer.done() and answer not in self._waits_for:
+            self._waits_for[answer] = key
+            self._wanted[key] += 1
+            answer.add_done_callback(self._answered)
+
+    def end(self) -> None:
+        """The task has gone: let nobody be asked for what no other one wants."""
+        self.may_go_on(going_on=False)
+        unwanted = []
+        for answer, key in list(self._waits_for.items()):
+            answer.remove_done_callback(self._answered)
+            if self._no_longer(key):
+                unwanted.append(key)
+        self._waits_for.clear()
+        lookup = self._job.lookups.get(self._method)
+        if unwanted and lookup is not None:
+            lookup.give_up(unwanted)
+
+    def _answered(self, answer: asyncio.Future[Found]) -> None:
+        self._no_longer(self._waits_for.pop(answer))
+
+    def _no_longer(self, key: Key) -> bool:
+        """Count one task less that waits for a key; tell whether that was the last."""
+        self._wanted[key] -= 1
+        if self._wanted[key]:
+            return False
+        del self._wanted[key]
+        return True
 
 
 def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:
@@ -299,7 +381,7 @@ def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
         elif (error := answer.exception()) is not None:
             found.append(({"calls": [call], "error": str(error)}, b""))
         else:
-            rows, took = answer.result()
+            rows, took, _ = answer.result()
             calls.append(call)
             sizes.append(rows.num_rows)
             seconds.append(0.0 if known else took)

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import CallDone, CallKey, Outbox, PlannedCall, checked_width
+from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, checked_width
 from eddyline.errors import EddylineError
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.wire import Address, packed
@@ -40,18 +41,25 @@ class RemoteLookup:
         wanted: Sequence[tuple[int, pa.DataType]],
         *,
         width: int,
+        asked: Sequence[int] = (),
+        exact: bool = False,
     ) -> None:
         """Connect; ServerGoneError where nobody is there.
 
-        ``wanted`` are the columns of the table that calls return, and their types here.
+        ``wanted`` are the columns of the table that calls return, and their types here. Those at
+        the positions ``asked`` are what was asked for instead, one for each bind column. Without
+        rows that have their key in another spelling than it was asked for, if they are to be
+        ``exact``.
         """
         self._wanted = tuple(wanted)
+        self._places = tuple(asked)
         self.width = checked_width(width)
         self.agenda = agenda
         self._outbox = Outbox(agenda)
         self._lock = threading.Lock()
-        self._asked: dict[int, CallKey] = {}
+        self._asked: dict[int, PlannedCall] = {}
         self._count = 0
+        self._resting = False
         self._gone: ServerGoneError | None = None
         try:
             self._socket = socket.create_connection(
@@ -63,7 +71,7 @@ class RemoteLookup:
                 f"cannot be reached from here: {error}"
             ) from error
         self._socket.settimeout(None)
-        hello = {"token": address.token, "job": job, "method": method}
+        hello = {"token": address.token, "job": job, "method": method, "exact": exact}
         self._socket.sendall(json.dumps(hello).encode() + b"\n")
         self._reader = threading.Thread(target=self._read, name="eddyline-answers", daemon=True)
         self._reader.start()
@@ -82,14 +90,25 @@ class RemoteLookup:
             numbers = range(self._count, self._count + len(calls))
             self._count += len(calls)
             if gone is None:
-                self._asked.update(zip(numbers, (call.key for call in calls), strict=True))
+                self._asked.update(zip(numbers, calls, strict=True))
         if gone is not None:
             for call in calls:
                 self._outbox.put(CallDone(call.key, None, gone, 0.0))
             return
+        self._resting = False
         header = {"calls": list(numbers), "bytes": len(payload)}
         try:
             self._socket.sendall(json.dumps(header).encode() + b"\n" + payload)
+        except OSError as error:
+            self._end(error)
+
+    def rest(self) -> None:
+        """Say that nothing more will be asked for before there are answers."""
+        if self._resting or self._gone is not None:
+            return
+        self._resting = True
+        try:
+            self._socket.sendall(b'{"rests": true}\n')
         except OSError as error:
             self._end(error)
 
@@ -122,10 +141,10 @@ class RemoteLookup:
         if not isinstance(calls, list):
             raise ValueError(f"{calls!r} are no calls")  # noqa: TRY004 - a value that was read
         with self._lock:
-            keys = [self._asked.pop(call) for call in calls]
+            answered = [self._asked.pop(call) for call in calls]
         if "error" in header:
-            for key in keys:
-                self._outbox.put(CallDone(key, None, LookupFailedError(header["error"]), 0.0))
+            for call in answered:
+                self._outbox.put(CallDone(call.key, None, LookupFailedError(header["error"]), 0.0))
             return
         table = pa.ipc.open_stream(payload).read_all()
         columns = [
@@ -135,11 +154,14 @@ class RemoteLookup:
             )
         ]
         start = 0
-        sizes, seconds = header["rows"], header["seconds"]
-        for key, size, took in zip(keys, sizes, seconds, strict=True):  # type: ignore[call-overload]  # as read from JSON
+        sizes: Sequence[int] = header["rows"]  # type: ignore[assignment]  # as read from JSON
+        seconds: Sequence[float] = header["seconds"]  # type: ignore[assignment]  # likewise
+        for place, values in zip(self._places, _asked_for(answered, sizes), strict=False):
+            columns[place] = values.cast(self._wanted[place][1])
+        for call, size, took in zip(answered, sizes, seconds, strict=True):
             value = [column.slice(start, size) for column in columns]
             start += size
-            self._outbox.put(CallDone(key, value, None, took))
+            self._outbox.put(CallDone(call.key, value, None, took))
 
     def _end(self, error: Exception | None) -> None:
         """Answer what is still asked for: nobody else will."""
@@ -148,5 +170,12 @@ class RemoteLookup:
         with self._lock:
             self._gone = gone
             left, self._asked = list(self._asked.values()), {}
-        for key in left:
-            self._outbox.put(CallDone(key, None, gone, 0.0))
+        for call in left:
+            self._outbox.put(CallDone(call.key, None, gone, 0.0))
+
+
+def _asked_for(calls: Sequence[PlannedCall], sizes: Sequence[int]) -> list[pa.Array]:
+    """Return for each bind column what calls have asked for, as often as each has rows."""
+    bindings: list[Sequence[pa.Array]] = [call.arguments[0] for call in calls]  # type: ignore[misc]  # one binding each
+    places = pa.array(np.repeat(np.arange(len(calls)), sizes))
+    return [pa.concat_arrays(column).take(places) for column in zip(*bindings, strict=True)]

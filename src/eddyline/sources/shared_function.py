@@ -79,12 +79,19 @@ class SharedFunction:
             self._asked.count, calls, calls, spending.calls, spending.failures, gate.most
         )
 
-    def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
+    def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - a value has no key
         """Return for each tuple of arguments its answer to come; from the event loop only."""
         found = self._asked.answers(_Arguments(frozen(key), key) for key in keys)
         for _ in range(self._asked.workers_missing(self._calls.gate.width)):
             self._asked.start(self._work())
         return found
+
+    def expect_of(self, tasks: int) -> None:
+        """Do nothing: a call takes what is there, whoever may bring more."""
+
+    def give_up(self, keys: Sequence[Key]) -> None:
+        """Forget arguments that wait still to be called with, of which nobody wants the values."""
+        self._asked.give_up(_Arguments(frozen(key), key) for key in keys)
 
     async def close(self) -> None:
         """Call no more; keep the values, and go on if somebody asks again."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from itertools import pairwise
 from random import Random
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-
-from eddyline.engine.storage.key_set import KeySet
+from eddyline.sources.answered_keys import AnsweredKeys, answered_keys, why_unmatched
 from eddyline.sources.asked_once import AskedOnce, Found
 from eddyline.sources.asking import Answer
 from eddyline.sources.failures import LookupFailedError, described_error
+from eddyline.sources.filling import Filling
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
 from eddyline.sources.mirror import Mirror
@@ -28,6 +26,8 @@ OVERDUE: Final = 4.0
 
 SOON: Final = 0.05
 """Seconds that no call is overdue for."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -47,6 +47,11 @@ class AccessMethod:
         """Calls that may be on their way at a time, to whichever source."""
         return self.limits.max_in_flight + sum(mirror.width for mirror in self.mirrors)
 
+    @property
+    def keys_per_call(self) -> int:
+        """Keys that a call takes, to whichever source takes most."""
+        return max(self.source.keys_per_call, *(mirror.keys_per_call for mirror in self.mirrors), 1)
+
     def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedLookup:  # noqa: ARG002 - lookups keep no books
         """Return what asks for one job."""
         return SharedLookup(self, random, now)
@@ -56,7 +61,8 @@ class AccessMethod:
 class SharedLookupStatistics:
     """What was asked so far: distinct keys, calls for them, and the requests that these took.
 
-    ``by_source`` are the keys that each source was asked for, in the order of registration.
+    ``by_source`` are the keys that each source was asked for, in the order of registration,
+    ``unmatched`` the rows that came with a key that their call had not asked for.
     """
 
     keys: int
@@ -66,6 +72,7 @@ class SharedLookupStatistics:
     failures: int
     most_in_flight: int
     by_source: tuple[tuple[str, int], ...] = ()
+    unmatched: int = 0
 
     def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
         """Return the sum, for two jobs that ask the same sources."""
@@ -78,14 +85,16 @@ class SharedLookupStatistics:
             self.failures + other.failures,
             max(self.most_in_flight, other.most_in_flight),
             tuple((source, one + two) for (source, one), (_, two) in keys),
+            self.unmatched + other.unmatched,
         )
 
 
 class SharedLookup:
     """Asks for keys, each once, however many ask, and keeps the answers.
 
-    For one event loop. As many calls as the limits say are on their way as long as any
-    key waits; a call takes as many keys as wait, up to what the source takes in one.
+    For one event loop. As many calls as the limits say are on their way as long as keys for them
+    wait; a call takes as many as the source does in one, or, where no more come, as there are
+    (:class:`~eddyline.sources.filling.Filling`).
 
     Mirrors compete for the keys that wait: whichever has a call to spare takes the next, so the
     one that answers sooner gets more, and no key is asked for twice for that. One that stalls
@@ -101,10 +110,15 @@ class SharedLookup:
         self._mirrors = tuple(
             Mirror(each.table, each.source, each.limits, random, now) for each in methods
         )
+        self._alone = not method.mirrors
+        self._filling = Filling(now)
+        self._reminder: asyncio.TimerHandle | None = None
         self._now = now
         self._asked = AskedOnce[Key]()
         self._tried: dict[Key, set[Mirror]] = {}  # where a key has failed, if it has
         self._calls = 0
+        self._unmatched = 0  # rows
+        self._refused: set[Key] = set()  # whose rows are spelled otherwise
 
     def statistics(self) -> SharedLookupStatistics:
         """Return what was asked so far."""
@@ -117,31 +131,78 @@ class SharedLookup:
             sum(each.failures for each in mirrors),
             max(each.gate.most for each in mirrors),
             tuple((each.label, each.keys) for each in mirrors),
+            self._unmatched,
         )
 
-    def rows(self, keys: Sequence[Key]) -> list[asyncio.Future[Found]]:
-        """Return for each key its rows to come, or the failure; from the event loop only."""
-        found = self._asked.answers(tuple(map(_canonical, key)) for key in keys)
+    def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
+        """Return for each key its rows to come, or the failure; from the event loop only.
+
+        Where they are to be ``exact``, none of rows that have the key in another spelling.
+        """
+        asked = [tuple(map(_canonical, key)) for key in keys]
+        if not self._asked.waiting:
+            self._filling.begin()
+        found = self._asked.answers(asked)
         self._let_work()
+        if exact:
+            return [self._exactly(key, each) for key, each in zip(asked, found, strict=True)]
         return found
+
+    def give_up(self, keys: Sequence[Key]) -> None:
+        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
+        self._asked.give_up(tuple(map(_canonical, key)) for key in keys)
+
+    def expect_of(self, tasks: int) -> None:
+        """Know that so many tasks may ask for more before they wait for answers alone."""
+        self._filling.tasks = tasks
+        self._let_work()
 
     async def close(self) -> None:
         """Ask no more; keep the answers, and open the sources again if they are asked again."""
+        if self._reminder is not None:
+            self._reminder.cancel()
+            self._reminder = None
         await self._asked.close()
         for mirror in self._mirrors:
             await mirror.close()
 
     def _let_work(self) -> None:
-        """Begin as many calls as there are keys waiting, and allowed; of mirrors in turn."""
+        """Begin as many calls as there are keys waiting for, and allowed; of mirrors in turn."""
         starting = [
             (number, mirror)
             for mirror in self._mirrors
-            for number in range(self._asked.workers_missing(mirror.gate.width, mirror))
+            for number in range(
+                self._asked.workers_missing(mirror.gate.width, mirror, self._calls_for(mirror))
+            )
         ]
         if len(self._mirrors) > 1:
             starting.sort(key=lambda one: one[0])
         for _, mirror in starting:
             self._asked.start(self._work(mirror), mirror)
+        self._remind()
+
+    def _calls_for(self, mirror: Mirror) -> int:
+        """Return how many calls the keys that wait are enough for."""
+        full, rest = divmod(len(self._asked.waiting), mirror.keys_per_call)
+        return full + (rest > 0 and not self._patience_for_more(mirror))
+
+    def _patience_for_more(self, mirror: Mirror) -> float:
+        """Return the seconds for which a call that is not full waits for more keys."""
+        under_way = any(each.under_way for each in self._mirrors)
+        return self._filling.patience(under_way=under_way, usual_seconds=mirror.usual_seconds)
+
+    def _remind(self) -> None:
+        """Come back to keys that wait for more, when they have waited long enough."""
+        if self._reminder is not None or not self._asked.waiting:
+            return
+        patience = min(map(self._patience_for_more, self._mirrors))
+        if patience:
+            loop = asyncio.get_running_loop()
+            self._reminder = loop.call_later(patience, self._reminded)
+
+    def _reminded(self) -> None:
+        self._reminder = None
+        self._let_work()
 
     async def _work(self, mirror: Mirror) -> None:
         """Make calls as long as there is a key for this mirror."""
@@ -150,6 +211,7 @@ class SharedLookup:
             if keys:
                 await self._call(mirror, keys)
                 continue
+            self._remind()
             patience = self._patience(mirror)
             if patience is None or mirror.lurking:
                 return
@@ -167,8 +229,13 @@ class SharedLookup:
         while waiting and len(keys) < mirror.keys_per_call:
             key = waiting.popleft()
             (passed if mirror in self._tried.get(key, ()) else keys).append(key)
+        if 0 < len(keys) < mirror.keys_per_call and self._patience_for_more(mirror):
+            waiting.extendleft(reversed(keys))
+            keys.clear()
         waiting.extendleft(reversed(passed))
-        if keys or len(self._mirrors) == 1:
+        if keys:
+            self._filling.begin()  # for those that are left
+        if keys or self._alone:
             return keys
         now = self._now()
         for other in self._mirrors:
@@ -208,7 +275,7 @@ class SharedLookup:
     async def _call(self, mirror: Mirror, keys: list[Key]) -> None:
         self._calls += 1
         began = mirror.begin(keys)
-        final = len(self._mirrors) == 1
+        final = self._alone
         try:
             async with aclosing(mirror.opened().ask(keys, final=final)) as answers:
                 async for answer in answers:
@@ -226,10 +293,60 @@ class SharedLookup:
         if isinstance(rows, LookupFailedError):
             self._fail(mirror, keys, rows)
             return
+        answered = answered_keys(self._table, rows, keys)
+        if answered.unmatched.num_rows:
+            self._note_unmatched(mirror, answered, keys)
+        if answered.nothing_matches:
+            why = why_unmatched(self._table, answered.unmatched, keys, none=True)
+            self._give(mirror, mirror.opened().without(keys, why, final=self._alone), began)
+            return
         seconds = self._now() - began
         mirror.took(seconds)
-        for key, found in zip(keys, self._by_key(rows, keys), strict=True):
-            self._asked.answer(key, Found(found, seconds / len(keys)))
+        for key, found in zip(keys, answered.rows, strict=True):
+            self._asked.answer(key, Found(found, seconds / len(keys), answered.respelled))
+
+    def _note_unmatched(self, mirror: Mirror, answered: AnsweredKeys, keys: Sequence[Key]) -> None:
+        """Count the rows of an answer that belong to none of its keys, and warn of the first."""
+        if not self._unmatched and not answered.nothing_matches:
+            why = why_unmatched(self._table, answered.unmatched, keys, none=False)
+            _log.warning("%s", failed(self._table, mirror.label, keys, why))
+        self._unmatched += answered.unmatched.num_rows
+
+    def _exactly(self, key: Key, answer: asyncio.Future[Found]) -> asyncio.Future[Found]:
+        """Return an answer without rows that are spelled otherwise.
+
+        Where another way leads to the same rows, who looks them up by that one would not find them
+        by this key: so that the answer is the same by any, none does.
+        """
+        exact: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+
+        def settle(done: asyncio.Future[Found]) -> None:
+            if exact.cancelled():
+                return
+            if done.cancelled():
+                exact.cancel()
+            elif (error := done.exception()) is not None:
+                exact.set_exception(error)
+                exact.exception()  # nobody may ask for it any more
+            else:
+                exact.set_result(self._refuse(key, done.result()))
+
+        if answer.done():
+            settle(answer)
+        else:
+            answer.add_done_callback(settle)
+        return exact
+
+    def _refuse(self, key: Key, found: Found) -> Found:
+        if not found.respelled:
+            return found
+        if key not in self._refused:
+            if not self._unmatched:
+                why = why_unmatched(self._table, found.rows, [key], none=False)
+                _log.warning("%s", failed(self._table, self._table.name, [key], why))
+            self._refused.add(key)
+            self._unmatched += found.rows.num_rows
+        return Found(found.rows.slice(0, 0), found.seconds)
 
     def _fail(self, mirror: Mirror, keys: Sequence[Key], error: LookupFailedError) -> None:
         """Leave keys to the sources that have not been asked yet; where all were, they fail."""
@@ -251,23 +368,6 @@ class SharedLookup:
                 self._asked.answer(key, Found(rows, 0.0))
         if self._asked.waiting:
             self._let_work()
-
-    def _by_key(self, batch: pa.RecordBatch, keys: Sequence[Key]) -> list[pa.RecordBatch]:
-        """Return the rows of each key; rows that match none are left out.
-
-        Of a single key all are returned: whoever has asked leaves out what is not wanted.
-        """
-        if len(keys) == 1:
-            return [batch]
-        table = self._table
-        types = [table.types[column] for column in table.bind]
-        wanted = KeySet(types)
-        wanted.add([pa.array([k[n] for k in keys], kind) for n, kind in enumerate(types)])
-        of_rows = wanted.find([batch.column(column) for column in table.bind])
-        order = np.argsort(of_rows, kind="stable")
-        in_order = batch.take(pa.array(order))
-        ends = np.searchsorted(of_rows[order], np.arange(-1, len(keys)), side="right").tolist()
-        return [in_order.slice(start, stop - start) for start, stop in pairwise(ends)]
 
 
 def _canonical(value: object) -> object:

@@ -59,6 +59,7 @@ def _asked(
             asked.failures,
             asked.most_in_flight,
             asked.by_source,
+            asked.unmatched,
         )
         for run, method in wanted
         if (asked := totals[run].get(method)) is not None

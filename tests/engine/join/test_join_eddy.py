@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.join.join_eddy import JoinEddy, StalledError
-from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.reading_order import Goal, StalledError
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.modules.callers import PlannedCall
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
@@ -258,9 +260,10 @@ def test_rows_go_on_while_others_wait_for_an_answer() -> None:
 def test_there_is_room_for_many_where_nothing_competes() -> None:
     requests = Later().lookup._requests
     caller = UnrulyCaller(lambda _: (), UnrulyAgenda(np.random.default_rng(0)), 2)
-    for room, expected in ((0, 4), (100, 100)):
-        source = ConcurrentSource(caller, room=room)
-        assert ConcurrentIndexAccess(requests, source).queue.room == expected
+    for room, packed, expected in ((0, 1, 4), (100, 1, 100), (100, 50, 200), (0, 50, 200)):
+        source = ConcurrentSource(caller, room=room, packed=packed)
+        queue = ConcurrentIndexAccess(requests, source).queue
+        assert (queue.room, queue.unit) == (expected, packed)
     competing = query_of(
         [QUERY.relations[0], looked_up("S", (0,), scan=True)], equal((R, 1), (S, 0))
     )
@@ -269,3 +272,94 @@ def test_there_is_room_for_many_where_nothing_competes() -> None:
         parts.routes.first_lookup, parts.routes, parts.components, parts.stems[S]
     )
     assert ConcurrentIndexAccess(requests, ConcurrentSource(caller, room=100)).queue.room == 4
+    packing = ConcurrentSource(caller, room=100, packed=50)
+    assert ConcurrentIndexAccess(requests, packing).queue.room == 200
+
+
+class Noting(VirtualCaller):
+    """Notes how many calls it is given at a time, and when nothing more will come."""
+
+    def __init__(self, *arguments: Any, width: int) -> None:  # noqa: ANN401 - those of VirtualCaller
+        super().__init__(*arguments, width=width)
+        self.given: list[int] = []
+
+    def submit(self, calls: Sequence[PlannedCall]) -> None:
+        self.given.append(len(calls))
+        super().submit(calls)
+
+    def rest(self) -> None:
+        self.given.append(0)
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+@pytest.mark.parametrize("policy", ["adaptive", "naive", "static"])
+def test_what_goes_into_one_call_is_handed_over_together(policy: str, ways: int) -> None:
+    """Also where two ways compete: 8 at a time, a source of 500 keys a call had 78 calls for 7."""
+    query = query_of(
+        [relation("R"), looked_up("S", *[(0,), (1,)][:ways])],
+        *[equal((R, column), (S, column)) for column in range(ways)],
+    )
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+
+    def source(bindings: Sequence[pa.Array]) -> list[pa.Array]:
+        return [bindings[0], bindings[0]]
+
+    callers = [Noting(source, agenda, lambda _: 1.0, width=4) for _ in range(ways)]
+    lookups = {
+        (S, n): ConcurrentSource(caller, packed=50, rest=caller.rest)
+        for n, caller in enumerate(callers)
+    }
+    eddy = JoinEddy(
+        query,
+        (),
+        lambda: make_policy(policy),
+        clock,
+        np.random.default_rng(0),
+        lookups=lookups,
+    )
+    table: list[Row] = [(n, n) for n in range(1_000)]
+    joined = list(eddy.run([held(table, query.relations[R], 100), HeldScan(())]))
+    assert sum(each.rows for each in joined) == 1_000
+    given = [size for caller in callers for size in caller.given if size]
+    assert sum(given) == 1_000
+    assert len([size for size in given if size < 50]) <= 4
+    # Only when all is read and handed over is nothing more to come.
+    for caller in callers:
+        first = caller.given.index(0)
+        assert not any(caller.given[first:])
+
+
+def test_a_lookup_may_get_more_as_long_as_another_answers() -> None:
+    """What comes of S is looked up in T: T has all it gets when S has answered."""
+    query = query_of(
+        [relation("R"), looked_up("S", (0,)), looked_up("T", (0,))],
+        equal((R, 1), (S, 0)),
+        equal((S, 1), (T, 0)),
+    )
+    clock = VirtualClock()
+    agenda = VirtualAgenda(clock)
+    callers = {
+        relation: Noting(lambda b: [b[0], b[0]], agenda, lambda _: 1.0, width=2)
+        for relation in (S, T)
+    }
+    eddy = JoinEddy(
+        query,
+        (),
+        lambda: make_policy("adaptive"),
+        clock,
+        np.random.default_rng(0),
+        lookups={
+            (relation, 0): ConcurrentSource(caller, packed=10, rest=caller.rest)
+            for relation, caller in callers.items()
+        },
+    )
+    table: list[Row] = [(n, n) for n in range(6)]
+    assert (
+        sum(each.rows for each in eddy.run([held(table, query.relations[R]), *[HeldScan(())] * 2]))
+        == 6
+    )
+    assert callers[S].given[:2] == [6, 0]
+    assert sum(callers[T].given) == 6
+    assert 0 not in callers[T].given[: callers[T].given.index(0)]
+    assert callers[T].given[-1] == 0

@@ -19,10 +19,10 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
-from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, made_lookups
+from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, let_rest, made_lookups
 from eddyline.engine.join.partial_results import PartialResults
 from eddyline.engine.join.preference import PREFERRED, Preference, sorting
-from eddyline.engine.join.reading_order import ReadingOrder
+from eddyline.engine.join.reading_order import ReadingOrder, StalledError
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
 from eddyline.engine.join.shortcuts import Shortcuts
@@ -62,10 +62,6 @@ BACKLOG = 1 << 17
 
 Some of them need not ask any more once another has, and other modules go on with theirs.
 """
-
-
-class StalledError(RuntimeError):
-    """Rows are missing, and no input has any to give."""
 
 
 class JoinEddy:
@@ -294,7 +290,7 @@ class JoinEddy:
             else:
                 yield from self._stalled(wait)
             while self._eddy.backlog > BACKLOG:
-                yield from self._advanced()
+                yield from self._advanced(more=True)
         yield from self.finish()
 
     def _expect(self, relation: int, rows: float | None) -> None:
@@ -305,7 +301,7 @@ class JoinEddy:
     def _stalled(self, wait: Callable[[], None] | None) -> Iterator[Joined]:
         """Wait for a lookup to answer, where one has to, else as the caller says."""
         if self._eddy.away:
-            yield from self._advanced()
+            yield from self._advanced(more=True)
         elif wait is None:
             raise StalledError("no input has rows to give, and some have not ended")
         else:
@@ -432,7 +428,10 @@ class JoinEddy:
     def _kill(self, relation: int, places: npt.NDArray[np.int64]) -> None:
         self.stems[relation].kill(places)
 
-    def _advanced(self) -> Iterator[Joined]:
+    def _advanced(self, *, more: bool = False) -> Iterator[Joined]:
+        """Wait for an answer; ``more`` rows may come before there is one."""
+        if not more:
+            let_rest(self._eddy)
         self.between_steps()
         yield from self._emitted(self._eddy.advance())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.modules.concurrent_index_access import (
@@ -53,3 +54,19 @@ def made_lookups(
             else IndexAccess(requests, source)
         )
     return tuple(made)
+
+
+def let_rest(eddy: Eddy) -> None:
+    """Tell lookups to which no tuple comes before there are answers that this is so.
+
+    What waits for other relations' lookups, or for room, may still come to them.
+    """
+    if eddy.backlog:
+        return
+    later = {n: each for n, each in eddy.modules.items() if isinstance(each, ConcurrentIndexAccess)}
+    away: dict[int, int] = {}
+    for number, lookup in later.items():
+        away[lookup.relation] = away.get(lookup.relation, 0) + eddy.away_at(number)
+    for lookup in later.values():
+        if away[lookup.relation] == eddy.away:
+            lookup.rest()

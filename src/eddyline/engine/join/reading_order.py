@@ -15,6 +15,10 @@ class Goal(StrEnum):
     INTERACTIVE = "interactive"  # first results soon: read all inputs at one rate
 
 
+class StalledError(RuntimeError):
+    """Rows are missing, and no input has any to give."""
+
+
 class ReadingOrder:
     """Chooses the input to read next.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eddyline.engine.agenda import Agenda
@@ -25,16 +25,23 @@ class ConcurrentSource:
     caller busy, and for no more by default. What has been handed over cannot be preferred any
     more; but a visit of a few tuples costs a millisecond as one of thousands does: with room for
     16, 200,000 tuples of 300 bindings took 7.6 s, of which the lookups needed 3.9.
+
+    ``packed`` is how many calls somebody behind ``caller`` makes one of: room is counted in these.
+    ``rest`` is called when nothing more will be asked for before there are answers, so that they
+    wait for no more.
     """
 
     caller: Caller
     bindings: int = 1
     room: int = 0
+    packed: int = 1
+    rest: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         """Check the number of bindings."""
-        if self.bindings < 1:
-            raise ValueError(f"a call asks for 1 binding at least, not {self.bindings}")
+        for number in (self.bindings, self.packed):
+            if number < 1:
+                raise ValueError(f"a call asks for 1 binding at least, not {number}")
 
 
 class ConcurrentIndexAccess:
@@ -75,14 +82,28 @@ class ConcurrentIndexAccess:
 
     @property
     def queue(self) -> BoundedQueue:
-        """Room for as many bindings again as are asked for at a time; offered more at half.
+        """Room for as many bindings again as are asked for at a time, in calls of so many.
+
+        It is offered more at half of that, a call's worth at a time.
 
         Then tuples that are not sent yet may still go to another access method, if that turns
         out better. Where there is none, there is as much as the source says.
         """
-        width = self._source.caller.width * self._source.bindings
+        source = self._source
+        unit = source.bindings * source.packed
+        width = source.caller.width * unit
         room = 2 * width if self._requests.competing else max(2 * width, self._source.room)
-        return BoundedQueue(room, max(1, width // 2))
+        return BoundedQueue(room, max(1, width // 2), unit)
+
+    @property
+    def relation(self) -> int:
+        """The relation whose rows it fetches."""
+        return self._requests.relation
+
+    def rest(self) -> None:
+        """Say that no tuple will come before there are answers."""
+        if self._source.rest is not None:
+            self._source.rest()
 
     def attend(self, number: int) -> None:
         """Become module number so and so of an eddy."""

@@ -53,12 +53,12 @@ class LookupRequests:
         """Serve module number ``position``, which fetches rows for ``stem``."""
         self._position = position
         self._number = position - routes.first_lookup
-        self._relation, self._lookup = routes.lookups[self._number]
+        self.relation, self._lookup = routes.lookups[self._number]
         self._routes = routes
         self._components = components
         self._stem = stem
         self._answers = stem.state.answers[self._number]
-        self._types = components.query.relations[self._relation].types
+        self._types = components.query.relations[self.relation].types
         self._probes = self._calls = self._strange = 0
         self.rows = 0
         """Rows that came so far."""
@@ -93,7 +93,7 @@ class LookupRequests:
         :meth:`begin` must be told next how they are asked for.
         """
         self._probes += len(batch)
-        self._routes.tables[self._relation].went_on(len(batch))
+        self._routes.tables[self.relation].went_on(len(batch))
         missing = np.flatnonzero(~self._stem.has_all_matches(batch))
         bindings = self._stem.bindings(batch.at(missing, batch.signature), self._number)
         new = pa.array(self._answers.ask(bindings))
@@ -116,7 +116,7 @@ class LookupRequests:
         sizes = np.array([len(columns[0]) for columns in checked])
         columns = [pa.concat_arrays(each) for each in zip(*checked, strict=True)]
         columns, sizes = self._matching(columns, numbers, sizes)
-        rows = self._components.passing[self._relation].append(columns, len(columns[0]))
+        rows = self._components.passing[self.relation].append(columns, len(columns[0]))
         self.rows += len(rows)
         released = []
         stop = rows.start
@@ -178,5 +178,5 @@ class LookupRequests:
         components: list[Rows | npt.NDArray[np.int64] | None] = [None] * len(
             self._components.query.relations
         )
-        components[self._relation] = rows
-        return TupleBatch(Signature(1 << self._relation), tuple(components))
+        components[self.relation] = rows
+        return TupleBatch(Signature(1 << self.relation), tuple(components))

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 class PlannedLookup:
     """A way to the rows of a table: by the values of its ``bind`` columns.
 
-    ``name`` is what the server of lookups calls it, ``width`` how many calls it makes at a time.
+    ``name`` is what the server of lookups calls it, ``width`` how many calls it makes at a time,
+    each for up to ``keys_per_call`` keys.
     """
 
     name: str
     bind: tuple[int, ...]
     width: int
+    keys_per_call: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,15 @@ class LookupTable:
 
 @dataclass(frozen=True, slots=True)
 class BlockLookup:
-    """A lookup of a join block: whom a task asks, and which columns of the answer it takes."""
+    """A lookup of a join block: whom a task asks, and which columns of the answer it takes.
+
+    Those at the positions ``asked`` hold what was asked for instead, in the order of the bind
+    columns; without them rows count that have their key as it was asked for, and no others. A call
+    takes up to ``keys_per_call`` keys.
+    """
 
     method: str
     columns: tuple[int, ...]
     width: int
+    asked: tuple[int, ...] = ()
+    keys_per_call: int = 1

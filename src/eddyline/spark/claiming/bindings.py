@@ -42,7 +42,9 @@ def looked_up_relation(
         lookups=tuple(Lookup(tuple(place[column] for column in method.bind)) for method in methods),
         key=key,
     )
-    lookups = tuple(BlockLookup(m.name, tuple(columns), m.width) for m in methods)
+    lookups = tuple(
+        BlockLookup(m.name, tuple(columns), m.width, keys_per_call=m.keys_per_call) for m in methods
+    )
     return relation, lookups
 
 

@@ -36,6 +36,7 @@ from eddyline.spark.claiming.bindings import looked_up_relation, require_bound
 from eddyline.spark.claiming.join_choice import driving_input
 from eddyline.spark.claiming.join_claim import JoinClaim, in_relations
 from eddyline.spark.claiming.join_inputs import Input, inputs_of
+from eddyline.spark.claiming.own_values import LookedUpQuery, with_bound_ways, with_own_values
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
@@ -159,6 +160,10 @@ def join_block(
         tuple(chain.from_iterable(names)),
     )
     require_bound(query, names)
+    looked_up = LookedUpQuery(query, tuple(lookups), tuple(names))
+    if lookups:
+        looked_up = with_own_values(with_bound_ways(looked_up))
+    query = looked_up.query
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
     if not query.outputs:  # whoever only counts the rows needs a column to count them by
         first = query.column(0, 0)
@@ -172,8 +177,8 @@ def join_block(
         settings,
         tuple(sizes),
         types_out,
-        tuple(names),
-        lookups=tuple(lookups),
+        looked_up.column_names,
+        lookups=looked_up.lookups,
         notes=claim.notes,
     )
     identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]

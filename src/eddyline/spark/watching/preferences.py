@@ -19,6 +19,7 @@ from eddyline.query.join_graph import JoinGraph
 from eddyline.query.join_query import JoinQuery
 from eddyline.query.terms import terms_of
 from eddyline.spark.blocks.column_types import arrow_type
+from eddyline.spark.claiming.own_values import in_join
 from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import Tree
@@ -51,7 +52,14 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
 
     def of_block(column: Argument) -> Expression:
         value = query.values[column.index]
-        return with_arguments(value, lambda output: query.block.query.outputs[output.index])
+        return with_arguments(value, lambda output: in_block(output.index))
+
+    def in_block(output: int) -> Expression:
+        found = query.block.query.outputs[output]
+        # A preference goes wherever an equality leads, and that is by what was asked for.
+        if isinstance(found, Argument):
+            return in_join(query.block.query, query.block.lookups, found)
+        return found
 
     try:
         found = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=zone)

@@ -44,9 +44,16 @@ class TaskLookups:
                         agenda,
                         list(zip(lookup.columns, relation.types, strict=True)),
                         width=lookup.width,
+                        asked=lookup.asked,
+                        exact=not lookup.asked,
                     )
                     opened.callback(caller.close)
-                    self.sources[r, number] = ConcurrentSource(caller, room=room)
+                    self.sources[r, number] = ConcurrentSource(
+                        caller,
+                        room=room,
+                        packed=lookup.keys_per_call,
+                        rest=caller.rest,
+                    )
             self._open = opened.pop_all()
 
     def close(self) -> None:

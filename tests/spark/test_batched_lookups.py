@@ -1,0 +1,107 @@
+"""Lookups of many keys a call: calls are full, by whichever way and however they are asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import eddyline
+
+KEYS = 2_000
+A_CALL = 200
+IDEAL = KEYS // A_CALL
+
+
+class Batches:
+    """A source that remembers how many keys each call had."""
+
+    def __init__(self, row: Callable[[Any], tuple[Any, ...]]) -> None:
+        self.sizes: list[int] = []
+        self._row = row
+        self._lock = threading.Lock()
+
+    def __call__(self, keys: list[Any]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            self.sizes.append(len(keys))
+        time.sleep(0.1)
+        return [self._row(key) for key in keys]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asking(spark: SparkSession) -> None:
+    rows = spark.range(0, KEYS, 1, 2).selectExpr("id AS k", "concat('o', id) AS o")
+    rows.createOrReplaceTempView("asking_in_batches")
+
+
+def batched(spark: SparkSession, *, several: bool) -> tuple[Batches, Batches]:
+    """Register a table, with one way to its rows or two."""
+    by_k = Batches(lambda k: (k, f"o{k}", 2 * k))
+    by_o = Batches(lambda o: (int(o[1:]), o, 2 * int(o[1:])))
+    ways: dict[str, Any] = {}
+    if several:
+        source = eddyline.PythonLookup(by_o, keys_per_call=A_CALL)
+        ways = {"key": ["k"], "also": [eddyline.LookupMethod(["o"], source, max_in_flight=4)]}
+    eddyline.lookup_table(
+        spark,
+        "batched",
+        "k long, o string, v long",
+        ["k"],
+        eddyline.PythonLookup(by_k, keys_per_call=A_CALL),
+        max_in_flight=4,
+        **ways,
+    )
+    return by_k, by_o
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one way", "two ways"])
+@pytest.mark.parametrize("watched", [False, True], ids=["adapt", "watch"])
+def test_calls_are_as_few_as_can_be(spark: SparkSession, several: bool, watched: bool) -> None:  # noqa: FBT001 - parameters
+    """A machine with other work may bring keys so slowly that some calls go half full."""
+    by_k, by_o = batched(spark, several=several)
+    sql = "SELECT g.k, t.v FROM asking_in_batches g JOIN batched t ON g.k = t.k"
+    if several:
+        sql += " AND g.o = t.o"
+    frame = spark.sql(sql)
+    if watched:
+        rows = sum(part.rows.num_rows for part in eddyline.watch(frame))
+    else:
+        rows = eddyline.adapt(frame).count()
+    assert rows == KEYS
+    assert sum(by_k.sizes) + sum(by_o.sizes) == KEYS
+    calls = len(by_k.sizes) + len(by_o.sizes)
+    assert IDEAL <= calls <= 2 * IDEAL, (by_k.sizes, by_o.sizes)
+
+
+def test_keys_that_other_lookups_bring_go_together(spark: SparkSession) -> None:
+    """What a table's rows bind is asked for in full calls as well."""
+    first, _ = batched(spark, several=False)
+    second = Batches(lambda v: (v, v + 1))
+    eddyline.lookup_table(
+        spark,
+        "batched_next",
+        "v long, w long",
+        ["v"],
+        eddyline.PythonLookup(second, keys_per_call=A_CALL),
+        max_in_flight=4,
+    )
+    sql = (
+        "SELECT g.k, n.w FROM asking_in_batches g JOIN batched t ON g.k = t.k "
+        "JOIN batched_next n ON t.v = n.v"
+    )
+    assert eddyline.adapt(spark.sql(sql)).count() == KEYS
+    assert len(first.sizes) + len(second.sizes) <= 4 * IDEAL
+    assert sum(first.sizes) == sum(second.sizes) == KEYS
+
+
+def test_few_keys_wait_for_no_others(spark: SparkSession) -> None:
+    """Of tasks that have no more, the rest goes at once; there are two here."""
+    by_k, _ = batched(spark, several=False)
+    sql = "SELECT t.v FROM batched t WHERE t.k IN (1, 2, 3)"
+    assert sorted(row.v for row in eddyline.adapt(spark.sql(sql)).collect()) == [2, 4, 6]
+    assert sum(by_k.sizes) == 3
+    assert len(by_k.sizes) <= 2
