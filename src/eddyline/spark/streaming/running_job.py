@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pyspark.accumulators import Accumulator
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from eddyline.errors import EddylineError
 from eddyline.spark.classic import classic
+from eddyline.spark.host import catalyst
 from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.joined_streams import SAMPLE, VERSION, WAKE
 from eddyline.spark.query_log.live_queries import LiveQuery
@@ -29,8 +32,18 @@ from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 _PATIENCE: Final = 60.0
 """Seconds that a job is waited for at the most before others begin."""
 
+_LOOK: Final = 0.5
+"""Seconds between two looks at whether a job has begun."""
+
 _GLANCE: Final = 0.01
 """Seconds between two looks at whether Spark has begun to stop a job."""
+
+
+_BEGINNINGS: Final = 4
+"""How often a job is begun whose first batch Spark could not plan in time."""
+
+_TOO_LATE: Final = "Python worker failed to connect back"
+"""What Spark says of a Python process that was not there after ten seconds."""
 
 
 class JobStoppedError(EddylineError):
@@ -67,6 +80,10 @@ class RunningJob:
         self._at_work = threading.Lock()
         self._stopping = threading.Event()
         self._begun = threading.Event()
+        self._beginning = threading.Lock()
+        self._beginnings = 0
+        self._writer: DataStreamWriter | None = None
+        self._cells = 0
         self._query: StreamingQuery | None = None
         self._queries: tuple[int, list[LiveQuery]] = (-1, [])
         self._woken = -1  # the last version at which all cells worked
@@ -89,8 +106,56 @@ class RunningJob:
         )
         if trigger:
             writer = writer.trigger(**trigger)  # type: ignore[call-overload]  # Spark checks it
-        with stream_settings(self._spark, cells):
-            self._query = writer.start()
+        if self.job.keeps_state:
+            catalyst.leave_out_planning_steps()
+        self._writer, self._cells = writer, cells
+        self._begin()
+        if self.job.keeps_state:
+            name = f"eddyline-begin-{self.job.name}"
+            threading.Thread(target=self._see_it_begin, name=name, daemon=True).start()
+
+    def _begin(self) -> None:
+        if self._writer is None:
+            raise RuntimeError("the job is not started")
+        self._beginnings += 1
+        with stream_settings(self._spark, self._cells):
+            self._query = self._writer.start()
+
+    def _see_it_begin(self) -> None:
+        while not self._begun.wait(_LOOK) and not self._stopping.is_set():
+            query = self.query
+            if not query.isActive and not self._begins_again(query):
+                return
+
+    def _begins_again(self, query: StreamingQuery) -> bool:
+        """Begin again, a few times, if Spark gave up on the process that plans the first batch.
+
+        It waits ten seconds for that, whatever else the machine does. Nothing has run then.
+        """
+        with self._beginning:
+            if self._query is not query:
+                return True
+            error = query.exception()
+            late = error is not None and _TOO_LATE in str(error)
+            done = self._begun.is_set() or self._stopping.is_set()
+            if not late or done or self._beginnings >= _BEGINNINGS:
+                return False
+            self._begin()
+            return True
+
+    def await_termination(self, timeout: float | None) -> bool:
+        """Wait until it has ended, at most ``timeout`` seconds; raises what ended it."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            query = self.query
+            left = None if until is None else max(until - time.monotonic(), _GLANCE)
+            try:
+                ended = query.awaitTermination(left)  # type: ignore[arg-type]  # None is for ever
+            except StreamingQueryException:
+                if not self._begins_again(query):
+                    raise
+            else:
+                return ended is not False
 
     def wait_until_begun(self) -> None:
         """Wait until the first batch is planned, or there is nothing to plan.
@@ -105,10 +170,17 @@ class RunningJob:
                 break
 
     def stop(self) -> None:
-        """Let the batch that runs come to its end, and stop."""
+        """Let the batch that runs come to its end, and stop.
+
+        And the planning of the first: the Python process that Spark has started for it would find
+        nobody to connect to.
+        """
         self._stopping.set()
-        with self._at_work:
-            self.query.stop()
+        with self._beginning:
+            if self.job.keeps_state:
+                self.wait_until_begun()
+            with self._at_work:
+                self.query.stop()
 
     def _run(self, rows: DataFrame, batch: int) -> None:
         self._begun.set()

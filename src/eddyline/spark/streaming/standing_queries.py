@@ -246,8 +246,7 @@ class StandingQueries:
             time.sleep(_GLANCE)
         done = True
         for job in list(self._jobs.values()):
-            ended = job.query.awaitTermination(timeout)  # type: ignore[arg-type]  # None is for ever
-            done = done and ended is not False
+            done = job.await_termination(timeout) and done
         return done
 
     def _has_failed(self) -> bool:

@@ -151,6 +151,7 @@ from eddyline.spark.host.catalyst.settings import (
     java_facts,
     settings_of,
 )
+from eddyline.spark.host.catalyst.standard_error import leave_out_planning_steps
 from eddyline.spark.host.catalyst.tables import (
     first_rows,
     is_reduced_scan,
@@ -244,6 +245,7 @@ __all__ = [
     "joined_on",
     "joined_over",
     "known_not_null",
+    "leave_out_planning_steps",
     "let_go_of_call",
     "literal_true",
     "literal_value",
