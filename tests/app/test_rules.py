@@ -106,6 +106,8 @@ MISTAKES = {
     'state = "s"\nsinks = "x"\n[streams.s]\nformat = "rate"': "the file has no 'sinks'",
     'state = "s"\n[streams.s]\nformat = "rate"\nwatermark = "time"': 'is ["column", "delay"]',
     'state = "s"\n[streams.s]\nformat = "rate"\n[queries]\nq = 1': "queries.q is a text",
+    'state = "s"\n[streams.s]\nformat = "rate"\n[queries.q]\nkeep = "1 hour"': "no queries.q.sql",
+    'state = "s"\n[streams.s]\nformat = "rate"\n[queries.q]\nsql = "x"\nkept = "1"': "no 'kept'",
 }
 
 
@@ -128,8 +130,10 @@ def test_a_file_that_is_not_there(tmp_path: Path, run: Run) -> None:
 
 def test_arguments() -> None:
     assert parse(["rules", "run", "a.toml"]) == RulesRunInvocation(Path("a.toml"))
-    added = {"do": "add", "name": "n", "sql": "SELECT 1", "backfill": None}
+    added = {"do": "add", "name": "n", "sql": "SELECT 1", "backfill": None, "keep": None}
     assert parse(["rules", "add", "s", "n", "SELECT 1"]) == RulesAskInvocation(Path("s"), added)
+    kept = parse(["rules", "add", "s", "n", "SELECT 1", "--keep", "1 hour"])
+    assert kept == RulesAskInvocation(Path("s"), added | {"keep": "1 hour"})
     dropped = {"do": "drop", "names": ["a", "b"]}
     assert parse(["rules", "drop", "s", "a", "b"]) == RulesAskInvocation(Path("s"), dropped)
     assert parse(["demo", "rules", "--sample", "9"]) == DemoRulesInvocation(9)

@@ -111,6 +111,7 @@ alerts.toml:
   options = { maxFilesPerTrigger = 1 }
   [queries]
   cheap = "SELECT symbol, price FROM trades WHERE price < 1"
+  near = { sql = "SELECT ... FROM trades a JOIN trades b ON ...", keep = "1 hour" }
   [[templates]]
   name = "limits"
   sql = "SELECT symbol, price FROM trades WHERE symbol = :symbol AND price > :most"
@@ -199,7 +200,7 @@ def _rules_invocation(namespace: Namespace) -> RulesRunInvocation | RulesAskInvo
         return RulesRunInvocation(namespace.config)
     request: dict[str, object] = {"do": namespace.action}
     if namespace.action == "add":
-        request |= {"name": namespace.name, "sql": namespace.sql, "backfill": namespace.backfill}
+        request |= {name: getattr(namespace, name) for name in ("name", "sql", "backfill", "keep")}
         if namespace.replace:
             request["do"] = "replace"
     elif namespace.action != "list":
@@ -335,6 +336,11 @@ def _add_rules(commands: argparse._SubParsersAction[_Parser]) -> None:
     add.add_argument("--replace", action="store_true", help="put it in the place of one")
     add.add_argument(
         "--backfill", metavar="INTERVAL", help='see what is stored of "10 minutes" before, too'
+    )
+    add.add_argument(
+        "--keep",
+        metavar="INTERVAL",
+        help='join streams whose event times are at most "1 hour" apart, or "forever"',
     )
     for action, what in (
         ("drop", "drop queries of a running job"),

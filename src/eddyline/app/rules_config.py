@@ -27,12 +27,21 @@ class StreamConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryConfig:
+    """A query; ``keep`` says how far apart the event times of rows are that it joins."""
+
+    sql: str
+    keep: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TemplateConfig:
     """Queries of one template: ``parameters`` is a CSV or Parquet file with a row for each."""
 
     name: str
     sql: str
     parameters: Path
+    keep: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class RulesConfig:
     sink: str
     streams: Mapping[str, StreamConfig]
     tables: Mapping[str, Path]
-    queries: Mapping[str, str]
+    queries: Mapping[str, QueryConfig]
     templates: tuple[TemplateConfig, ...]
     trigger: str | None
 
@@ -84,7 +93,7 @@ class _Reader:
                 for name, each in self._mapping(found.get("tables", {}), "tables").items()
             },
             queries={
-                name: self._text(each, f"queries.{name}")
+                name: self._query(name, each)
                 for name, each in self._mapping(found.get("queries", {}), "queries").items()
             },
             templates=tuple(map(self._template, found.get("templates", []))),
@@ -112,14 +121,25 @@ class _Reader:
             watermark=None if watermark is None else (watermark[0], watermark[1]),
         )
 
+    def _query(self, name: str, found: object) -> QueryConfig:
+        """Return a query: its text, or a table that has it as ``sql``."""
+        where = f"queries.{name}"
+        if not isinstance(found, dict):
+            return QueryConfig(self._text(found, where))
+        self._only(found, set(QueryConfig.__slots__), where)
+        return QueryConfig(self._text(found.get("sql"), f"{where}.sql"), self._keep(found, where))
+
     def _template(self, found: object) -> TemplateConfig:
         fields = self._mapping(found, "templates")
         self._only(fields, set(TemplateConfig.__slots__), "templates")
-        texts = {
-            name: self._text(fields.get(name), f"templates.{name}")
-            for name in TemplateConfig.__slots__
-        }
-        return TemplateConfig(texts["name"], texts["sql"], self._place(texts["parameters"]))
+        name, sql, parameters = (
+            self._text(fields.get(name), f"templates.{name}")
+            for name in ("name", "sql", "parameters")
+        )
+        return TemplateConfig(name, sql, self._place(parameters), self._keep(fields, "templates"))
+
+    def _keep(self, fields: Mapping[str, Any], where: str) -> str | None:
+        return self._text(fields["keep"], f"{where}.keep") if "keep" in fields else None
 
     def _place(self, text: str) -> Path:
         return self._path.parent / text

@@ -81,6 +81,7 @@ JOINS = {
     "never joined": """SELECT t.volume tv, q.volume qv FROM trades t JOIN quotes q
                        ON t.symbol = q.symbol WHERE t.symbol = 'Z'""",
 }
+KEPT = {"at any time": "forever", "never joined": "1 hour"}
 REFUSED = {
     "SELECT volume FROM trades WHERE loud = 'a'": "loud",
     JOINS["by symbol"].replace("t.volume", "t.loud"): "loud",
@@ -115,7 +116,7 @@ def test_odd_events(spark: SparkSession, tmp_path: Path) -> None:
     sink = Gathered()
     with StandingQueries(spark, streams=streams, state=tmp_path / "state") as queries:
         for name, sql in (SELECTIONS | JOINS).items():
-            queries.add(sql, name=name)
+            queries.add(sql, name=name, keep=KEPT.get(name))
         for sql, why in REFUSED.items():
             with pytest.raises(NotShareableError, match=why):
                 queries.add(sql, name="refused")

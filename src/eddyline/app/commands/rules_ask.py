@@ -51,6 +51,8 @@ def listed(queries: Sequence[Mapping[str, Any]]) -> Table:
     for query in queries:
         state = query["state"] if query["reason"] is None else f"failed: {query['reason']}"
         sql = " ".join(query["sql"].split())
+        if query["keep"]:
+            sql += f"  keep {query['keep']}"
         if query["parameters"]:
             sql += f"  {query['parameters']}"
         table.add_row(query["name"], state, f"{query['rows_in']:,}", f"{query['results']:,}", sql)

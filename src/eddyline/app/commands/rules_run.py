@@ -21,6 +21,7 @@ from eddyline.app.start import running_spark
 from eddyline.app.tables import create_view, find_table
 from eddyline.app.terminal import chatter
 from eddyline.reports.wording import counted
+from eddyline.spark.streaming.checks import keep_text, kept_for
 from eddyline.spark.streaming.errors import NotShareableError, StateError
 
 _EVERY = 0.5
@@ -55,20 +56,20 @@ def _add(
     queries: eddyline.StandingQueries, config: RulesConfig, parameters: dict[str, pd.DataFrame]
 ) -> None:
     """Add the queries of the file that are not there yet, and replace those that have changed."""
-    known = {row["name"]: row["sql"] for row in queries.queries().collect()}
+    known = {row["name"]: (row["sql"], row["keep"]) for row in queries.queries().collect()}
     try:
-        for name, sql in config.queries.items():
+        for name, query in config.queries.items():
             if name not in known:
-                queries.add(sql, name=name)
-            elif known[name] != sql:
-                queries.replace(name, sql)
+                queries.add(query.sql, name=name, keep=query.keep)
+            elif known[name] != (query.sql, keep_text(kept_for(query.keep))):
+                queries.replace(name, query.sql, keep=query.keep)
         for template in config.templates:
             rows = parameters[template.name]
             if "name" not in rows:
                 rows.insert(0, "name", [f"{template.name}-{n}" for n in range(len(rows))])
             new = rows[~rows["name"].isin(known)]
             if len(new):
-                queries.add_many(template.sql, new, name=template.name)
+                queries.add_many(template.sql, new, name=template.name, keep=template.keep)
     except (NotShareableError, ValueError) as error:
         raise UsageError(str(error)) from error
 

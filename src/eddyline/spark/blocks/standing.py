@@ -116,6 +116,8 @@ class QueryTemplate:
     """The aggregates that the outputs are made of; None where they are made of joined rows."""
     shown: tuple[ShownParameter, ...] = ()
     """Parameters that the outputs are made of."""
+    keep: int | None = None
+    """How far apart its rows' times may be, beside its windows, in microseconds: see `add`."""
 
     @property
     def selected(self) -> tuple[frozenset[int], ...]:

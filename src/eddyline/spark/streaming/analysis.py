@@ -45,8 +45,13 @@ class Analysis:
         """The session's time zone."""
         return self.settings.time_zone
 
-    def read(self, sql: str, parameters: Mapping[str, DataType] | None = None) -> ReadQuery:
-        """Read a query, whose parameters have these types.
+    def read(
+        self,
+        sql: str,
+        parameters: Mapping[str, DataType] | None = None,
+        keep: int | None = None,
+    ) -> ReadQuery:
+        """Read a query, whose parameters have these types; ``keep`` is a template's.
 
         Raises PySpark's ``ParseException`` and ``AnalysisException``, and NotShareableError.
         """
@@ -67,7 +72,7 @@ class Analysis:
             known = self._analysts.get(key)
             if known is not None:
                 try:
-                    return self._read(known, sql, called, types)
+                    return self._read(known, sql, called, types, keep)
                 except (AnalysisException, ParseException):
                     pass  # it may be about a function that came since
             fresh = self._analysts[key] = Analyst(
@@ -75,17 +80,28 @@ class Analysis:
                 self._schemas,
                 {f"{PARAMETER}{name}": kind for name, kind in types.items()},
             )
-            return self._read(fresh, sql, called, types)
+            return self._read(fresh, sql, called, types, keep)
 
     def read_again(self, template: QueryTemplate) -> ReadQuery:
         """Read the query of a template that was read before, be it in another session."""
-        return self.read(
-            template.sql, {name: spark_type(kind) for name, kind in template.parameters}
-        )
+        parameters = {name: spark_type(kind) for name, kind in template.parameters}
+        return self.read(template.sql, parameters, template.keep)
 
     def _read(
-        self, analyst: Analyst, sql: str, called: str, types: Mapping[str, DataType]
+        self,
+        analyst: Analyst,
+        sql: str,
+        called: str,
+        types: Mapping[str, DataType],
+        keep: int | None,
     ) -> ReadQuery:
         return read_query(
-            analyst, called, self._schemas, self._tables, types, self.settings, shown=sql
+            analyst,
+            called,
+            self._schemas,
+            self._tables,
+            types,
+            self.settings,
+            shown=sql,
+            keep=keep,
         )

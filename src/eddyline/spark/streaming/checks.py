@@ -10,6 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from eddyline.sharing.shared_query import NEVER
 from eddyline.spark.classic import classic
 
 LONGEST_NAME: Final = 200
@@ -45,6 +46,32 @@ def checked_name(name: object) -> str:
             f"at most {LONGEST_NAME} characters, as they stand in a URL"
         )
     return name
+
+
+FOREVER: Final = "forever"
+"""What ``keep`` says where all rows are stored for good."""
+
+
+def kept_for(keep: str | dt.timedelta | None) -> int | None:
+    """Return how far apart the times of joined rows may be, in microseconds.
+
+    :data:`~eddyline.sharing.shared_query.NEVER` for ``"forever"``; ValueError and TypeError for
+    what is no interval.
+    """
+    if keep is None:
+        return None
+    return NEVER if keep == FOREVER else microseconds_of(keep)
+
+
+def keep_text(keep: int | None) -> str | None:
+    """Return the same for people.
+
+    >>> keep_text(90_000_000), keep_text(kept_for("forever"))
+    ('0:01:30', 'forever')
+    """
+    if keep is None:
+        return None
+    return FOREVER if keep == NEVER else str(dt.timedelta(microseconds=keep))
 
 
 def microseconds_of(interval: str | dt.timedelta) -> int:

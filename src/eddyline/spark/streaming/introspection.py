@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from eddyline.spark.query_log.jobs import job_of
 from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.streaming.checks import keep_text
 from eddyline.spark.worker.standing.counts import Counts
 
 BATCHES_KEPT: Final = 1_000
@@ -32,6 +33,7 @@ QUERIES: Final = pa.schema(
         "reason": pa.string(),
         "job": pa.string(),
         "sql": pa.string(),
+        "keep": pa.string(),
         "parameters": pa.string(),
         "rows_in": pa.int64(),
         "results": pa.int64(),
@@ -215,6 +217,7 @@ class Introspection:
             "reason": reason,
             "job": job,
             "sql": query.template.sql,
+            "keep": keep_text(query.template.keep),
             "parameters": json.dumps(values, default=str) if values else None,
             "rows_in": totals.rows_in - before,
             "results": totals.results[query.number],

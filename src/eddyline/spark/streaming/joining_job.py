@@ -38,7 +38,7 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
-from eddyline.spark.streaming.reading import event_time
+from eddyline.spark.streaming.time_bounds import event_time
 from eddyline.spark.worker.commands import sent
 from eddyline.spark.worker.standing.cell import RESULTS, Cell
 from eddyline.spark.worker.standing.counts import CountsByBatch

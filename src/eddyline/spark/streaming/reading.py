@@ -42,10 +42,9 @@ from eddyline.spark.streaming.constants import with_constants
 from eddyline.spark.streaming.described_outputs import described, meaning
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import PARAMETER
-from eddyline.spark.streaming.registry import WATERMARK
 from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
 from eddyline.spark.streaming.standing_terms import StandingTerms
-from eddyline.spark.streaming.time_bounds import Sides, time_bound
+from eddyline.spark.streaming.time_bounds import Sides, event_time, no_farther_apart, time_bound
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})
 
@@ -84,20 +83,21 @@ def read_query(
     settings: SessionSettings,
     *,
     shown: str,
+    keep: int | None,
 ) -> ReadQuery:
     """Analyze a query over streams and tables, and read what it selects, joins and puts out.
 
     In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
-    user wrote it. Raises PySpark's own
+    user wrote it, and ``keep`` what the query has beside. Raises PySpark's own
     errors for what is no valid query, and NotShareableError for a valid one that cannot stand.
     """
     plan, schema = analyst.optimized(sql)
-    reader = _Reader(analyst, schemas, parameters, settings)
+    reader = _Reader(analyst, schemas, parameters, settings, keep, frozenset(tables))
     try:
         reader.take_inputs(plan)
         nodes = aggregate_in(plan)
         reader.read(plan if nodes is None else nodes.below)
-        used = frozenset(reader.inputs) & frozenset(tables)
+        used = frozenset(reader.inputs) & reader.tables
         if len(used) == len(set(reader.inputs)):
             raise not_understood("a query that reads no stream")
         return reader.result(shown, plan, nodes, schema, used)
@@ -113,6 +113,8 @@ class _Reader:
     schemas: Mapping[str, types.StructType]
     parameters: Mapping[str, types.DataType]
     settings: SessionSettings
+    keep: int | None
+    tables: frozenset[str]
     inputs: list[str] = field(default_factory=list)
     leaves: list[Plan] = field(default_factory=list)
     places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
@@ -192,6 +194,7 @@ class _Reader:
             used,
             aggregated,
             self.shown.shown,
+            self.keep,
         )
         return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
 
@@ -199,7 +202,8 @@ class _Reader:
         """Return how the inputs are selected and joined."""
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
-        bounds: list[TimeBound] = []
+        streams = [n for n, name in enumerate(self.inputs) if name not in self.tables]
+        bounds = no_farther_apart(self.keep, streams)
         conditions: list[Expression] = []
         sides = Sides(self.place, self.definitions.named, self.is_event_time)
         for tree in self.conjuncts:
@@ -211,11 +215,11 @@ class _Reader:
             if (join := self._edge(predicate)) is not None:
                 edges.add(join)
                 continue
-            streams = streams_in(predicate)
-            if streams & (streams - 1):
+            mask = streams_in(predicate)
+            if mask & (mask - 1):
                 conditions.append(with_constants(predicate, constants))
                 continue
-            number = max(streams.bit_length() - 1, 0)  # the first for what is about none
+            number = max(mask.bit_length() - 1, 0)  # the first for what is about none
             local = with_arguments(predicate, _within)
             selections[number].append(with_constants(local, constants))
         query = SharedQuery(
@@ -414,14 +418,6 @@ class _Reader:
 def _identity(number: int) -> ExpressionId:
     """Return the identity of an attribute of this JVM."""
     return number, catalyst.session_identity()
-
-
-def event_time(schema: types.StructType) -> int | None:
-    """Return the column of a stream that it has a watermark on; None where there is none."""
-    for number, column in enumerate(schema.fields):
-        if WATERMARK in column.metadata:
-            return number
-    return None
 
 
 def _within(argument: Argument) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -44,3 +45,14 @@ def cell_labels(spark: SparkSession, cells: int) -> list[int]:
     for label, task in candidates.collect():
         labels.setdefault(task, label)
     return [labels[task] for task in range(cells)]
+
+
+def require_protobuf() -> None:
+    """Raise ModuleNotFoundError where what Spark's state store needs is missing."""
+    try:
+        importlib.import_module("google.protobuf")
+    except ModuleNotFoundError as error:
+        message = (
+            'to join or aggregate streams Spark needs protobuf: pip install "eddyline[streaming]"'
+        )
+        raise ModuleNotFoundError(message, name=error.name) from error

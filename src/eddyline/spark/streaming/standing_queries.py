@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 import inspect
 import threading
 import time
@@ -27,6 +26,7 @@ from eddyline.spark.streaming.checks import (
     checked_name,
     checked_stream,
     checked_table,
+    kept_for,
     microseconds_of,
 )
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
@@ -40,8 +40,9 @@ from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.streaming.requests import Desk
 from eddyline.spark.streaming.running_job import RunningJob
 from eddyline.spark.streaming.selecting_job import SelectingBatches
-from eddyline.spark.streaming.settings import cell_labels
+from eddyline.spark.streaming.settings import cell_labels, require_protobuf
 from eddyline.spark.streaming.sinks import Batch, Callback, Sink, as_sink, tell
+from eddyline.spark.streaming.time_bounds import check_bounded
 from eddyline.spark.worker.standing.counts import CountsParam
 
 _GLANCE = 0.1
@@ -119,20 +120,37 @@ class StandingQueries:
         self._desk: Desk | None = None
         self._trigger: dict[str, Any] = {}
 
-    def add(self, sql: str, *, name: str, backfill: str | dt.timedelta | None = None) -> None:
+    def add(
+        self,
+        sql: str,
+        *,
+        name: str,
+        backfill: str | dt.timedelta | None = None,
+        keep: str | dt.timedelta | None = None,
+    ) -> None:
         """Add a query: it sees the rows of the next micro-batch and all after it.
 
         With ``backfill``, an interval as ``"10 minutes"``, a query that joins streams also sees
         what is stored, for other queries, of the events of that time before the latest.
 
+        A query that joins streams says how far apart their event times are, by a window or by
+        ``keep``: with ``"1 hour"`` rows meet whose times are no farther apart, and are stored no
+        longer; with ``"forever"`` rows are stored for good.
+
         Raises PySpark's ``ParseException`` and ``AnalysisException`` for what is no query,
         NotShareableError for one that cannot stand, ValueError for a name that is taken.
         """
         look_back = None if backfill is None else microseconds_of(backfill)
-        self._add(sql, pa.table({}), (checked_name(name),), {}, look_back=look_back)
+        kept = kept_for(keep)
+        self._add(sql, pa.table({}), (checked_name(name),), {}, look_back=look_back, keep=kept)
 
     def add_many(
-        self, template: str, parameters: object, *, name: str | None = None
+        self,
+        template: str,
+        parameters: object,
+        *,
+        name: str | None = None,
+        keep: str | dt.timedelta | None = None,
     ) -> tuple[str, ...]:
         """Add a query for each row of ``parameters``, whose values stand for ``:markers``.
 
@@ -141,7 +159,7 @@ class StandingQueries:
         none, they are called after ``name`` and the row's number. All come at once or not at all.
         Times without a zone are in the session's in pandas, as in ``createDataFrame``; in an Arrow
         table they are ``TIMESTAMP_NTZ``.
-        Returns their names.
+        ``keep`` is as for :meth:`add`. Returns their names.
         """
         table = as_table(parameters, self._analysis.time_zone)
         if not len(table):
@@ -157,14 +175,15 @@ class StandingQueries:
         if len(set(names)) < len(names):
             raise ValueError("two queries have the same name")
         kinds = kinds_of(table)
-        self._add(template, as_sent(table, kinds, self._analysis.time_zone), names, kinds)
+        sent = as_sent(table, kinds, self._analysis.time_zone)
+        self._add(template, sent, names, kinds, keep=kept_for(keep))
         return names
 
-    def replace(self, name: str, sql: str) -> None:
+    def replace(self, name: str, sql: str, *, keep: str | dt.timedelta | None = None) -> None:
         """Put another query in the place of one: between two micro-batches, with no gap."""
         if not self._registry.has(name):
             raise UnknownQueryError(f"there is no query {name!r}")
-        self._add(sql, pa.table({}), (name,), {}, instead=(name,))
+        self._add(sql, pa.table({}), (name,), {}, instead=(name,), keep=kept_for(keep))
 
     def drop(self, *names: str) -> None:
         """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
@@ -290,16 +309,18 @@ class StandingQueries:
         kinds: Mapping[str, Any],
         instead: Sequence[str] = (),
         look_back: int | None = None,
+        keep: int | None = None,
     ) -> None:
         self._registry.require_open()
-        template = self._analysis.read(sql, kinds).template
+        template = self._analysis.read(sql, kinds, keep).template
+        check_bounded(template, self._schemas)
         job = job_of(template)
         if look_back is not None and not job.joins:
             raise NotShareableError(
                 f"of a query that joins no streams nothing is stored to look back at: {sql}"
             )
         if job.keeps_state:
-            _require_protobuf()
+            require_protobuf()
         group = QueryGroup(0, names, template, table, look_back)
         try:
             constants_of(group)
@@ -316,9 +337,10 @@ class StandingQueries:
         """Do what another process asks for: see :mod:`eddyline.spark.streaming.requests`."""
         match request:
             case {"do": "add", "name": str(name), "sql": str(sql)}:
-                self.add(sql, name=name, backfill=request.get("backfill"))
+                keep = request.get("keep")
+                self.add(sql, name=name, backfill=request.get("backfill"), keep=keep)
             case {"do": "replace", "name": str(name), "sql": str(sql)}:
-                self.replace(name, sql)
+                self.replace(name, sql, keep=request.get("keep"))
             case {"do": "drop" | "pause" | "resume" as what, "names": list(names)}:
                 {"drop": self.drop, "pause": self.pause, "resume": self.resume}[what](*names)
             case {"do": "list"}:
@@ -413,14 +435,3 @@ class StandingQueries:
         )
         running.start(rows, self._cells, self._trigger)
         return running
-
-
-def _require_protobuf() -> None:
-    """Raise ModuleNotFoundError where what Spark's state store needs is missing."""
-    try:
-        importlib.import_module("google.protobuf")
-    except ModuleNotFoundError as error:
-        message = (
-            'to join or aggregate streams Spark needs protobuf: pip install "eddyline[streaming]"'
-        )
-        raise ModuleNotFoundError(message, name=error.name) from error

@@ -1,15 +1,22 @@
-"""Windows of stream joins, as conditions say them: times that are so far apart."""
+"""Windows of stream joins: how far apart times are, and so for how long rows are stored."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
-from eddyline.sharing.shared_query import TimeBound
+from pyspark.sql.types import StructType
+
+from eddyline.sharing.shared_query import NEVER, TimeBound
+from eddyline.sharing.windows import farthest
+from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.decline import not_understood
 from eddyline.spark.plan.chains import Tree
+from eddyline.spark.streaming.errors import NotShareableError
+from eddyline.spark.streaming.registry import WATERMARK
 
 _A_DAY: Final = 86_400_000_000
 """Microseconds. From a day on Spark counts by the calendar, so that summer time matters."""
@@ -162,6 +169,56 @@ def _checked(tree: Tree, place: tuple[int, int], sides: Sides) -> int:
             "the columns that the streams have watermarks on"
         )
     return place[0]
+
+
+def event_time(schema: StructType) -> int | None:
+    """Return the column of a stream that it has a watermark on; None where there is none."""
+    for number, column in enumerate(schema.fields):
+        if WATERMARK in column.metadata:
+            return number
+    return None
+
+
+def no_farther_apart(keep: int | None, streams: Sequence[int]) -> list[TimeBound]:
+    """Return that rows of several inputs meet only within ``keep`` microseconds.
+
+    None and :data:`~eddyline.sharing.shared_query.NEVER` say nothing of them.
+    """
+    if keep is None or keep == NEVER:
+        return []
+    return [TimeBound(one, other, -keep, keep) for one, other in combinations(streams, 2)]
+
+
+def check_bounded(template: QueryTemplate, schemas: Mapping[str, StructType]) -> None:
+    """Raise NotShareableError where nothing says for how long rows of a query are stored.
+
+    Its windows do, or ``keep``: then each stream needs an event time.
+    """
+    streams = {n: name for n, name in enumerate(template.inputs) if name not in template.tables}
+    timeless = [name for name in streams.values() if event_time(schemas[name]) is None]
+    if template.keep is not None:
+        if len(streams) == 1:
+            raise NotShareableError(
+                f"a query that joins no streams stores no rows to keep: {template.sql}"
+            )
+        if template.keep < NEVER and timeless:
+            raise NotShareableError(
+                f"keep= is about event times, and {timeless[0]} has no watermark: {template.sql}"
+            )
+        return
+    widest = farthest(template.query.bounds, frozenset(streams))
+    endless = [streams[number] for number, most in widest.items() if most >= NEVER]
+    if not endless:
+        return
+    remedy = "give the query a window between the event times of its streams, as"
+    if timeless:
+        remedy = f"make {timeless[0]} with withWatermark(time, delay), and {remedy}"
+    raise NotShareableError(
+        f"rows of {endless[0]} would be stored for ever, since rows of any later time may meet "
+        f"them: {remedy} AND b.time BETWEEN a.time - INTERVAL 1 HOUR AND a.time + INTERVAL 1 "
+        "HOUR; or add it with keep='1 hour', by which rows meet whose event times are no farther "
+        f"apart; or with keep='forever', if the stream is finite: {template.sql}"
+    )
 
 
 def _interval(tree: Tree) -> int:
