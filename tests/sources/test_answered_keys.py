@@ -45,6 +45,15 @@ def test_the_answer_to_a_single_key_belongs_to_it_and_keeps_its_own() -> None:
     assert (done.unmatched, done.failures) == (0, 0)
 
 
+def test_it_makes_no_difference_which_keys_happen_to_go_together() -> None:
+    (first, second), _ = answered(PythonLookup(respelling, 2), TABLE, [("a",), ("c",)])
+    (alone,), done = answered(PythonLookup(respelling, 2), TABLE, [("a",)])
+    assert first == second
+    assert isinstance(alone, str)
+    assert "keys_per_call=1" in alone
+    assert done.unmatched == 1
+
+
 def test_where_the_key_itself_is_there_rows_spelled_otherwise_are_not_its() -> None:
     source = PythonLookup(lambda keys: [(keys[0].upper(), 1), (keys[0], 2), (None, 3)])
     (rows,), done = answered(source, TABLE, [("a",)])

@@ -32,23 +32,29 @@ class AnsweredKeys:
         return self.unmatched.num_rows > 0 and not any(each.num_rows for each in self.rows)
 
 
-def answered_keys(table: LookedUpTable, batch: pa.RecordBatch, keys: Sequence[Key]) -> AnsweredKeys:
+def answered_keys(
+    table: LookedUpTable, batch: pa.RecordBatch, keys: Sequence[Key], *, singly: bool
+) -> AnsweredKeys:
     """Tell apart the rows that a source has given for distinct keys, by their bind columns.
 
     A source may spell a key in another way than it was asked for: as ``A`` for ``a``, with
-    blanks at its end, by the number that a name stands for. Where one key was asked for, the rows
-    can only belong to it, if they are all of one key and none is as it was asked for. Where several
-    were, nobody knows, and the row is unmatched. Takes time in proportion to rows and keys.
+    blanks at its end, by the number that a name stands for. Where keys are asked for ``singly``,
+    the rows can only belong to the key, if they are all of one and none is as it was asked for; and
+    a row without a key has the one that was asked for. Where several may be, nobody knows, and the
+    row is unmatched: also in a call that happens to be for one, since it must make no difference
+    which keys go together. Takes time in proportion to rows and keys.
 
     >>> table = LookedUpTable("t", ("k", "v"), (pa.string(), pa.int64()), (0,))
     >>> rows = pa.RecordBatch.from_pylist([{"k": "A", "v": 1}], schema=table.schema)
-    >>> answered_keys(table, rows, [("a",)]).respelled
+    >>> answered_keys(table, rows, [("a",)], singly=True).respelled
     True
-    >>> answered_keys(table, rows, [("a",), ("b",)]).nothing_matches
+    >>> answered_keys(table, rows, [("a",), ("b",)], singly=False).nothing_matches
     True
     """
     if not batch.num_rows:
         return AnsweredKeys((batch,) * len(keys), batch)
+    if singly:
+        batch = _with_key(table, batch, keys[0])
     types = [table.types[column] for column in table.bind]
     wanted = KeySet(types)
     wanted.add([pa.array([k[n] for k in keys], kind) for n, kind in enumerate(types)])
@@ -58,13 +64,22 @@ def answered_keys(table: LookedUpTable, batch: pa.RecordBatch, keys: Sequence[Ke
     in_order = batch.take(pa.array(order))
     ends = np.searchsorted(of_rows[order], np.arange(-1, len(keys)), side="right").tolist()
     rows = tuple(in_order.slice(start, stop - start) for start, stop in pairwise(ends))
-    if len(keys) == 1 and not ends[-1] - ends[0] and len(KeySet(types).add(given)) == 1:
+    if singly and ends[-1] == ends[0] and len(KeySet(types).add(given)) == 1:
         return AnsweredKeys((batch,), batch.slice(0, 0), respelled=True)
     return AnsweredKeys(rows, in_order.slice(0, ends[0]))
 
 
+def _with_key(table: LookedUpTable, batch: pa.RecordBatch, key: Key) -> pa.RecordBatch:
+    """Return rows with a key in place of NULL."""
+    columns = list(batch.columns)
+    for column, value in zip(table.bind, key, strict=True):
+        if columns[column].null_count:
+            columns[column] = columns[column].fill_null(pa.scalar(value, table.types[column]))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 def why_unmatched(
-    table: LookedUpTable, unmatched: pa.RecordBatch, keys: Sequence[Key], *, none: bool
+    table: LookedUpTable, unmatched: pa.RecordBatch, *, none: bool, singly: bool
 ) -> str:
     """Say what came instead of what was asked for, and what to do; ``none`` matches any key."""
     columns = [unmatched.column(column).slice(0, 1).to_pylist() for column in table.bind]
@@ -78,7 +93,7 @@ def why_unmatched(
     advice = (
         " Let the source give each key as it was asked for, or ask for one at a time "
         "(keys_per_call=1): then an answer can only belong to that key."
-        if len(keys) > 1
+        if not singly
         else ""
     )
     return f"{what}; the first came with {described(table, [came])}.{advice}"

@@ -24,7 +24,6 @@ class RowReader:
             (name, kind, key_conversion(kind) if number in table.bind else conversion(kind))
             for number, (name, kind) in enumerate(zip(table.columns, table.types, strict=True))
         ]
-        self._key_place = {column: place for place, column in enumerate(table.bind)}
 
     def batch(self, rows: Iterable[object], keys: Sequence[Key]) -> pa.RecordBatch:
         """Return rows, which are mappings by column or sequences in the columns' order.
@@ -32,17 +31,13 @@ class RowReader:
         Those of PySpark's ``Row`` and named tuples go by their names, if all are columns.
 
         A bind column that a mapping lacks has the value that was asked for, where that is one
-        key; so has one that is NULL. A time without a zone is one of the session's zone, as Spark's
-        own readers have it. NoAnswerError where rows are not of the table.
+        key. A time without a zone is one of the session's zone, as Spark's own readers have it.
+        NoAnswerError where rows are not of the table.
         """
         found = [self._values(row, keys) for row in rows]
         columns = []
         for number, (name, kind, convert) in enumerate(self._reads):
             values = [row[number] for row in found]
-            place = self._key_place.get(number) if len(keys) == 1 else None
-            if place is not None:
-                asked = keys[0][place]
-                values = [asked if value is None else value for value in values]
             try:
                 if convert is not None:
                     values = [None if value is None else convert(value) for value in values]

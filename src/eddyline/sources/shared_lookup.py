@@ -111,6 +111,7 @@ class SharedLookup:
             Mirror(each.table, each.source, each.limits, random, now) for each in methods
         )
         self._alone = not method.mirrors
+        self._singly = method.keys_per_call == 1
         self._filling = Filling(now)
         self._reminder: asyncio.TimerHandle | None = None
         self._now = now
@@ -293,11 +294,11 @@ class SharedLookup:
         if isinstance(rows, LookupFailedError):
             self._fail(mirror, keys, rows)
             return
-        answered = answered_keys(self._table, rows, keys)
+        answered = answered_keys(self._table, rows, keys, singly=self._singly)
         if answered.unmatched.num_rows:
             self._note_unmatched(mirror, answered, keys)
         if answered.nothing_matches:
-            why = why_unmatched(self._table, answered.unmatched, keys, none=True)
+            why = why_unmatched(self._table, answered.unmatched, none=True, singly=self._singly)
             self._give(mirror, mirror.opened().without(keys, why, final=self._alone), began)
             return
         seconds = self._now() - began
@@ -308,7 +309,7 @@ class SharedLookup:
     def _note_unmatched(self, mirror: Mirror, answered: AnsweredKeys, keys: Sequence[Key]) -> None:
         """Count the rows of an answer that belong to none of its keys, and warn of the first."""
         if not self._unmatched and not answered.nothing_matches:
-            why = why_unmatched(self._table, answered.unmatched, keys, none=False)
+            why = why_unmatched(self._table, answered.unmatched, none=False, singly=self._singly)
             _log.warning("%s", failed(self._table, mirror.label, keys, why))
         self._unmatched += answered.unmatched.num_rows
 
@@ -342,7 +343,7 @@ class SharedLookup:
             return found
         if key not in self._refused:
             if not self._unmatched:
-                why = why_unmatched(self._table, found.rows, [key], none=False)
+                why = why_unmatched(self._table, found.rows, none=False, singly=True)
                 _log.warning("%s", failed(self._table, self._table.name, [key], why))
             self._refused.add(key)
             self._unmatched += found.rows.num_rows
