@@ -85,6 +85,21 @@ def test_the_rows_are_spark_s(spark: SparkSession, sql: str) -> None:
     assert all(source.ended for source in parts[-1].sources)
 
 
+@pytest.mark.parametrize("sql", [q for q in QUERIES.split(";") if " JOIN " in q][:5:2])
+def test_the_rows_are_spark_s_in_little_memory(spark: SparkSession, sql: str) -> None:
+    parts = watched(spark.sql(sql), memory="20KB")
+    plain = spark.sql(sql.replace(" zips ", " plain_zips "))
+    assert rows_of(parts) == Counter(tuple(row) for row in plain.collect())
+    assert all(source.ended for source in parts[-1].sources)
+
+
+def test_a_join_with_itself_in_little_memory(spark: SparkSession) -> None:
+    sql = "SELECT f.id, g.id AS other FROM fec f JOIN fec g ON f.id = g.id + 1"
+    parts = watched(spark.sql(sql), memory="20KB")
+    assert rows_of(parts) == Counter((n + 1, n) for n in range(2999))
+    assert [source.rows for source in parts[-1].sources] == [3000, 3000]
+
+
 def test_python_predicates_run_where_the_watcher_is(spark: SparkSession) -> None:
     seen: list[str] = []
 

@@ -555,7 +555,8 @@ def test_a_conjunct_that_waits_gets_what_those_before_it_pass(policy: str, seed:
     tables: list[list[object]] = [
         [True, True, None],
         [True, False, True, False],
-        *[[True, False]] * 2,
+        [True, False],
+        [True, False],
     ]
     functions = [
         CountingFunction(n, t, vectorized=False, clock=clock) for n, t in enumerate(tables)

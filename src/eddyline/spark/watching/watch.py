@@ -26,6 +26,7 @@ from eddyline.online.live_table import SourceLine, live_table
 from eddyline.query.expressions import calls_in
 from eddyline.sources.checked_numbers import positive_number, real_number, whole_number
 from eddyline.spark.adapt import checked_seed, table_of_session
+from eddyline.spark.claiming.session_settings import task_memory
 from eddyline.spark.classic import classic
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.notebook_output import NotebookOutput
@@ -55,6 +56,7 @@ def watch(
     units: int = 100,
     confidence: float = 0.95,
     every: float = EVERY,
+    memory: int | str | None = None,
 ) -> Watch:
     """Return a query whose rows can be looked at while they come.
 
@@ -70,6 +72,10 @@ def watch(
     and worked unit by unit. MIN and MAX are those of the rows seen so far, and marked. At the end
     all are exact.
 
+    Rows of a join take ``memory`` at the most, in bytes or as ``"200MB"``, by default as in
+    :func:`~eddyline.adapt`: what comes then waits on disk, and is joined when all has been read.
+    Of an aggregate all scans but the largest are held.
+
     Raises NotWatchableError for a query that has more than that, TypeError and ValueError for what
     cannot be, ConnectNotSupportedError on Spark Connect.
     """
@@ -83,7 +89,8 @@ def watch(
     if not 0.0 <= real_number(every, "every") < math.inf:
         raise ValueError(f"every is a number of seconds from 0 on, not {every!r}")
     checked_seed(seed)
-    wishes = Wishes(partial=partial, policy=name, seed=seed, units=units, confidence=confidence)
+    room = task_memory(frame.sparkSession, memory)
+    wishes = Wishes(partial, name, seed, units, confidence, room)
     return Watch(frame, wishes, every)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -18,14 +20,17 @@ from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.partial_results import Partial, PartialResults
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join.results import Joined
-from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
+from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.evaluation.labels import relabelled
+from eddyline.exchange.spill import spill_folder
 from eddyline.online.running_aggregates import Estimates, RunningAggregates
 from eddyline.query.expressions import Expression
+from eddyline.query.join_query import JoinQuery
 from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.watching.aggregation import Aggregation
 from eddyline.spark.watching.arriving import Arriving
+from eddyline.spark.watching.bounded_scans import BoundedScans
 from eddyline.spark.watching.control import Control, StoppedError, WatchedAgenda
 from eddyline.spark.watching.parts import MISSING, Parts, SourceProgress
 from eddyline.spark.watching.preferences import rows_first
@@ -54,6 +59,7 @@ class Wishes:
     seed: int
     units: int
     confidence: float
+    memory: int  # bytes that rows of joins may take
 
 
 class Work:
@@ -79,6 +85,10 @@ class Work:
             r: Arriving(self._agenda.poke, self._check, whole=r == sampled) for r in query.scans
         }
         self._eddy: JoinEddy | None = None
+        self._scans: BoundedScans | None = None
+        self._preference: tuple[Expression | None, float] | None = None
+        self._read_rows = [0] * len(self._block.query.relations)
+        self._keys: dict[int, int] = {}
         self._noted: PartialResults | None = None
         self._last_progress = 0.0
         self._ended = False
@@ -108,40 +118,60 @@ class Work:
             self.parts.end(error)
 
     def _run(self) -> None:
+        if self._query.aggregation is None:
+            self._join()
+        else:
+            with self._eddy_over(self._block.query) as eddy:
+                self._aggregate(eddy, self._query.aggregation)
+        self._ended = True
+        self._tell_progress()
+
+    @contextmanager
+    def _eddy_over(self, query: JoinQuery) -> Iterator[JoinEddy]:
+        """Make the eddy that works from now on, with its lookups."""
         lookups = TaskLookups(self._block, self._job, self._agenda, ROOM)
         try:
             eddy = self._eddy = JoinEddy(
-                self._block.query,
+                query,
                 [make_function(each, self._block.settings) for each in self._block.functions],
                 lambda: make_policy(self._wishes.policy),
                 WallClock(),
                 np.random.default_rng(self._wishes.seed),
                 lookups=lookups.sources,
             )
-            eddy.between_steps = partial(self._prefer, eddy)
-            if self._wishes.partial:
-                self._noted = eddy.note_partial_results()
-                eddy.want_partial_rows()
-            if self._query.aggregation is None:
-                eddy.reading.goal = Goal.INTERACTIVE
-                with Scanning(self._spark, self._query.scans, self._arriving):
-                    self._emit(eddy.run(self._inputs(), self._wait))
-            else:
-                self._aggregate(eddy, self._query.aggregation)
-            self._ended = True
+            eddy.between_steps = partial(self._between_steps, eddy)
+            if self._preference is not None:
+                eddy.prefer(*self._preference)
+            yield eddy
             self._flush()
-            self._tell_progress(eddy)
+            self._note_progress(eddy)
         finally:
+            self._eddy = None
             lookups.close()
+
+    def _join(self) -> None:
+        """Join the scans in memory, then what does not fit there."""
+        query = self._block.query
+        scans = self._scans = BoundedScans(query, self._arriving, self._wishes.memory)
+        with Scanning(self._spark, self._query.scans, self._arriving):
+            with self._eddy_over(query) as eddy:
+                eddy.reading.goal = Goal.INTERACTIVE
+                if self._wishes.partial:
+                    self._noted = eddy.note_partial_results()
+                    eddy.want_partial_rows()
+                self._emit(eddy.run(scans.inputs(), self._wait))
+            if not scans.is_full:
+                return
+            self._noted = None
+            del eddy
+            gc.collect()  # its SteMs, which refer to each other
+            for left, inputs in scans.joins_left(self._wait, spill_folder()):
+                with self._eddy_over(left) as another:
+                    self._emit(another.run(inputs))
 
     def _largest(self) -> int:
         scans = self._query.scans
         return max(scans, key=lambda r: (self._block.sizes[r], -r))
-
-    def _inputs(self) -> list[ScanAccess]:
-        """Return an input a relation; what is only looked up is not read."""
-        count = len(self._block.query.relations)
-        return [self._arriving.get(r) or HeldScan(()) for r in range(count)]
 
     def _wait(self) -> None:
         self._agenda.wait()
@@ -149,30 +179,41 @@ class Work:
     def _check(self) -> None:
         """See to it that what has come is seen, and whether to go on."""
         self._control.check()
-        eddy = self._eddy
-        if eddy is None:
+        if self._eddy is None:
             return
         self._flush()
         if time.monotonic() - self._last_progress >= PROGRESS_SECONDS:
-            self._tell_progress(eddy)
+            self._note_progress(self._eddy)
+            self._tell_progress()
 
-    def _prefer(self, eddy: JoinEddy) -> None:
+    def _between_steps(self, eddy: JoinEddy) -> None:
+        self._check()
         while self._preferred:
-            eddy.prefer(*self._preferred.popleft())
+            self._preference = self._preferred.popleft()
+            eddy.prefer(*self._preference)
 
     def _flush(self) -> None:
         for noted in () if self._noted is None else self._noted.take():
             self.parts.put_partial(self._partial_rows(noted))
 
-    def _tell_progress(self, eddy: JoinEddy) -> None:
-        self._last_progress = time.monotonic()
+    def _note_progress(self, eddy: JoinEddy) -> None:
+        """Take note of what an eddy has read; several read the same rows, and ask the same keys."""
         done = eddy.statistics()
         keys: dict[int, int] = {}
         for (relation, _), lookup in zip(self._block.query.lookups, done.lookups, strict=True):
             keys[relation] = keys.get(relation, 0) + lookup.bindings
+        for r, rows in enumerate(done.read):
+            read = self._scans.rows.get(r) if self._scans is not None else None
+            self._read_rows[r] = max(self._read_rows[r], rows if read is None else read)
+        self._keys = {r: max(count, self._keys.get(r, 0)) for r, count in keys.items()}
+
+    def _tell_progress(self) -> None:
+        self._last_progress = time.monotonic()
         self.parts.put_progress(
             [
-                SourceProgress(relation.name, done.read[r], self._has_ended(r), keys.get(r))
+                SourceProgress(
+                    relation.name, self._read_rows[r], self._has_ended(r), self._keys.get(r)
+                )
                 for r, relation in enumerate(self._block.query.relations)
             ]
         )
