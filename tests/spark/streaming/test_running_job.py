@@ -154,6 +154,7 @@ def test_a_job_is_planned_before_it_stops_and_says_nothing_of_it(
             queries.start(Gathered())
             (job,) = queries._jobs.values()
         assert job._begun.is_set()
+        assert job.query.exception() is None  # else Spark logs it
         quiet = java.java.lang.System.err
         step = "Streaming TransformWithStateInPandas Python worker Starting execution of UDF\n\n"
         text = f"{'x' * 980}\nStarting {step}\none\n{step}Starting again\n\nhalf"

@@ -47,7 +47,18 @@ _TOO_LATE: Final = "Python worker failed to connect back"
 
 
 class JobStoppedError(EddylineError):
-    """Ends a batch that has begun while its job was stopped: it will be run again."""
+    """Ends a batch that has begun while its job was stopped: it will be run again.
+
+    In the words by which Spark knows that the end of a query has interrupted a batch. Of any others
+    it says, with all stacks, that the query has failed.
+    """
+
+    def __init__(self) -> None:
+        """Say what Spark looks for."""
+        super().__init__(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling for a batch: "
+            "java.lang.InterruptedException"
+        )
 
 
 class RunningJob:
