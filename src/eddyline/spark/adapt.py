@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import cast
+from typing import Final, cast
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +54,9 @@ from eddyline.spark.worker.filter_task import result_type
 # What was left in the DataFrames that adapt returned: their own plans tell less
 # well, since results of claimed functions have lost their names there.
 _left: WeakKeyDictionary[DataFrame, tuple[LeftToSpark, ...]] = WeakKeyDictionary()
+_dropped: WeakKeyDictionary[DataFrame, tuple[str, ...]] = WeakKeyDictionary()
+
+_log: Final = logging.getLogger("eddyline")
 
 
 def adapt(
@@ -106,19 +110,24 @@ def adapt(
         return df
     if pin_order:  # somebody must make the calls
         chosen = replace(chosen, policy=policy_name("static"))
+    plan = catalyst.optimized_plan(classic, as_written=True)
+    dropped = catalyst.dropped_filters(plan)
+    if dropped:
+        _log.warning("%s %s", catalyst.LOST, ", ".join(dropped))
     rewriting = rewritten(
         classic.sparkSession,
-        catalyst.optimized_plan(classic, as_written=True),
+        plan,
         chosen,
         task_memory(classic.sparkSession, memory),
         registry_of(classic.sparkSession.sparkContext).next_run(),
         streaming=classic.isStreaming,
         fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
     )
-    if not rewriting.changed:
+    if not rewriting.changed and not dropped:
         return df
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
     _left[adapted] = rewriting.left
+    _dropped[adapted] = dropped
     return adapted
 
 
@@ -216,9 +225,10 @@ def explain(df: DataFrame) -> Explanation:
         lambda: Address("", 0, ""),
     )
     spark = classic.sparkSession
+    plan = catalyst.optimized_plan(classic)
     rewriting = _rewrite(
         spark,
-        catalyst.optimized_plan(classic),
+        plan,
         _only_described,
         _join_rules(spark, Joins.AUTO, workshop),
         lambda _: b"",
@@ -229,6 +239,7 @@ def explain(df: DataFrame) -> Explanation:
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
         _left.get(df, rewriting.left),
+        _dropped.get(df, catalyst.dropped_filters(plan)),
     )
     if called_as_statement():
         print(explanation)  # noqa: T201  # as DataFrame.explain does

@@ -10,6 +10,7 @@ from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.chance import looks_non_deterministic
 from eddyline.spark.decline import LeftToSpark
+from eddyline.spark.host import catalyst
 from eddyline.spark.registry import Block
 
 _AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"
@@ -64,17 +65,22 @@ class Explanation:
     """What a DataFrame does with predicates over Python functions.
 
     ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
-    adapted; ``left`` are the predicates that Spark runs as they are written.
-    Printing it, or showing it at a prompt or in a notebook, gives readable text.
+    adapted; ``left`` are the predicates that Spark runs as they are written. ``dropped`` are
+    filters that Spark loses and ``adapt`` keeps: those that call Python functions and look at
+    partition columns alone, of files that a source of version 2 reads. Printing it, or showing it
+    at a prompt or in a notebook, gives readable text.
     """
 
     blocks: tuple[BlockExplanation, ...]
     claimable: tuple[BlockExplanation, ...]
     left: tuple[LeftToSpark, ...]
+    dropped: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the whole explanation as text."""
         sections = []
+        if self.dropped:
+            sections.append(f"{catalyst.LOST}\n{_indented(*self.dropped)}")
         if self.blocks:
             numbered = (each.numbered(place) for place, each in enumerate(self.blocks, start=1))
             sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))

@@ -11,12 +11,14 @@ from eddyline.spark.host.catalyst.dataframes import (
     analyzed_plan,
     dataframe_like,
     dataframe_over,
+    dropped_filters,
     is_classic,
     is_query,
     optimized_plan,
     reads_the_clock,
     scalar_subquery,
 )
+from eddyline.spark.host.catalyst.dropped import LOST
 from eddyline.spark.host.catalyst.expressions import (
     aggregate_mode,
     always_casts,
@@ -163,6 +165,7 @@ from eddyline.spark.host.catalyst.tables import (
 )
 
 __all__ = [
+    "LOST",
     "ActionState",
     "Analyst",
     "CatalystExpression",
@@ -197,6 +200,7 @@ __all__ = [
     "default_settings",
     "disjunction",
     "distinct",
+    "dropped_filters",
     "drops_rows",
     "escape_character",
     "evaluated_function",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from eddyline.spark.host.catalyst.dropped import whole_plan
 from eddyline.spark.host.catalyst.errors import raise_failures_of_subqueries
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
     dataframe_of,
     execution_of,
+    fetched,
     in_python,
     instance_of,
     java_class,
@@ -31,6 +33,8 @@ from eddyline.spark.host.catalyst.rules_at_work import any_rules, plans_left_alo
 
 _DOING: Final = frozenset({"InsertIntoDir", "UnresolvedExecuteImmediate", "Call"})
 """Statements that Spark does not call commands, though they are."""
+
+_DROPPED: Final = "dropped_filters"
 
 
 def is_classic(df: object) -> TypeGuard[ClassicDataFrame]:
@@ -63,7 +67,8 @@ def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
 
     A streaming DataFrame has no such plan until it runs, so the optimizer is
     asked for one; and so it is where a session applies rules of ours, and the plan is wanted
-    ``as_written``, without what these do.
+    ``as_written``, without what these do. Filters that Spark drops are in it all the same, unless
+    rules of ours were applied; :func:`dropped_filters` tells which these are.
     """
     execution = execution_of(df)
     if df.isStreaming or (as_written and any_rules()):
@@ -73,9 +78,19 @@ def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
             optimized = put_off(optimizer.execute(plan))
     else:
         optimized = put_off(execution.optimizedPlan())
+    found = whole_plan(fetched(optimized), java_session(df.sparkSession))
+    if found is not None and (as_written or not any_rules()):
+        optimized = put_off(found.plan)
     if isinstance(optimized, Later):
         optimized = maker(optimized.pipeline).withoutPruning(optimized)
-    return Plan(optimized)
+    plan = Plan(optimized)
+    plan.told[_DROPPED] = () if found is None else found.dropped
+    return plan
+
+
+def dropped_filters(plan: Plan) -> tuple[str, ...]:
+    """Return the filters that Spark dropped of an optimized plan, as texts."""
+    return cast("tuple[str, ...]", plan.told.get(_DROPPED, ()))
 
 
 def reads_the_clock(df: ClassicDataFrame) -> bool:

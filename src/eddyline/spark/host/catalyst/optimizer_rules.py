@@ -14,6 +14,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from eddyline.errors import EddylineError
+from eddyline.spark.host.catalyst.dropped import LOST, whole_plan
 from eddyline.spark.host.catalyst.errors import raised_in_rule
 from eddyline.spark.host.catalyst.gateway import (
     fetched,
@@ -87,7 +88,7 @@ class _Asked:
         self._rewrite = rewrite
         self._of_thread = threading.local()
         self._sessions = Latest[str, SparkSession](_SESSIONS)
-        self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark
+        self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark, and what else
 
     def apply(self, java: Any, session: str) -> Any:  # noqa: ANN401 - Py4J has no types
         """Return what becomes of a plan that a session is about to run."""
@@ -98,7 +99,8 @@ class _Asked:
             except Exception as error:
                 if isinstance(error, EddylineError):  # which says what the user is to do
                     raise raised_in_rule(error) from error
-                self._tell(error)
+                why = f"{type(error).__name__}: {error}"
+                self._tell("A query is left to Spark, as it could not be adapted:", why, error)
                 return java
             except BaseException as error:  # a Ctrl-C: else Java waits for an answer
                 raise raised_in_rule(error) from error
@@ -114,21 +116,26 @@ class _Asked:
         return known
 
     def _rewritten(self, spark: SparkSession, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+        whole = whole_plan(java, java_session(spark))
+        if whole is not None:
+            self._tell(f"{LOST} {', '.join(whole.dropped)}")
         given = put_off(java)
         if not isinstance(given, Later):
             raise TypeError("a rule was compiled, but nothing to put off calls with")
         made = maker(given.pipeline)
-        rewritten = self._rewrite(spark, Plan(made.withoutPruning(given)))
+        plan = Plan(made.withoutPruning(given if whole is None else whole.plan))
+        rewritten = self._rewrite(spark, plan)
         if rewritten is None:
-            return java
+            if whole is None:
+                return java
+            rewritten = plan
         # With the output of before, in its order: what is above in a command relies on it.
         return fetched(made.optimizedLike(java_session(spark), given, rewritten.java))
 
-    def _tell(self, error: Exception) -> None:
-        why = f"{type(error).__name__}: {error}"
-        if self._told.get(why) is None:
-            self._told.put(why, value=True)
-            _log.warning("A query is left to Spark, as it could not be adapted:", exc_info=error)
+    def _tell(self, what: str, why: str = "", error: Exception | None = None) -> None:
+        if self._told.get(what + why) is None:
+            self._told.put(what + why, value=True)
+            _log.warning("%s", what, exc_info=error)
 
     class Java:
         """The interface of Java that this implements, as Py4J wants it told."""

@@ -27,7 +27,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-_SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PlanReader")
+_SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PlanReader", "PartitionFilters")
 """Classes in Java, each a file beside this one."""
 
 _WHOLE: Final = range(-(2**31), 2**31)
@@ -254,6 +254,17 @@ def questions(of_thread: Pipeline) -> Any:  # noqa: ANN401 - Py4J has no types
 def maker(of_thread: Pipeline) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return the class that makes nodes and expressions, likewise."""
     return _class_of(of_thread, "PlanMaker")
+
+
+def partition_filters(*, fresh: bool = False) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return an object that finds filters which Spark drops; None where nothing is compiled.
+
+    What it finds of one plan a ``fresh`` one keeps for itself.
+    """
+    if pipeline() is None:
+        return None
+    known = _object_in(id(SparkContext._jvm), "PartitionFilters")
+    return _new(_loaded("PartitionFilters")) if fresh else known
 
 
 def _class_of(of_thread: Pipeline, name: str) -> Later:

@@ -12,10 +12,12 @@ from eddyline.spark.host.catalyst.gateway import (
     EXECUTION,
     EXPRESSIONS,
     LOGICAL,
+    chained_in,
     fetched,
     in_python,
     instance_of,
     java_class,
+    jvm,
     scala_seq,
     static,
 )
@@ -32,6 +34,21 @@ from eddyline.spark.host.catalyst.reductions import (
 
 _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
 
+
+LARGEST_ESTIMATE: Final = (1 << 63) - 1
+"""The most that an estimate says, which is what Spark says of a leaf of which it knows nothing.
+
+To Spark the size of a join is the product of its sides', without a bound: where unknown leaves are
+joined, and what comes of that with itself, five times in all, it has 600 digits, which no float
+holds, and after nine times 9,600, which Python does not read. All arithmetic on estimates starts
+from what this room says of them.
+"""
+
+_SIZE: Final = (
+    (LOGICAL + "LogicalPlan", "stats"),
+    (LOGICAL + "Statistics", "sizeInBytes"),
+    ("scala.math.BigInt", "doubleValue"),  # an infinity where it is more than that holds
+)
 
 _HELD: Final = frozenset({"InMemoryRelation", "LocalRelation", "Range"})
 """Leaves of a plan whose rows are at hand."""
@@ -65,8 +82,16 @@ def look_at(plans: Iterable[Plan]) -> None:
 
 @remembered
 def size_in_bytes(plan: Plan) -> int:
-    """Return Spark's estimate of a plan's size; huge where Spark knows nothing."""
-    return int(str(plan.java.stats().sizeInBytes()))
+    """Return Spark's estimate of a plan's size, at most :data:`LARGEST_ESTIMATE`.
+
+    That is what it is where Spark knows nothing.
+    """
+    size = chained_in(id(jvm()), *_SIZE).apply(plan.java)
+    return _saturated(float(fetched(size)))
+
+
+def _saturated(estimate: float) -> int:
+    return int(min(estimate, LARGEST_ESTIMATE))
 
 
 @remembered
@@ -104,7 +129,7 @@ def parquet_rows(plan: Plan) -> int | None:
                 reader.close()
     except Py4JJavaError:  # not there any more, or no such files: the query will say so
         return None
-    return rows * size_in_bytes(Plan(leaf)) // size if size else None
+    return _saturated(rows * size_in_bytes(Plan(leaf)) // size) if size else None
 
 
 @remembered
