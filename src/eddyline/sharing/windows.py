@@ -111,6 +111,23 @@ class Windows:
 def farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
     """Return for each stream of a query how much later than its row any other's may be.
 
+    In microseconds; :data:`~eddyline.sharing.shared_query.NEVER` where nothing bounds it.
+    """
+    most = _differences(bounds, streams)
+    return {a: max(most[a, b] for b in streams) for a in streams}
+
+
+def earliest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, int]:
+    """Return for each stream of a query how much earlier than its row any other's may be."""
+    most = _differences(bounds, streams)
+    return {a: max(most[b, a] for b in streams) for a in streams}
+
+
+def _differences(
+    bounds: Sequence[TimeBound], streams: frozenset[int]
+) -> dict[tuple[int, int], int]:
+    """Return by how much the second of two streams' rows may be later, at the most.
+
     The bounds are differences that are at most so much; the least upper bounds of all of them
     are shortest ways (Floyd and Warshall).
     """
@@ -126,7 +143,7 @@ def farthest(bounds: Sequence[TimeBound], streams: frozenset[int]) -> dict[int, 
             for b in streams:
                 if most[a, by] < NEVER and most[by, b] < NEVER:
                     most[a, b] = min(most[a, b], most[a, by] + most[by, b])
-    return {a: max(most[a, b] for b in streams) for a in streams}
+    return most
 
 
 def _boxes(bounds: Sequence[TimeBound], pair: tuple[int, int]) -> tuple[Box, ...]:

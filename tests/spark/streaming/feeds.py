@@ -35,9 +35,12 @@ class Feed:
 
     def give(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add a batch of rows."""
-        number = len(self.batches)
         self.batches.append(list(rows))
-        table = self.spark.createDataFrame(list(rows), self.schema).toArrow()
+        self.write(self.spark.createDataFrame(list(rows), self.schema).toArrow())
+
+    def write(self, table: pa.Table) -> None:
+        """Add a batch of rows that are not to be remembered."""
+        number = len(list(self.directory.iterdir()))
         # Spark takes the files in the order of their times.
         hidden = self.directory / f".{number}.parquet"
         pq.write_table(_plain(table), hidden)

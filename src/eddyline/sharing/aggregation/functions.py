@@ -22,7 +22,7 @@ from eddyline.evaluation import ArithmeticFailure, Condition, is_floating, is_in
 from eddyline.evaluation.vector import Vector
 from eddyline.query.expressions import Expression
 
-_LOW_BITS: Final = 32
+LOW_BITS: Final = 32
 """Sums of integers are exact: those of the upper and the lower bits are taken apart."""
 
 _WHOLE: Final = decimal.Context(prec=80)
@@ -65,10 +65,12 @@ class Aggregate:
         return f"{self.function} {digest.hexdigest()[:16]}"
 
 
-PARTS: Final = {"rows": "sum", "high": "sum", "low": "sum", "sum": "sum", "nan": "sum"} | {
-    "min": "min",
-    "max": "max",
-}
+_SUMMED: Final = ("rows", "high", "low", "sum", "nan")
+
+_WEIGHTED: Final = ("more", "more-sum", "spread", "spread-sum", "spread-square")
+"""What estimates are made of: :mod:`eddyline.sharing.aggregation.estimates`."""
+
+PARTS: Final = dict.fromkeys((*_SUMMED, *_WEIGHTED), "sum") | {"min": "min", "max": "max"}
 """How the columns of an aggregate are put together, by the last word of their names."""
 
 
@@ -100,8 +102,8 @@ def _summed(values: pa.Array) -> dict[str, pa.Array]:
     kind = values.type
     if is_integer(kind):
         whole = values.cast(pa.int64())
-        high = pc.shift_right(whole, pa.scalar(_LOW_BITS, pa.int64()))
-        low = pc.bit_wise_and(whole, pa.scalar((1 << _LOW_BITS) - 1, pa.int64()))
+        high = pc.shift_right(whole, pa.scalar(LOW_BITS, pa.int64()))
+        low = pc.bit_wise_and(whole, pa.scalar((1 << LOW_BITS) - 1, pa.int64()))
         return {"high": high, "low": low}
     if pa.types.is_decimal(kind):
         # Some billion values of 28 digits stay below 38; wider ones are summed with more.
@@ -147,14 +149,14 @@ def _of_integers(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> Vecto
     low = pc.fill_null(_column(parts, "low"), 0).to_numpy(zero_copy_only=False)
     none = counts == 0
     if aggregate.function is AggregateFunction.AVG:
-        sums = high.astype(np.float64) * float(1 << _LOW_BITS) + low
+        sums = high.astype(np.float64) * float(1 << LOW_BITS) + low
         means = np.divide(sums, counts, out=np.zeros(len(sums)), where=~none)
         return Vector(pa.array(means, mask=none))
-    high, low = high + (low >> _LOW_BITS), low & ((1 << _LOW_BITS) - 1)
-    values = (high << _LOW_BITS) | low
-    limit = 1 << (63 - _LOW_BITS)
+    high, low = high + (low >> LOW_BITS), low & ((1 << LOW_BITS) - 1)
+    values = (high << LOW_BITS) | low
+    limit = 1 << (63 - LOW_BITS)
     over = (high < -limit) | (high >= limit)
-    return _bounded(aggregate, pa.array(values, mask=none).cast(aggregate.type), over)
+    return bounded(aggregate, pa.array(values, mask=none).cast(aggregate.type), over)
 
 
 def _of_sums(aggregate: Aggregate, sums: pa.Array, rows: pa.Array) -> Vector:
@@ -171,22 +173,24 @@ def _of_sums(aggregate: Aggregate, sums: pa.Array, rows: pa.Array) -> Vector:
         value = total
         if total is not None and aggregate.function is AggregateFunction.AVG:
             value = _WHOLE.divide(total, count)
-        over[number] = value is not None and not _fits(value, aggregate.type)
-        found.append(None if value is None or over[number] else _rounded(value, aggregate.type))
-    return _bounded(aggregate, pa.array(found, aggregate.type), over)
+        over[number] = value is not None and not fits(value, aggregate.type)
+        found.append(None if value is None or over[number] else rounded(value, aggregate.type))
+    return bounded(aggregate, pa.array(found, aggregate.type), over)
 
 
-def _rounded(value: decimal.Decimal, kind: pa.DataType) -> decimal.Decimal:
+def rounded(value: decimal.Decimal, kind: pa.DataType) -> decimal.Decimal:
+    """Return a number with as many digits as a type of decimals has."""
     unit = decimal.Decimal(1).scaleb(-kind.scale)
     return value.quantize(unit, decimal.ROUND_HALF_UP, _WHOLE)
 
 
-def _fits(value: decimal.Decimal, kind: pa.DataType) -> bool:
+def fits(value: decimal.Decimal, kind: pa.DataType) -> bool:
+    """Tell whether a type of decimals can hold a number."""
     most = decimal.Decimal(10) ** int(kind.precision - kind.scale)
-    return _rounded(value, kind).copy_abs() < most  # abs() would round to 28 digits
+    return rounded(value, kind).copy_abs() < most  # abs() would round to 28 digits
 
 
-def _bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_]) -> Vector:
+def bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_]) -> Vector:
     """Return values of which some are beyond what their type can hold."""
     if not over.any() or aggregate.overflow is Overflow.WRAPS:
         return Vector(values)

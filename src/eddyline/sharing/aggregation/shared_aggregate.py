@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.evaluation import is_floating
+from eddyline.sharing.aggregation.estimates import Weights, weighted_parts
 from eddyline.sharing.aggregation.fragments import Fragments
 from eddyline.sharing.aggregation.functions import PARTS, Aggregate, parts_of
 from eddyline.sharing.aggregation.time_window import Times, TimeWindow
@@ -73,10 +74,12 @@ class SharedAggregate:
         aggregated: Mapping[Aggregate, pa.Array | None],
         fragments: Sequence[npt.NDArray[np.int64]],
         of_rows: npt.NDArray[np.int32],
+        weights: Weights | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Take rows: their times, the keys that they are grouped by, and values of aggregates.
 
         ``fragments`` are sets of queries, ascending; ``of_rows`` says which of them want a row.
+        ``weights`` are those of sampled rows, None where each stands for itself.
         Returns which rows have come too late for all windows that they are in; one without a time
         is in none.
         """
@@ -97,7 +100,10 @@ class SharedAggregate:
                 columns[name] = grouped_alike(key if chosen is None else key.take(chosen))
             for aggregate, values in aggregated.items():
                 own = values if values is None or chosen is None else values.take(chosen)
-                for part, column in parts_of(aggregate, own, len(kept)).items():
+                parts = parts_of(aggregate, own, len(kept))
+                if weights is not None:
+                    parts |= weighted_parts(aggregate, own, weights.take(kept))
+                for part, column in parts.items():
                     columns[f"{aggregate.label} {part}"] = column
             self._fresh.append(self._together(pa.table(columns), PANE))
         return late

@@ -44,12 +44,14 @@ class AggregatedRows:
     there are the window, the keys and the aggregates, of Spark's ``types`` as JSON in this order:
     the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
     is the window's start and 1 its end, then come keys and aggregates, and -1 is the template's
-    first constant.
+    first constant. ``names`` has for each aggregate the columns of results that it is, or its own
+    text where it is only a part of some.
     """
 
     aggregation: Aggregation
     having: Expression | None
     types: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...] = ()
 
     @property
     def used(self) -> frozenset[Place]:
@@ -135,6 +137,12 @@ class QueryTemplate:
             columns |= {column for stream, column in compared if stream == number}
             found.append(frozenset(columns))
         return tuple(found)
+
+
+def streams_of(template: QueryTemplate) -> frozenset[int]:
+    """Return the inputs of a template that are streams, and no tables."""
+    inputs = enumerate(template.inputs)
+    return frozenset(number for number, name in inputs if name not in template.tables)
 
 
 def _columns(expression: Expression) -> set[int]:

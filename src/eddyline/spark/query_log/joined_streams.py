@@ -29,7 +29,9 @@ class JoinedStreams:
     For each stream, then each table: ``types`` of its columns, None for one that cannot travel,
     and ``times``, the column that says when an event happened, None where there is none.
     ``tables`` are the files with the tables' rows, as Arrow writes them; ``cells`` the labels of
-    the cells. ``remember`` says whether results of functions are kept for further events.
+    the cells. ``remember`` says whether results of functions are kept for further events,
+    ``samples`` whether rows may be dropped under overload, so that each has the share with which
+    it was taken.
     """
 
     log: str
@@ -39,3 +41,4 @@ class JoinedStreams:
     tables: tuple[str, ...]
     cells: tuple[int, ...]
     remember: bool = True
+    samples: bool = False

@@ -26,6 +26,7 @@ from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.expression_details import ExpressionDetails
 from eddyline.spark.plan.translation import CatalystNode, translate
 from eddyline.spark.streaming.aggregate_nodes import AggregateNodes, Windowed, windowed
+from eddyline.spark.streaming.described_outputs import shown_name
 
 _FUNCTIONS: Final = {
     "Count": AggregateFunction.COUNT,
@@ -132,6 +133,29 @@ class AggregateReader:
             catalyst.attribute_like(attribute, self._rebuilt(Tree.of(attribute)))
             for attribute in catalyst.outputs(plan)
         ]
+
+    def names(self, plan: Plan, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Return for each aggregate the columns of a plan that it is, or else its own text."""
+        found: list[list[str]] = [[] for _ in self._functions]
+        first = 1 + len(self._keys)
+        for attribute, name in zip(catalyst.outputs(plan), columns, strict=True):
+            column = self._column(self._named(Tree.of(attribute)))
+            if column is not None and column >= first:
+                found[column - first].append(name)
+        trees = self._functions.values()
+        return tuple(
+            tuple(own) or (shown_name(catalyst.pretty(tree.handle)),)
+            for own, tree in zip(found, trees, strict=True)
+        )
+
+    def _named(self, tree: Tree) -> Tree:
+        """Return what an attribute above the aggregate is a name for, through all its names."""
+        while self._column(tree) is None and tree.name == "AttributeReference":
+            alias = self._above.known_alias(tree.identity)
+            if alias is None:
+                break
+            tree = alias
+        return tree
 
     def _grouping(self, query: SharedQuery, tables: Sequence[int]) -> tuple[Grouping, Tree]:
         """Return how rows are grouped, and the group that is the window."""

@@ -24,6 +24,9 @@ from eddyline.spark.worker.standing.counts import Counts
 BATCHES_KEPT: Final = 1_000
 """Micro-batches of which it is remembered what they did."""
 
+WINDOWS_KEPT: Final = 10_000
+"""Windows of which it is remembered what they lost."""
+
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
 QUERIES: Final = pa.schema(
@@ -64,6 +67,16 @@ STEMS: Final = pa.schema(
         "stream": pa.string(),
         "rows": pa.int64(),
         "blobs": pa.int64(),
+    }
+)
+
+WINDOWS: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "start": _TIME,
+        "end": _TIME,
+        "events": pa.int64(),
+        "dropped": pa.int64(),
     }
 )
 
@@ -117,6 +130,7 @@ class Introspection:
         self._noting = threading.Lock()
         self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
         self._totals: dict[str, _JobTotals] = {}
+        self._windows: deque[dict[str, object]] = deque(maxlen=WINDOWS_KEPT)
         self.progress = Progress()
         """What was done altogether."""
 
@@ -125,6 +139,7 @@ class Introspection:
         counts = record.counts
         with self._noting:
             self._batches.append(record)
+            self._windows += _windows_in(record)
             self.progress = Progress(
                 self.progress.batches + 1,
                 self.progress.rows_in + sum(counts.rows_in.values()),
@@ -178,6 +193,14 @@ class Introspection:
             ]
         return pa.Table.from_pylist(rows, BATCHES)
 
+    def windows(self) -> pa.Table:
+        """Return a row for each of the last windows that have lost events, as they closed.
+
+        Those of a join count the events of all its streams.
+        """
+        with self._noting:
+            return pa.Table.from_pylist(list(self._windows), WINDOWS)
+
     def stems(self) -> pa.Table:
         """Return a row for each stream in each cell of the jobs that join, as they are now."""
         latest: dict[tuple[str, int, str], tuple[int, int]] = {}
@@ -223,3 +246,21 @@ class Introspection:
             "results": totals.results[query.number],
             "seconds": totals.seconds[query.number] / times if times else None,
         }
+
+
+def _windows_in(record: BatchRecord) -> list[dict[str, object]]:
+    """Return the windows that have closed in a batch and lost events, each once.
+
+    Queries that group otherwise count the events of the same window for themselves, from when the
+    first of them came.
+    """
+    counted: dict[tuple[int, int], tuple[int, int]] = {}
+    for key, events in record.counts.window_events.items():
+        _, start, end = key
+        own = events, record.counts.window_dropped[key]
+        counted[start, end] = max(counted.get((start, end), own), own)
+    return [
+        {"job": record.job, "start": start, "end": end, "events": events, "dropped": dropped}
+        for (start, end), (events, dropped) in sorted(counted.items())
+        if dropped
+    ]

@@ -10,6 +10,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     IntegerType,
     StringType,
@@ -44,6 +45,7 @@ from eddyline.spark.worker.standing.cell import RESULTS, Cell
 from eddyline.spark.worker.standing.counts import CountsByBatch
 from eddyline.spark.worker.standing.dealing import Dealing
 from eddyline.spark.worker.standing.putting_out import PuttingOut
+from eddyline.spark.worker.standing.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 
 
@@ -61,11 +63,13 @@ class JoiningBatches:
         cells: Sequence[int],
         *,
         remember: bool,
+        samples: bool = False,
     ) -> None:
         """Take the columns of streams and tables, where the queries are, and where tasks report.
 
         ``tables`` are the files with the rows of the job's tables; ``cells`` are numbers by which
         Spark sends groups to different tasks. With ``remember`` results of functions are kept.
+        ``samples`` says whether rows may be dropped.
         """
         self._counts = counts
         self._job = job
@@ -81,6 +85,7 @@ class JoiningBatches:
             tuple(tables),
             tuple(cells),
             remember,
+            samples,
         )
         self._readings = Readings(analysis)
         self._time_zone = analysis.time_zone
@@ -155,6 +160,9 @@ class JoiningBatches:
                 name = names[aggregation, position] = aggregated_column(number, position)
                 fields.append(StructField(name, spark_type(described)))
                 arrow.append(pa.field(name, arrow_type(described, self._time_zone)))
+        if self._streams.samples:
+            fields.append(StructField(SAMPLE, from_arrow_type(SAMPLE_TYPE)))
+            arrow.append(pa.field(SAMPLE, SAMPLE_TYPE))
         for name, shown in shown_columns(templates).items():
             fields.append(StructField(name, shown))
             arrow.append(pa.field(name, returned_type(shown)))

@@ -21,12 +21,16 @@ from eddyline.spark.streaming.reading import ReadQuery
 QUERY: Final = "query"
 """The column that says whose row it is."""
 
+SAMPLE: Final = "sample"
+"""The column that says what sample of the events a row is of, where events may be dropped."""
+
 
 class OutputColumns:
     """The columns of all queries' results: a name has one type, whoever puts it out."""
 
-    def __init__(self) -> None:
-        """Start without any."""
+    def __init__(self, reserved: Iterable[str] = (QUERY,)) -> None:
+        """Start without any; some names are not for queries to give."""
+        self._reserved = frozenset(reserved)
         self._types: dict[str, tuple[str, str]] = {}
 
     def take(self, template: QueryTemplate) -> None:
@@ -34,9 +38,10 @@ class OutputColumns:
         seen: set[str] = set()
         for column in template.outputs:
             name = column.name.casefold()
-            if name == QUERY:
+            if name in self._reserved:
+                says = "whose row it is" if name == QUERY else "what sample a row is of"
                 raise NotShareableError(
-                    f"{QUERY} is the column that says whose row it is; give yours another name: "
+                    f"{name} is the column that says {says}; give yours another name: "
                     f"{template.sql}"
                 )
             if name in seen:
@@ -95,7 +100,8 @@ def results(
 
     ``names`` are those of these columns, by source and number; besides there are
     ``eddyline_query`` and ``eddyline_layout``, the number of one of ``readings``, which say what
-    is put out, and the columns of :func:`shown_columns`.
+    is put out, the columns of :func:`shown_columns`, and, where rows may be dropped,
+    ``eddyline_sample``, which comes out as ``sample``.
     """
     plan = catalyst.analyzed_plan(rows)
     attributes = dict(zip(rows.columns, catalyst.outputs(plan), strict=True))
@@ -112,9 +118,11 @@ def results(
         for attribute, name in reading.shown:
             identity = catalyst.identity_number(attribute)
             aliases[identity, name] = catalyst.attribute_like(attribute, attributes[name])
-    query = catalyst.named(attributes["eddyline_query"], QUERY)
+    others = [catalyst.named(attributes["eddyline_query"], QUERY)]
+    if "eddyline_sample" in attributes:
+        others.append(catalyst.named(attributes["eddyline_sample"], SAMPLE))
     selector = attributes["eddyline_layout"]
-    below = catalyst.projected([*aliases.values(), query, selector], plan)
+    below = catalyst.projected([*aliases.values(), *others, selector], plan)
     columns_by_name: dict[str, tuple[str, list[tuple[CatalystExpression, list[int]]]]] = {}
     meanings: dict[tuple[str, str, tuple[Source, ...]], list[int]] = {}
     for number, (layout, reading) in enumerate(readings.items()):
@@ -130,7 +138,7 @@ def results(
         _one_of(name, choices, selector, len(readings))
         for name, choices in columns_by_name.values()
     ]
-    above = catalyst.projected([catalyst.attribute_of(query), *items], below)
+    above = catalyst.projected([*map(catalyst.attribute_of, others), *items], below)
     return catalyst.dataframe_over(rows.sparkSession, above)
 
 

@@ -39,7 +39,7 @@ from eddyline.spark.streaming.aggregate_nodes import (
 )
 from eddyline.spark.streaming.aggregate_reading import AggregateReader
 from eddyline.spark.streaming.constants import with_constants
-from eddyline.spark.streaming.described_outputs import described, meaning
+from eddyline.spark.streaming.described_outputs import described, meaning, shown_name
 from eddyline.spark.streaming.errors import NotShareableError
 from eddyline.spark.streaming.markers import PARAMETER
 from eddyline.spark.streaming.shown_parameters import ShownParameters, attributes_in
@@ -176,6 +176,8 @@ class _Reader:
             having = reader.having()
             if having is not None:
                 aggregated = replace(aggregated, having=with_constants(having, constants))
+            columns = [shown_name(column.name) for column in schema.fields]
+            aggregated = replace(aggregated, names=reader.names(plan, columns))
             outputs = tuple(reader.outputs(plan))
             names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(of_groups)}
             meanings = [meaning(output, names | self.shown.names()) for output in outputs]

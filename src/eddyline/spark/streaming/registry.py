@@ -97,6 +97,13 @@ class QueryRegistry:
                 "it from a copy, or begin anew with another state directory."
             ) from error
 
+    def samples(self, *, now: bool) -> bool:
+        """Tell whether events are dropped ``now``, or may have been before in this directory."""
+        sampled = self.state / "sampled"
+        if now:
+            sampled.touch()
+        return sampled.exists()
+
     def job_directory(self, job: str) -> Path:
         """Return where a job keeps its own things."""
         return self.state / "jobs" / job

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     IntegerType,
@@ -28,6 +30,7 @@ from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.outputs import Readings, quoted, results, shown_columns
 from eddyline.spark.worker.commands import sent
 from eddyline.spark.worker.standing.counts import CountsByBatch
+from eddyline.spark.worker.standing.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
 
 _MATCH = (
@@ -48,12 +51,15 @@ class SelectingBatches:
         counts: Accumulator[CountsByBatch],
         *,
         remember: bool,
+        samples: bool = False,
     ) -> None:
         """Take where the queries are, the directory of their log, and where tasks report.
 
-        With ``remember`` results of functions are kept for further events.
+        With ``remember`` results of functions are kept for further events. ``samples`` says
+        whether rows may be dropped.
         """
         self._remember = remember
+        self._samples = samples
         self._counts = counts
         self._job = job
         self._log = log
@@ -92,10 +98,19 @@ class SelectingBatches:
         )
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         found = rows.select("*", matches)
+        if self._samples:
+            found = found.withColumn(SAMPLE, _sample(run.kept))
         names: dict[tuple[Source, int], str] = {
             (0, number): name for number, name in enumerate(self._names)
         }
         return results(classic(found), names, self._readings.by_layout)
+
+
+def _sample(kept: float) -> Column:
+    """Return what rows say that were taken with such a share."""
+    known = {"exact": F.lit(kept >= 1), "kept": F.lit(kept)}
+    columns = [known.get(field.name, F.lit(None)).alias(field.name) for field in SAMPLE_TYPE]
+    return F.struct(*columns).cast(from_arrow_type(SAMPLE_TYPE))
 
 
 def _narrowest(types: Sequence[pa.DataType | None]) -> int:

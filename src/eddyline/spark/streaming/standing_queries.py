@@ -33,7 +33,7 @@ from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
 from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
 from eddyline.spark.streaming.markers import markers_in
-from eddyline.spark.streaming.outputs import OutputColumns
+from eddyline.spark.streaming.outputs import QUERY, SAMPLE, OutputColumns
 from eddyline.spark.streaming.overload import POLICIES, Overload
 from eddyline.spark.streaming.parameter_tables import as_sent, as_table, check_shown, kinds_of
 from eddyline.spark.streaming.registry import QueryRegistry
@@ -104,7 +104,9 @@ class StandingQueries:
         self._analysis = Analysis(self._spark, self._schemas, self._tables)
         schemas = {name: schema.json() for name, schema in self._schemas.items()}
         self._registry = QueryRegistry(Path(state).absolute(), schemas)
-        self._columns = OutputColumns()
+        # Once it has sampled, what is kept may have lost events, and results go on to say so.
+        self._samples = self._registry.samples(now=on_overload == "sample")
+        self._columns = OutputColumns((QUERY, SAMPLE) if self._samples else (QUERY,))
         for query in [*self._registry.running(), *(q for q, _ in self._registry.paused())]:
             self._columns.take(query.template)
         self._sink: Sink | None = None
@@ -215,6 +217,10 @@ class StandingQueries:
     def batches(self) -> DataFrame:
         """Return a table of the last micro-batches: rows in, results and seconds."""
         return self._spark.createDataFrame(self._introspection.batches())
+
+    def windows(self) -> DataFrame:
+        """Return a table of the last windows that have closed and lost events, of all jobs."""
+        return self._spark.createDataFrame(self._introspection.windows())
 
     def stems(self) -> DataFrame:
         """Return a table of the rows that are stored to be joined, by job, cell and stream."""
@@ -364,8 +370,9 @@ class StandingQueries:
 
     def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
+        also = [SAMPLE] if self._samples else []
         columns = {
-            query.name: [column.name for column in query.template.outputs]
+            query.name: [*also, *(column.name for column in query.template.outputs)]
             for query in queries
             if query.name in self._callbacks
         }
@@ -414,13 +421,20 @@ class StandingQueries:
                 tables,
                 cells,
                 remember=self._remember,
+                samples=self._samples,
             )
             rows = batches.streaming(self._streams)
         else:
             (name,) = job.streams
             schema = self._schemas[name]
             batches = SelectingBatches(
-                self._analysis, job, schema, changes, self._counts, remember=self._remember
+                self._analysis,
+                job,
+                schema,
+                changes,
+                self._counts,
+                remember=self._remember,
+                samples=self._samples,
             )
             rows = self._streams[name]
         running = RunningJob(

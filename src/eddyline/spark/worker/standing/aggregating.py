@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,15 @@ import pyarrow.compute as pc
 from eddyline.evaluation import evaluate
 from eddyline.evaluation.columns import Columns
 from eddyline.query.expressions import Argument, Expression
+from eddyline.sharing.aggregation.estimates import Weights
 from eddyline.sharing.aggregation.functions import Aggregate
 from eddyline.sharing.aggregation.grouping import Grouping
 from eddyline.sharing.aggregation.shared_aggregate import SharedAggregate, queries_in
+from eddyline.sharing.aggregation.tallies import WindowTallies
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.sharing.results import Results
-from eddyline.spark.blocks.standing import argument_number, place_of
+from eddyline.sharing.windows import earliest
+from eddyline.spark.blocks.standing import QueryTemplate, argument_number, place_of, streams_of
 from eddyline.spark.query_log.engine_inputs import aggregation_of
 from eddyline.spark.query_log.live_queries import LiveQuery
 
@@ -26,6 +30,27 @@ PartKey = tuple[str, int]
 
 OnError = Callable[[int, Exception], object]
 """Told of the query that cannot be answered for a row, and why."""
+
+
+GROUPING: Final = "grouping"
+"""The column with the label of a grouping."""
+
+SIZE: Final = "size"
+"""The column with the size of a window."""
+
+_TALLIES: Final = -1
+"""The number of the part that has how many events windows have had."""
+
+
+class ClosedWindows(NamedTuple):
+    """Windows that have closed, grouping by grouping, and what is told of their events.
+
+    That has the columns of :data:`~eddyline.sharing.aggregation.tallies.CLOSED`, :data:`GROUPING`
+    and :data:`SIZE`.
+    """
+
+    aggregates: list[pa.Table]
+    tallies: pa.Table | None
 
 
 class AggregatedResults:
@@ -61,6 +86,7 @@ class AggregatedResults:
                 if self._closed is not None:
                     shared.aggregate.close(self._closed)
             shared.queries[query.number] = aggregation.aggregates
+            shared.tallies.early = max(shared.tallies.early, _earliest(query.template))
             shared.changed()
             self._of_query[query.number] = grouping
         self._aggregating = None
@@ -80,9 +106,12 @@ class AggregatedResults:
             shared.changed()
         self._aggregating = None
 
-    def take(self, results: Results, sets: LineageSets) -> tuple[Lineages, dict[int, int]]:
+    def take(
+        self, results: Results, sets: LineageSets, shares: npt.NDArray[np.float64] | None = None
+    ) -> tuple[Lineages, dict[int, int]]:
         """Aggregate results; return for which queries they are results as they are.
 
+        ``shares`` are those with which they were taken, None where that is all.
         And by input, whose time says in which windows a row is, how many rows have come when all
         their windows had closed.
         """
@@ -96,20 +125,47 @@ class AggregatedResults:
             rows = np.flatnonzero(lineages != DEAD)
             if len(rows):
                 of_input = late.setdefault(grouping.time.relation, np.zeros(len(results), np.bool_))
-                of_input[rows] |= self._aggregate(shared, results, rows, lineages[rows], sets)
+                of_input[rows] |= self._aggregate(
+                    shared, results, rows, lineages[rows], sets, shares
+                )
         every = alike(self._every(sets), len(results))
         counts = {number: int(np.count_nonzero(rows)) for number, rows in late.items()}
         return sets.without(results.lineages, every), counts
 
-    def close(self, watermark: int) -> list[pa.Table]:
-        """Close the windows that end by a watermark, and return them grouping by grouping."""
+    def tally(self, counted: pa.RecordBatch, share: float) -> None:
+        """Take how many events windows have had, of which such a share was taken."""
+        for window in {shared.grouping.window for shared in self._groupings.values()}:
+            own = pa.Table.from_batches([counted])
+            for name in ("size", "slide", "start"):
+                own = own.filter(pc.equal(own[name], getattr(window, name)))
+            if len(own):
+                panes, *numbers = (own[n].combine_chunks() for n in ("pane", "events", "taken"))
+                for shared in self._groupings.values():
+                    if shared.grouping.window == window:
+                        shared.tallies.take(panes, numbers[0], numbers[1], share)
+
+    def close(self, watermark: int) -> ClosedWindows:
+        """Close the windows that end by a watermark."""
         self._closed = watermark
-        tables = [shared.aggregate.close(watermark) for shared in self._groupings.values()]
-        return [table for table in tables if table is not None]
+        tables, tallies = [], []
+        for shared in self._groupings.values():
+            told = shared.tallies.close(shared.aggregate.closed, watermark)
+            if told is not None:
+                label = pa.array([shared.grouping.label] * len(told))
+                size = pa.array([shared.grouping.window.size] * len(told), pa.int64())
+                told = told.append_column(GROUPING, label).append_column(SIZE, size)
+                tallies.append(told)
+            table = shared.aggregate.close(watermark)
+            tables += [] if table is None else [table]
+        return ClosedWindows(tables, pa.concat_tables(tallies) if tallies else None)
 
     def due(self) -> int | None:
         """Return the watermark by which the next window closes."""
-        found = [shared.aggregate.due() for shared in self._groupings.values()]
+        found = [
+            due
+            for shared in self._groupings.values()
+            for due in (shared.aggregate.due(), shared.tallies.due(shared.aggregate.closed))
+        ]
         return min((each for each in found if each is not None), default=None)
 
     def stored(self) -> tuple[int, int]:
@@ -127,7 +183,12 @@ class AggregatedResults:
         self._orphans = [key for key in parts if key[0] not in known_labels]
         for grouping, shared in self._groupings.items():
             label = grouping.label
-            own = {number: table for (of, number), table in parts.items() if of == label}
+            shared.tallies.load(parts.get((label, _TALLIES)))
+            own = {
+                number: table
+                for (of, number), table in parts.items()
+                if of == label and number != _TALLIES
+            }
             if closed is not None:
                 shared.aggregate.load(own.items(), closed)
             known = {query for table in own.values() for query in queries_in(table).tolist()}
@@ -143,6 +204,11 @@ class AggregatedResults:
             came |= {(label, number): table for number, table in new.items()}
             went += [(label, number) for number in old]
             if not shared.queries:
+                shared.tallies.forget()
+            tallies, gone = shared.tallies.changes()
+            came |= {} if tallies is None else {(label, _TALLIES): tallies}
+            went += [(label, _TALLIES)] if gone else []
+            if not shared.queries:
                 del self._groupings[grouping]
         return came, went
 
@@ -153,6 +219,7 @@ class AggregatedResults:
         rows: npt.NDArray[np.int64],
         lineages: Lineages,
         sets: LineageSets,
+        shares: npt.NDArray[np.float64] | None,
     ) -> npt.NDArray[np.bool_]:
         """Aggregate some rows of results; return which of them have come too late."""
         grouping = shared.grouping
@@ -187,7 +254,8 @@ class AggregatedResults:
             mask[list(failed)] = True
             times = pc.if_else(pa.array(mask), pa.scalar(None, times.type), times)
         numbers = of_rows.astype(np.int32)
-        return shared.aggregate.take(times, keys, aggregated, fragments, numbers)
+        weights = _weights(results, rows, shares)
+        return shared.aggregate.take(times, keys, aggregated, fragments, numbers, weights)
 
     def _every(self, sets: LineageSets) -> int:
         if self._aggregating is None or self._aggregating[0] != sets.generation:
@@ -201,6 +269,7 @@ class _Shared:
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
         self.aggregate = SharedAggregate(grouping.window, len(grouping.keys), grouping.delay)
+        self.tallies = WindowTallies(grouping.window, grouping.delay)
         self.queries: dict[int, tuple[Aggregate, ...]] = {}
         self.number: tuple[int, int] | None = None
         self._asked_for: list[Aggregate] | None = None
@@ -224,6 +293,26 @@ class _Shared:
             number = sets.number(self.queries)
             known = self.number = sets.generation, number
         return known[1]
+
+
+def _earliest(template: QueryTemplate) -> int:
+    """Return how much earlier than a row others may be that it is joined with."""
+    if template.aggregated is None:
+        return 0
+    streams = streams_of(template)
+    if len(streams) == 1:
+        return 0
+    relation = template.aggregated.aggregation.grouping.time.relation
+    return max(earliest(template.query.bounds, streams)[relation], 0)
+
+
+def _weights(
+    results: Results, rows: npt.NDArray[np.int64], shares: npt.NDArray[np.float64] | None
+) -> Weights | None:
+    """Return what some rows stand for; joined ones are not drawn one by one."""
+    if shares is None:
+        return None
+    return Weights.of(shares[rows], one_by_one=len(results.streams) == 1)
 
 
 def _scope(

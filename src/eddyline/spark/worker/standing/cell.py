@@ -19,7 +19,9 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from eddyline.exchange.blobs import decoded, encoded
 from eddyline.exchange.hypercube import coordinates, key_words
+from eddyline.sharing.aggregation.shared_aggregate import START
 from eddyline.spark.query_log.joined_streams import JoinedStreams
+from eddyline.spark.worker.standing.aggregating import GROUPING, SIZE
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.joining import (
     INPUTS,
@@ -29,8 +31,8 @@ from eddyline.spark.worker.standing.joining import (
     Key,
     WantedPlaces,
 )
-from eddyline.spark.worker.standing.micro_batch import micro_batch
-from eddyline.spark.worker.standing.putting_out import ROWS, WINDOWS
+from eddyline.spark.worker.standing.micro_batch import MicroBatch, micro_batch
+from eddyline.spark.worker.standing.putting_out import ROWS, TALLIES, WINDOWS
 
 RESULT_ROWS: Final = 1 << 13
 """Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
@@ -100,7 +102,8 @@ class Cell(StatefulProcessor):
         rows: Iterator[Any],
         timer_values: Any,  # noqa: ANN401 - Spark's
     ) -> Iterator[pd.DataFrame]:
-        batch, version, *_ = micro_batch()
+        now = micro_batch()
+        batch, version = now.number, now.version
         watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
         job = self._streams.job
         name = self._streams.log, job.name, label
@@ -113,11 +116,14 @@ class Cell(StatefulProcessor):
         if watermark is not None:
             # Before this batch's rows, so that no row counts in a window that other cells close.
             started = time.perf_counter()
-            for table in engine.queries.aggregated.close(watermark):
+            closed = engine.queries.aggregated.close(watermark)
+            for table in closed.aggregates:
                 yield from self._windows(table)
+            if closed.tallies is not None:
+                yield from self._told(closed.tallies, counts)
             counts.seconds["close"] += time.perf_counter() - started
         yield from _packed(engine.queries.results(counts), cell)  # of queries that looked back
-        for _ in self._work(engine, batch, rows, watermark, counts):
+        for _ in self._work(engine, now, rows, watermark, counts):
             yield from _packed(engine.queries.results(counts), cell)
         self._forget(engine, watermark)
         self._save(engine, watermark)
@@ -141,7 +147,7 @@ class Cell(StatefulProcessor):
     def _work(
         self,
         engine: LiveCell,
-        batch: int,
+        now: MicroBatch,
         rows: Iterator[pd.DataFrame],
         watermark: int | None,
         counts: Counts,
@@ -151,11 +157,14 @@ class Cell(StatefulProcessor):
         for frame in rows:
             for stream, blob in zip(frame["relation"], frame["batch"], strict=True):
                 for part in decoded(pa.py_buffer(blob)):
+                    if stream < 0:  # how many events it had
+                        engine.queries.aggregated.tally(part, now.kept)
+                        continue
                     kept = self._in_time(part, int(stream), watermark)
                     late = part.num_rows - kept.num_rows
                     counts.late[self._streams.job.streams[int(stream)]] += late
                     if kept.num_rows:
-                        place = batch, number
+                        place = now.number, number
                         started = time.perf_counter()
                         entry = engine.queries.take(place, int(stream), kept)
                         counts.seconds["join"] += time.perf_counter() - started
@@ -207,6 +216,18 @@ class Cell(StatefulProcessor):
         for part in np.unique(parts).tolist():
             rows = table.filter(pa.array(parts == part)).combine_chunks()
             yield _blob(part, WINDOWS, rows.to_batches()[0])
+
+    def _told(self, tallies: pa.Table, counts: Counts) -> Iterator[pd.DataFrame]:
+        """Yield how many events windows had, for all that put results out."""
+        dropped = pc.subtract(tallies["events"], tallies["taken"])
+        named = [tallies[GROUPING], tallies[START], tallies[SIZE], tallies["events"], dropped]
+        for label, start, size, *numbers in zip(*(c.to_pylist() for c in named), strict=True):
+            window = label, start, start + size
+            counts.window_events[window] += numbers[0]
+            counts.window_dropped[window] += numbers[1]
+        rows = tallies.combine_chunks().to_batches()[0]
+        for part in range(len(self._streams.cells)):
+            yield _blob(part, TALLIES, rows)
 
     def _save(self, engine: LiveCell, watermark: int | None) -> None:
         """Save what has been aggregated, and ask to be called when the next window closes."""

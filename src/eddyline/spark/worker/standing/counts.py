@@ -21,7 +21,8 @@ class Counts:
 
     ``errors`` has for each query that could not be answered what went wrong first.
     ``rows_in``, ``late`` and ``dropped`` are by stream, ``results`` by query, ``stored``
-    and ``entries`` by cell and stream, ``seconds`` by what did the work.
+    and ``entries`` by cell and stream, ``seconds`` by what did the work. ``window_events`` and
+    ``window_dropped`` are of windows that have closed, by their grouping, start and end.
     """
 
     rows_in: Counter[str] = field(default_factory=Counter)
@@ -30,6 +31,8 @@ class Counts:
     results: Counter[int] = field(default_factory=Counter)
     stored: Counter[tuple[int, str]] = field(default_factory=Counter)
     entries: Counter[tuple[int, str]] = field(default_factory=Counter)
+    window_events: Counter[tuple[str, int, int]] = field(default_factory=Counter)
+    window_dropped: Counter[tuple[str, int, int]] = field(default_factory=Counter)
     seconds: dict[str, float] = field(default_factory=_no_seconds)
     errors: dict[int, str] = field(default_factory=dict)
 

@@ -15,9 +15,10 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.relation import Relation
-from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, gathered, packed
+from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, encoded, gathered, packed
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.query.expressions import Expression
+from eddyline.sharing.aggregation.time_window import TimeWindow
 from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.ranges import Range
 from eddyline.sharing.selections import split
@@ -27,7 +28,7 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.spark.worker.standing.micro_batch import micro_batch
-from eddyline.spark.worker.standing.sampled_rows import SampledRows
+from eddyline.spark.worker.standing.sampled_rows import EventTally, SampledRows
 from eddyline.wall_clock import WallClock
 
 
@@ -48,21 +49,27 @@ class Dealing:
         sorter = Sorter(self.stream, self.cells)
         sample = SampledRows(batch_now.kept, batch_now.number)
         counts = Counts()
+        tally = EventTally(wanted.windows if self.streams.samples else ())
+        time_column = self.streams.times[self.stream]
+        at = None if time_column is None else self.columns.index(time_column)
         job = self.streams.job
         context = TaskContext.get()
         first = context.partitionId() if context is not None else 0
         for turn, batch in enumerate(gathered(batches, BLOB_ROWS), first):
             counts.rows_in[job.streams[self.stream]] += batch.num_rows
             taken = sample.taken(batch.num_rows)
+            tally.add(None if at is None else batch.column(at), batch.num_rows, taken)
             if taken is not None:
                 counts.dropped[job.streams[self.stream]] += int((~taken).sum())
                 batch = batch.filter(pa.array(taken))  # noqa: PLW2901 - what is left of it
             started = time.perf_counter()
-            rows = wanted.rows(batch)
+            rows = sample.with_shares(wanted.rows(batch))
             counts.seconds["select"] += time.perf_counter() - started
             if rows.num_rows:
                 yield from sorter.add(rows, self._cells(rows, turn))
         yield from sorter.rest()
+        if counted := tally.batches():
+            yield packed(Blob(first % self.cells, ~self.stream, 0, 0, encoded(counted)))
         if batch_now.wakes:
             nothing = pa.py_buffer(b"")
             for cell in range(self.cells):
@@ -100,6 +107,13 @@ class WantedRows:
     def version(self) -> int:
         """The version of the queries that are here."""
         return self._live.version
+
+    @property
+    def windows(self) -> list[TimeWindow]:
+        """The windows that queries aggregate in, each once."""
+        aggregated = [template.aggregated for template in self._live.templates]
+        groupings = [each.aggregation.grouping for each in aggregated if each is not None]
+        return list(dict.fromkeys(grouping.window for grouping in groupings))
 
     def go_to(self, version: int) -> None:
         """Take on the changes up to a version."""

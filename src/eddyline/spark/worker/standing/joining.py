@@ -30,6 +30,7 @@ from eddyline.spark.worker.standing.aggregating import AggregatedResults
 from eddyline.spark.worker.standing.counts import Counts, error_text
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.spark.worker.standing.rule_functions import EngineFunctions
+from eddyline.spark.worker.standing.sampled_rows import SAMPLE, SHARE, sample_of_rows
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 from eddyline.wall_clock import WorkClock
 
@@ -44,6 +45,9 @@ INPUTS: Final = "inputs"
 """The column of such a blob that says in which of the stream's inputs some query wanted each row, a
 bit for each. What no query wants in an input none will want there: one that looks back sees what
 others want."""
+
+_SHARE: Final = pa.float64()
+"""The type of the column of a stream, after all others, that has the shares of its rows."""
 
 PLENTY: Final = 8
 """Stored rows are forgotten when one in so many can be: their indexes are made anew then."""
@@ -187,6 +191,11 @@ class JoiningQueries:
             else pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
             for number, kind in enumerate(types)
         ]
+        if self._streams.samples:
+            shares = (
+                rows.column(place[SHARE]) if SHARE in place else pa.nulls(rows.num_rows, _SHARE)
+            )
+            columns.append(shares)
         time = self._streams.times[stream]
         latest = NEVER if time is None else latest_of(rows.column(place[str(time)]))
         came = self.next_number if before is None else before
@@ -331,10 +340,14 @@ class JoiningQueries:
 
     def _new_eddy(self) -> SharedEddy:
         job = self._streams.job
+        share = (_SHARE,) if self._streams.samples else ()
         streams = [
             Stream(
                 f"{name} {time}" if time else name,
-                tuple(pa.null() if kind is None else kind for kind in self._streams.types[number]),
+                (
+                    *(pa.null() if kind is None else kind for kind in self._streams.types[number]),
+                    *(() if name in job.tables else share),
+                ),
                 self._streams.times[number],
                 static=name in job.tables,
             )
@@ -373,7 +386,8 @@ class JoiningQueries:
         return columns, len(rows)
 
     def _take_results(self, results: Results) -> None:
-        lineages, late = self.aggregated.take(results, self._eddy.sets)
+        shares = self._shares(results)
+        lineages, late = self.aggregated.take(results, self._eddy.sets, shares)
         inputs = self._streams.job.inputs
         for number, rows_late in late.items():
             self._counts.late[inputs[number % len(inputs)]] += rows_late
@@ -391,7 +405,25 @@ class JoiningQueries:
         self._counts.add_results(queries)
         columns[QUERY], columns[LAYOUT] = names.take(members), layouts.take(members)
         columns |= self._live.shown(members)
+        if self._streams.samples:
+            own = None if shares is None else shares[positions]
+            columns[SAMPLE] = sample_of_rows(own, len(positions))
         self._results.append(pa.record_batch(columns))
+
+    def _shares(self, results: Results) -> npt.NDArray[np.float64] | None:
+        """Return the shares with which results were taken; None where that is all of them.
+
+        A joined row is there where all that it is made of were taken, each by its own chance.
+        """
+        if not self._streams.samples:
+            return None
+        inputs, shares = len(self._streams.job.inputs), np.ones(len(results))
+        for number in results.streams:
+            if number % inputs < len(self._streams.job.streams):
+                column = results.column(number, len(self._streams.types[number % inputs]))
+                if column.null_count < len(column):
+                    shares *= column.fill_null(1.0).to_numpy(zero_copy_only=False)
+        return None if (shares >= 1).all() else shares
 
     def _failed(self, query: int, error: Exception) -> None:
         self._counts.errors.setdefault(query, error_text(error))

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 
 from eddyline.evaluation.columns import Columns
 from eddyline.evaluation.decide import decide
 from eddyline.exchange.blobs import decoded
 from eddyline.query.terms import terms_of
+from eddyline.sharing.aggregation.estimates import Lost, estimated
 from eddyline.sharing.aggregation.functions import value_of
 from eddyline.sharing.aggregation.grouping import Aggregation, Grouping
 from eddyline.sharing.aggregation.shared_aggregate import FRAGMENT, START, by_query, queries_in
+from eddyline.sharing.aggregation.tallies import together
 from eddyline.spark.blocks.column_types import arrow_type
-from eddyline.spark.blocks.standing import QueryTemplate
+from eddyline.spark.blocks.standing import QueryTemplate, streams_of
 from eddyline.spark.query_log.constants import Constants, constants_of
 from eddyline.spark.query_log.engine_inputs import (
     aggregated_column,
@@ -28,9 +31,11 @@ from eddyline.spark.query_log.engine_inputs import (
 )
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.worker.standing.aggregating import GROUPING
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries
 from eddyline.spark.worker.standing.micro_batch import micro_batch
+from eddyline.spark.worker.standing.sampled_rows import SAMPLE, Interval, sample_of_windows
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 
 ROWS: Final = 0
@@ -38,6 +43,9 @@ ROWS: Final = 0
 
 WINDOWS: Final = 1
 """The kind of a blob of aggregates of windows that have closed."""
+
+TALLIES: Final = 2
+"""The kind of a blob that says how many events such windows have had, and lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class PuttingOut:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are results, with their queries."""
         closed: list[pa.Table] = []
+        tallies: list[pa.Table] = []
         for batch in batches:
             kinds, blobs = batch.column("kind"), batch.column("results")
             for kind, blob in zip(kinds.to_pylist(), blobs, strict=True):
@@ -58,11 +67,14 @@ class PuttingOut:
                     if kind == ROWS:
                         yield in_schema(rows, self.schema)
                     else:
-                        closed.append(pa.Table.from_batches([rows]))
+                        tables = closed if kind == WINDOWS else tallies
+                        tables.append(pa.Table.from_batches([rows]))
         if closed:
-            yield from self._of_windows(closed)
+            yield from self._of_windows(closed, tallies)
 
-    def _of_windows(self, closed: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def _of_windows(
+        self, closed: Sequence[pa.Table], tallies: Sequence[pa.Table]
+    ) -> Iterator[pa.RecordBatch]:
         now = micro_batch()
         live = _live_in(self.streams, now.version)
         counts = Counts()
@@ -71,11 +83,68 @@ class PuttingOut:
             grouping = live.grouping(table)
             if grouping is not None:
                 by_grouping.setdefault(grouping, []).append(table)
+        told = together(tallies, GROUPING) if tallies else None
         for grouping, tables in by_grouping.items():
             rows = by_query(tables, len(grouping.keys))
-            for found in live.results(grouping, rows, counts):
+            lost = None
+            if self.streams.samples:
+                lost = _tallied(rows, grouping, told)
+            for found in live.results(grouping, rows, lost, counts):
                 yield in_schema(found, self.schema)
         self.counts.add({(self.streams.job.name, now.number): counts})
+
+
+class Tallied(NamedTuple):
+    """What is known of the events of the windows of some rows, each a number a row.
+
+    How many they had, ``seen`` those that were taken, with the sums of their weights; ``near`` are
+    those dropped that might have been joined with theirs. 0 where nothing was counted.
+    """
+
+    events: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.int64]
+    more: npt.NDArray[np.float64]
+    spread: npt.NDArray[np.float64]
+    near: npt.NDArray[np.int64]
+
+    @property
+    def dropped(self) -> npt.NDArray[np.int64]:
+        """The events that were dropped."""
+        return self.events - self.seen
+
+    def of(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Tallied:
+        """Return what is known of some of the rows."""
+        return Tallied(
+            self.events[rows], self.seen[rows], self.more[rows], self.spread[rows], self.near[rows]
+        )
+
+    def lost(self, joined: bool, one_by_one: bool) -> Lost:  # noqa: FBT001 - as told apart
+        """Return what rows have lost that may be ``joined`` ones, each drawn by itself or not."""
+        if not joined:
+            dropped = self.dropped.astype(np.float64)
+        else:  # it is not known how many joined rows are missing, only whether any can be
+            dropped = np.where(self.near > 0, np.nan, 0.0)
+        return Lost(dropped, self.seen.astype(np.float64), self.more, self.spread, one_by_one)
+
+
+def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Tallied:
+    """Return what is known of the windows of rows."""
+    starts = rows.column(START).to_numpy()
+    distinct, places = np.unique(starts, return_inverse=True)
+    events, seen, near = (np.zeros(len(distinct), np.int64) for _ in range(3))
+    more, spread = np.zeros(len(distinct)), np.zeros(len(distinct))
+    every = Tallied(events, seen, more, spread, near)
+    if told is not None:
+        own = told.filter(pc.equal(told[GROUPING], grouping.label))
+        own = own.filter(pc.is_in(own[START], value_set=pa.array(distinct)))
+        at = np.searchsorted(distinct, own[START].to_numpy())
+        for column, source in zip(every, _TOLD, strict=True):
+            column[at] = own[source].to_numpy()
+    return every.of(places)
+
+
+_TOLD: Final = ("events", "taken", "more", "spread", "near")
+"""The columns that say it, in the order of :class:`Tallied`."""
 
 
 class AggregatingQueries:
@@ -113,9 +182,12 @@ class AggregatingQueries:
         return None
 
     def results(
-        self, grouping: Grouping, rows: pa.Table, counts: Counts
+        self, grouping: Grouping, rows: pa.Table, tallied: Tallied | None, counts: Counts
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the results among rows of windows, groups and queries, template by template."""
+        """Yield the results among rows of windows, groups and queries, template by template.
+
+        ``tallied`` is what is known of the events of their windows; None where none is dropped.
+        """
         numbers = rows.column(FRAGMENT).to_numpy()
         by_template: dict[int, list[LiveQuery]] = {}
         for number in np.unique(numbers).tolist():
@@ -124,10 +196,16 @@ class AggregatingQueries:
                 by_template.setdefault(id(query.template), []).append(query)
         for queries in by_template.values():
             own = np.isin(numbers, np.array([query.number for query in queries]))
-            yield self._of_template(grouping, queries, rows.filter(pa.array(own)), counts)
+            lost = None if tallied is None else tallied.of(own)
+            yield self._of_template(grouping, queries, rows.filter(pa.array(own)), lost, counts)
 
     def _of_template(
-        self, grouping: Grouping, queries: Sequence[LiveQuery], rows: pa.Table, counts: Counts
+        self,
+        grouping: Grouping,
+        queries: Sequence[LiveQuery],
+        rows: pa.Table,
+        tallied: Tallied | None,
+        counts: Counts,
     ) -> pa.RecordBatch:
         template = queries[0].template
         aggregation = self._aggregation(template)
@@ -141,11 +219,19 @@ class AggregatingQueries:
         columns = [column.cast(window.field("start").type) for column in columns]
         columns += [rows.column(f"k{n}").combine_chunks() for n in range(len(grouping.keys))]
         errors: dict[int, Exception] = {}
-        for aggregate in aggregation.aggregates:
+        joined = len(streams_of(template)) > 1
+        lost = None if tallied is None else tallied.lost(joined, len(template.inputs) == 1)
+        intervals: list[Interval] = []
+        names = aggregated.names or ((),) * len(aggregation.aggregates)
+        for aggregate, named in zip(aggregation.aggregates, names, strict=True):
             prefix = f"{aggregate.label} "
             own = {n.removeprefix(prefix): n for n in rows.column_names if n.startswith(prefix)}
             parts = rows.select(list(own.values())).rename_columns(list(own))
-            vector = value_of(aggregate, parts)
+            if lost is None:
+                vector = value_of(aggregate, parts)
+            else:
+                vector, low, high = estimated(aggregate, parts, lost)
+                intervals.append(Interval(named, low, high))
             columns.append(vector.values)
             errors |= {row: error for row, error in vector.errors.items() if row not in errors}
         kept = np.ones(len(rows), np.bool_)
@@ -157,7 +243,11 @@ class AggregatingQueries:
         for row, error in errors.items():
             counts.errors.setdefault(int(numbers[row]), error_text(error))
             kept[row] = False
-        return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), counts)
+        sample = None
+        if tallied is not None:
+            lost_some = tallied.near if joined else tallied.dropped
+            sample = sample_of_windows(lost_some == 0, tallied.events, tallied.seen, intervals)
+        return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), sample, counts)
 
     def _as_results(
         self,
@@ -165,6 +255,7 @@ class AggregatingQueries:
         columns: Sequence[pa.Array],
         numbers: npt.NDArray[np.int32],
         kept: npt.NDArray[np.int64],
+        sample: pa.Array | None,
         counts: Counts,
     ) -> pa.RecordBatch:
         chosen = pa.array(kept)
@@ -178,6 +269,7 @@ class AggregatingQueries:
         members = pa.array(numbers[kept])
         found[QUERY], found[LAYOUT] = names.take(members), layouts.take(members)
         found |= self._live.shown(members)
+        found |= {} if sample is None else {SAMPLE: sample.take(chosen)}
         return pa.record_batch(found)
 
     def _scope(
