@@ -81,6 +81,7 @@ def job_over(
 ) -> Iterator[RunningJob]:
     monkeypatch.setattr(catalyst, "leave_out_planning_steps", lambda: None)
     monkeypatch.setattr(running_job, "_LOOK", 0.01)
+    monkeypatch.setattr(running_job, "_PAUSE", 1e-3)
     conf = SimpleNamespace(get=lambda *_: None, set=lambda *_: None, unset=lambda *_: None)
     registry = SimpleNamespace(job_directory=lambda _: Path("nowhere"))
     some: Any = None
@@ -100,7 +101,7 @@ def test_a_job_that_could_not_be_planned_in_time_begins_again(
 ) -> None:
     stream = Stream(LATE, LATE, None)
     with job_over(stream, monkeypatch) as job:
-        assert job.await_termination(0.05) is False
+        assert job.await_termination(0.2) is False
         assert stream.started == 3
         stream.queries[2].ended.set()
         assert job.await_termination(None) is True
@@ -109,7 +110,7 @@ def test_a_job_that_could_not_be_planned_in_time_begins_again(
 @pytest.mark.parametrize(
     ("errors", "begun"),
     [
-        ((LATE,) * 4, False),  # enough is enough
+        ((LATE,) * 6, False),  # enough is enough
         (("something else",), False),
         ((LATE,), True),  # of a later batch
     ],

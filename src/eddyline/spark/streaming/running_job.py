@@ -39,8 +39,12 @@ _GLANCE: Final = 0.01
 """Seconds between two looks at whether Spark has begun to stop a job."""
 
 
-_BEGINNINGS: Final = 4
+_BEGINNINGS: Final = 6
 """How often a job is begun whose first batch Spark could not plan in time."""
+
+_PAUSE: Final = 1.0
+"""Seconds before the second beginning; four times as many before the third, nine before the next:
+what keeps the machine busy is given time to end."""
 
 _TOO_LATE: Final = "Python worker failed to connect back"
 """What Spark says of a Python process that was not there after ten seconds."""
@@ -150,6 +154,8 @@ class RunningJob:
             late = error is not None and _TOO_LATE in str(error)
             done = self._begun.is_set() or self._stopping.is_set()
             if not late or done or self._beginnings >= _BEGINNINGS:
+                return False
+            if self._stopping.wait(_PAUSE * self._beginnings**2):
                 return False
             self._begin()
             return True
