@@ -35,6 +35,7 @@ from eddyline.query.expressions import (
     Comparison,
     ComparisonOperator,
     Expression,
+    Failure,
     In,
     IsNaN,
     IsNull,
@@ -45,6 +46,7 @@ from eddyline.query.expressions import (
     StringMatch,
     StringTest,
 )
+from eddyline.query.rendering import render
 
 BOOL, INT, DOUBLE, TEXT = pa.bool_(), pa.int64(), pa.float64(), pa.string()
 ADD, DIVIDE = ArithmeticOperator.ADD, ArithmeticOperator.DIVIDE
@@ -462,3 +464,20 @@ def test_what_is_null_alone_is_null_in_any_type(target: pa.DataType, ansi: bool)
     found = evaluate(cast, Columns({0: pa.nulls(3)}, 3))
     assert found.values.equals(pa.nulls(3, target))
     assert not found.errors
+
+
+def test_what_fails_does_so_where_it_is_asked_for() -> None:
+    """In CASE only the rows that come to it fail; the condition is Spark's."""
+    failure = Failure("CAST_INVALID_INPUT", "CAST(t AS INT)", INT)
+    failed, value = Argument(0, BOOL), Argument(1, INT)
+    expression = Case(((failed, failure),), value, INT)
+    assert fault_of(expression) is None
+    assert type_of(failure) == INT
+    columns = Columns({0: pa.array([False, True, False]), 1: pa.array([1, None, None], INT)}, 3)
+    vector = evaluate(expression, columns)
+    assert vector.values.to_pylist() == [1, None, None]
+    assert set(vector.errors) == {1}
+    assert str(vector.errors[1]).startswith("[CAST_INVALID_INPUT] CAST(t AS INT)")
+    assert render(expression, [], ["failed", "t"]) == (
+        "CASE WHEN failed THEN <CAST_INVALID_INPUT> ELSE t END"
+    )

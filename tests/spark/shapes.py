@@ -797,7 +797,8 @@ def names_with_dots(spark: SparkSession) -> DataFrame:
     return rows.filter(good("`a.b`") & short("`c d`") & named("record"))
 
 
-@shape({"good(id)", "even(id)"})  # in ANSI mode abs and - of an integer may overflow
+# In ANSI mode abs and - of an integer may overflow: they are tried.
+@shape({"good(id)", "even(id)", "plus(id) > abs(id)", "plus(id) > negative(id)"})
 def absolute_and_negative(spark: SparkSession) -> DataFrame:
     either = good("id") & even("id") & (F.abs("x") > 0.1) & (-col("x") < 5)
     return table(spark).filter(either & (plus("id") > F.abs("id")) & (plus("id") > -col("id")))
@@ -883,7 +884,7 @@ def a_barrier_between(spark: SparkSession) -> DataFrame:
     return kept.filter(even("id") & (plus("n") < 9)).withColumn("s", score("id"))
 
 
-@shape()
+@shape({"good(id) OR ((40.0 / (id + 1)) > 2.0)"})
 def guarded_division(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") | (lit(40) / (col("id") + 1) > 2))
 
@@ -893,7 +894,7 @@ def arguments_that_may_throw(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good(col("id") + 1) & short("text"))
 
 
-@shape()
+@shape({"even(cast((10.0 / (n + 1)) as int))", "good(id)"})
 def arguments_that_may_throw_above_a_filter(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") & even((10 / (col("n") + 1)).cast("int")))
 

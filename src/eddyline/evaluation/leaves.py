@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from eddyline.evaluation.failures import ArithmeticFailure, Condition
 from eddyline.evaluation.labels import relabelled
 from eddyline.evaluation.program import Program
 from eddyline.evaluation.vector import Scope, Vector
-from eddyline.query.expressions import Argument, Call, Literal
+from eddyline.query.expressions import Argument, Call, Failure, Literal
 
 
 def argument(expression: Argument) -> Program:
@@ -32,6 +33,17 @@ def literal(expression: Literal) -> Program:
         return Vector(pa.repeat(scalar, len(scope)))
 
     return Program(run, expression.type, constant=scalar if scalar.is_valid else None)
+
+
+def failure(expression: Failure) -> Program:
+    """Prepare what fails for each row that comes to it."""
+    error = ArithmeticFailure(Condition(expression.condition), expression.detail)
+
+    def run(scope: Scope) -> Vector:
+        rows = len(scope)
+        return Vector(pa.nulls(rows, expression.type), dict.fromkeys(range(rows), error))
+
+    return Program(run, expression.type)
 
 
 def call(expression: Call) -> Program:

@@ -29,6 +29,7 @@ from eddyline.query.expressions import (
     Coalesce,
     Comparison,
     Expression,
+    Failure,
     In,
     IsNaN,
     IsNull,
@@ -84,6 +85,8 @@ def _program(expression: Expression) -> Program:
             return leaves.argument(expression)
         case Literal():
             return leaves.literal(expression)
+        case Failure():
+            return leaves.failure(expression)
         case Call():
             return leaves.call(expression)  # its arguments are the scope's to evaluate
     children = tuple(_program(child) for child in expression.children)

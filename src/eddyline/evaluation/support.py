@@ -27,6 +27,7 @@ from eddyline.query.expressions import (
     Comparison,
     ComparisonOperator,
     Expression,
+    Failure,
     In,
     IsNaN,
     IsNull,
@@ -47,7 +48,9 @@ _EQUALITIES = frozenset({ComparisonOperator.EQUAL, ComparisonOperator.NULL_SAFE_
 def type_of(expression: Expression) -> pa.DataType:
     """Return the type of an expression's results."""
     match expression:
-        case Argument() | Literal() | Call() | Arithmetic() | Case() | Coalesce() | Cast():
+        case Argument() | Literal() | Call() | Failure():
+            return expression.type
+        case Arithmetic() | Case() | Coalesce() | Cast():
             return expression.type
         case _:
             return _BOOLEAN
@@ -144,6 +147,7 @@ _CHECKS: dict[type[Expression], Callable[[Any, Types], str | None]] = {
     Case: _case_fault,
     Cast: _cast_fault,
     Coalesce: _coalesce_fault,
+    Failure: _no_fault,
     Comparison: _comparison_fault,
     In: _comparison_fault,
     IsNaN: _nan_fault,

@@ -297,6 +297,15 @@ class Cast(Expression):
         return (self.operand,)
 
 
+@dataclass(frozen=True, slots=True)
+class Failure(Expression):
+    """What fails for each row that comes to it, under one of Spark's error conditions."""
+
+    condition: str
+    detail: str
+    type: pa.DataType
+
+
 def require_boolean(predicate: Expression) -> None:
     """Raise ValueError where a predicate, or a term of its AND, OR and NOT, is not boolean."""
     if isinstance(predicate, And | Or | Not):

@@ -15,6 +15,7 @@ from eddyline.query.expressions import (
     Coalesce,
     Comparison,
     Expression,
+    Failure,
     In,
     IsNaN,
     IsNull,
@@ -87,6 +88,8 @@ def render(expression: Expression, functions: Sequence[str], arguments: Sequence
             return f"CASE {whens} ELSE {text(otherwise)} END"
         case Coalesce(operands=operands):
             return f"coalesce({', '.join(map(text, operands))})"
+        case Failure(condition=condition):
+            return f"<{condition}>"
         case Cast(operand=operand, type=type_):
             return f"CAST({text(operand)} AS {type_})"
     raise TypeError(f"no text for {type(expression).__name__}")

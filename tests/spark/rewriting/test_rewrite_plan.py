@@ -178,11 +178,9 @@ def test_large_sets_and_timestamps_are_read_exactly(spark: SparkSession) -> None
         (lambda: noise("id") > 0.3, DeclineReason.NON_DETERMINISTIC),
         (lambda: good("id") & (F.rand(1) > 0.1), DeclineReason.NON_DETERMINISTIC),
         (lambda: F.upper(label("id")) > "A", DeclineReason.UNTRANSLATABLE),
-        (lambda: good("id") | (10 / col("n") > 2), DeclineReason.MAY_THROW),
-        (lambda: good("id") | (col("text").cast("int") > 2), DeclineReason.MAY_THROW),
-        (lambda: good("id") | (F.abs("n") > 2), DeclineReason.MAY_THROW),
-        (lambda: good("id") | (-col("n") > 2), DeclineReason.MAY_THROW),
-        (lambda: even("id") & good(10 / (col("n"))), DeclineReason.MAY_THROW),
+        (lambda: good("id") | (F.array("id")[col("n")] > 2), DeclineReason.MAY_THROW),
+        (lambda: good("id") | col("text").rlike("[a-"), DeclineReason.MAY_THROW),
+        (lambda: even("id") & good(F.when(col("n") > 0, 10 / col("n"))), DeclineReason.MAY_THROW),
         (lambda: span(F.make_dt_interval("id")) & good("id"), DeclineReason.UNSUPPORTED_TYPE),
         (lambda: short(F.collate("text", "UNICODE")), DeclineReason.UNSUPPORTED_TYPE),
     ],
@@ -193,6 +191,25 @@ def test_reasons(
     rewriting = rewriting_of(table(spark).filter(condition()))
     assert rewriting.blocks == ()
     assert reason in {left.reason for left in rewriting.left}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda: good("id") | (10 / col("n") > 2),
+        lambda: good("id") | (col("text").cast("int") > 2),
+        lambda: good("id") | (F.abs("n") > 2),
+        lambda: good("id") | (-col("n") > 2),
+        lambda: even("id") & good(10 / (col("n"))),
+        lambda: good("id") | col("text").rlike("[a-c]+"),
+        lambda: F.when(col("n") > 2, good("id")).otherwise(lit(True)),  # noqa: FBT003 - a column
+        lambda: F.coalesce(F.when(col("n") > 2, score("id")), lit(0.5)) > 0.2,
+    ],
+)
+def test_what_could_raise_is_tried(spark: SparkSession, condition: Callable[[], Column]) -> None:
+    rewriting = rewriting_of(table(spark).filter(condition()))
+    assert len(rewriting.blocks) == 1
+    assert rewriting.left == ()
 
 
 def test_long_disjunction(spark: SparkSession) -> None:

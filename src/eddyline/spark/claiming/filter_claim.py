@@ -7,7 +7,10 @@ The chain is read from the bottom up. Each conjunct of a filter is one of four:
 * *claimed*, over results of Python functions, and wholly understood;
 * *left*, over results of Python functions, for a :class:`DeclineReason`;
 * *guarded*: native, but it may raise an error and stands above a filter that
-  depends on Python, so it must not move.
+  depends on Python, so it must not move;
+* *unsure*: native, it may raise an error, and stands beside or below what is claimed.
+  Spark would run it first, and fail for a row that a function rejects. So only the rows
+  go into the block for which it is TRUE or would raise, and Spark runs it above.
 
 A left or guarded conjunct is a barrier: users rely on a filter to keep rows
 from the functions above it, so no function that is evaluated above a barrier is
@@ -21,15 +24,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.query.expressions import And, Call, Expression, Or, calls_in
+from eddyline.query.expressions import And, Call, Case, Coalesce, Expression, Literal, Or, calls_in
 from eddyline.query.terms import Term, conjuncts_of
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.claiming.terms import Terms
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.plan.attempts import true_or_failed
 from eddyline.spark.plan.chains import Chain, EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
+from eddyline.spark.plan.throwing import may_throw
 
 MINIMUM_TERMS: Final = 2  # below that there is no order to choose
 
@@ -42,6 +47,7 @@ class Claim:
     conjunct) that the block or the filter ``below`` answers. ``calls`` says
     which attributes the block can provide, and as which call. ``environments``
     are the functions with whose settings the block must run. ``waits`` are those of the block.
+    ``above`` are conditions over the base that may raise, for the rows that the block keeps.
     """
 
     predicate: Expression
@@ -53,6 +59,7 @@ class Claim:
     taken: frozenset[tuple[int, int]]
     calls: Mapping[ExpressionId, Call]
     waits: tuple[int, ...] = ()
+    above: tuple[CatalystExpression, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,22 @@ def judge(chain: Chain, settings: SessionSettings) -> Verdict:
     return _Judgement(chain, settings).verdict()
 
 
+def with_filters_below(chain: Chain) -> Chain:
+    """Return a chain with the filters right below it in which something may raise.
+
+    Spark runs native conditions first, wherever they were written: what a function of the chain
+    guards against stands there. A chain that filters nothing guards nothing.
+    """
+    if not any(isinstance(link, FilterLink) for link in chain.links):
+        return chain
+    for position, link in enumerate(chain.lower):
+        if isinstance(link, FilterLink):
+            unsure = filter(may_throw, link.conjuncts)
+            if any(true_or_failed(each) is not None for each in unsure):
+                return chain.from_lower(position)
+    return chain
+
+
 def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]:
     """Return what stays in a filter that asks for random values, over the chain ``lower``."""
     definitions = Definitions(lower.unstable)
@@ -91,6 +114,7 @@ class _Judgement:
         self._claimed: dict[Expression, str] = {}
         self._taken: set[tuple[int, int]] = set()
         self._below: list[CatalystExpression] = []
+        self._unsure: list[tuple[CatalystExpression, CatalystExpression]] = []
         self._left: list[LeftToSpark] = []
         self._guarded = False  # a filter over functions was passed
         self._later: dict[ExpressionId, Call] = {}  # of concurrent functions
@@ -98,7 +122,8 @@ class _Judgement:
 
     def verdict(self) -> Verdict:
         barrier = self._barrier()
-        if not self._later and not _worth_routing(self._claimed):
+        guards = self._claimed and self._unsure
+        if not self._later and not guards and not _worth_routing(self._claimed):
             few = DeclineReason.FEWER_THAN_TWO_TERMS
             known = self._terms.contents.functions
             for term, text in self._claimed.items():
@@ -160,9 +185,14 @@ class _Judgement:
         if functions := self._definitions.unstable_functions(conjunct):
             text = self._definitions.text(conjunct)
             self._left.append(LeftToSpark(text, DeclineReason.NON_DETERMINISTIC, functions))
-        if self._guarded and self._definitions.may_throw(conjunct):
+        if not self._definitions.may_throw(conjunct):
+            self._below.append(self._definitions.over_base(conjunct))
+        elif self._guarded:
             return False
-        self._below.append(self._definitions.over_base(conjunct))
+        else:
+            over_base = self._definitions.tree_over_base(conjunct)
+            passing = true_or_failed(over_base)
+            self._unsure.append((over_base.handle, passing or over_base.handle))
         self._taken.add(place)
         return True
 
@@ -184,16 +214,20 @@ class _Judgement:
         terms = tuple(self._claimed)
         predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
         contents = self._terms.contents
+        unsure = [condition for condition, _ in self._unsure]
+        below = [passing for _, passing in self._unsure] if terms else unsure
+        above = [each for each, passing in self._unsure if terms and each is not passing]
         return Claim(
             predicate,
             tuple(self._claimed.values()),
             contents.functions,
             contents.environments,
             contents.arguments,
-            tuple(self._below),
+            (*self._below, *below),
             frozenset(self._taken),
             self._provided(predicate),
             self._waits(),
+            tuple(above),
         )
 
     def _waits(self) -> tuple[int, ...]:
@@ -245,11 +279,21 @@ class _Judgement:
 
 def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:
     """Whether there are terms that differ in what must be computed for them."""
-    needs = [frozenset(calls_in(term)) for whole in conjuncts for term in _terms_of(whole)]
+    terms = [term for whole in conjuncts for term in _terms_of(whole)]
+    needs = [frozenset(calls_in(term)) for term in terms if not isinstance(term, Literal)]
     return len(set(needs)) >= MINIMUM_TERMS
 
 
 def _terms_of(expression: Expression) -> list[Expression]:
-    if isinstance(expression, And | Or):
-        return [term for each in expression.terms for term in _terms_of(each)]
-    return [expression]
+    """Return the parts of a condition that some rows may be spared."""
+    if isinstance(expression, And | Or | Case | Coalesce):
+        return [term for each in expression.children for term in _terms_of(each)]
+    chosen = [each for each in expression.children if _has_choice(each)]
+    if isinstance(expression, Call) or not chosen:
+        return [expression]
+    return [term for each in expression.children for term in _terms_of(each)]
+
+
+def _has_choice(expression: Expression) -> bool:
+    """Whether there are parts of an expression that are computed for some rows only."""
+    return any(isinstance(each, And | Or | Case | Coalesce) for each in expression.walk())

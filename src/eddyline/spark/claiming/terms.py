@@ -12,7 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from eddyline.evaluation import reason_not_to_evaluate
-from eddyline.query.expressions import And, Argument, Call, Expression, Or
+from eddyline.query.expressions import And, Argument, Call, Case, Expression, Failure, Or
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.spark.chance import looks_non_deterministic
@@ -21,6 +21,7 @@ from eddyline.spark.claiming.iterator_state import iterator_is_stateless
 from eddyline.spark.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
+from eddyline.spark.plan.attempts import attempt
 from eddyline.spark.plan.chains import ExpressionId, Tree
 from eddyline.spark.plan.concurrent_marks import mark_in, mark_of
 from eddyline.spark.plan.contents import Contents, Mark
@@ -187,16 +188,33 @@ class Terms:
             return self.expression(value, guarded=guarded)
         return self._argument([value], "And", guarded)  # literals too: Spark sends columns
 
-    def _argument(self, terms: list[Tree], connective: str, guarded: bool) -> Argument:  # noqa: FBT001
-        """Return the argument that carries some native terms, joined where they are several."""
+    def _argument(self, terms: list[Tree], connective: str, guarded: bool) -> Expression:  # noqa: FBT001
+        """Return what carries some native terms, joined where they are several.
+
+        Where a guard may stand before them, those that may raise are tried, each by itself.
+        """
         if len(terms) == 1 and (column := self._column(terms[0])) is not None:
             return column
+        unsure = [each for each in terms if guarded and self._definitions.may_throw(each)]
+        if unsure:
+            parts = [self._attempted(each) for each in unsure]
+            if sure := [each for each in terms if each not in unsure]:
+                parts.insert(0, self._argument(sure, connective, guarded))
+            several = And(tuple(parts)) if connective == "And" else Or(tuple(parts))
+            return several if len(parts) > 1 else parts[0]
         handles = [self._definitions.over_base(term) for term in terms]
         combine = catalyst.conjunction if connective == "And" else catalyst.disjunction
-        handle = combine(handles)
-        if guarded and any(self._definitions.may_throw(term) for term in terms):
-            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(handle))
-        return self._carried(handle)
+        return self._carried(combine(handles))
+
+    def _attempted(self, tree: Tree) -> Expression:
+        """Return what fails where a native expression would raise, and where it is asked for."""
+        tree = self._definitions.tree_over_base(tree)
+        tried = attempt(tree)
+        if tried is None:
+            raise DeclinedError(DeclineReason.MAY_THROW, catalyst.pretty(tree.handle))
+        value, failed = self._carried(tried.value), self._carried(tried.failed)
+        failure = Failure(tried.condition, catalyst.pretty(tree.handle), value.type)
+        return Case(((failed, failure),), value, value.type)
 
     def _column(self, tree: Tree) -> Argument | None:
         """Return the argument that carries a column of the base; None for what is none.

@@ -197,7 +197,8 @@ class Chain:
     the top down, whether they matter or not, and ``below`` is the node after them.
     ``unstable`` are the attributes of the base that non-deterministic functions
     gave, with these functions. ``breaker`` is a filter whose condition is not
-    deterministic, where that is why ``top`` is in no chain.
+    deterministic, where that is why ``top`` is in no chain. ``lower`` are the links
+    under the lowest evaluation, which are a part of the base.
     """
 
     top: Plan
@@ -207,13 +208,19 @@ class Chain:
     below: Plan
     unstable: Mapping[ExpressionId, Tree]
     breaker: FilterLink | None = None
+    lower: tuple[Link, ...] = ()
 
     def above(self, position: int) -> Chain:
         """Return the chain that starts at the first evaluation from link ``position`` on."""
         links = _from_evaluation(self.links[position:])
         start = len(self.links) - len(links)
         base = self.links[start - 1].plan if start else self.base
-        return replace(self, base=base, links=links)
+        return replace(self, base=base, links=links, lower=())
+
+    def from_lower(self, position: int) -> Chain:
+        """Return the chain with its ``lower`` links from a position on among its links."""
+        base = catalyst.children(self.lower[position].plan)[0]
+        return replace(self, base=base, links=self.lower[position:] + self.links, lower=())
 
 
 def read_chain(top: Plan) -> Chain:
@@ -249,7 +256,8 @@ def read_chain(top: Plan) -> Chain:
     from_evaluation = in_order if unstable else _from_evaluation(in_order)
     if skipped := len(in_order) - len(from_evaluation):
         base = in_order[skipped - 1].plan
-    return Chain(top, base, from_evaluation, tuple(run), plan, unstable, breaker)
+    lower = in_order[:skipped]
+    return Chain(top, base, from_evaluation, tuple(run), plan, unstable, breaker, lower)
 
 
 def read_link(plan: Plan) -> tuple[Link | None, bool]:

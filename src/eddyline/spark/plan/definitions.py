@@ -112,6 +112,12 @@ class Definitions:
             return self.over_base(self.alias(tree))
         return catalyst.with_operands(tree.handle, [self.over_base(c) for c in tree.children])
 
+    def tree_over_base(self, tree: Tree) -> Tree:
+        """Return an expression that depends on no function in terms of the base, read anew."""
+        if self._names.keys().isdisjoint(tree.attributes()):
+            return tree
+        return Tree.of(self.over_base(tree))
+
     def text(self, tree: Tree) -> str:
         """Return an expression as users would write it, with their functions and columns."""
         text = self._written(tree)

@@ -67,7 +67,12 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
     outputs = tuple(dict.fromkeys(claim.calls[identity] for identity in attributes))
     block = block_of(claim, outputs, settings)
 
+    if claim.above:
+        later = [f"and {catalyst.pretty(each)} after these: it could raise" for each in claim.above]
+        block = identified(replace(block, joined=tuple(later)))
     struct, plan = block_over(chain.base, claim, block, fuse)
+    if claim.above:  # as what is not deterministic, or Spark would move it below the block again
+        plan = catalyst.filtered(catalyst.in_any_row(catalyst.conjunction(claim.above)), plan)
     fields = {call: catalyst.struct_field(struct, 1 + i) for i, call in enumerate(outputs)}
     values = [
         catalyst.attribute_like(attribute, fields[claim.calls[identity]])

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.bindings import UnboundLookupError, called_too_early
-from eddyline.spark.claiming.filter_claim import judge, left_to_chance
+from eddyline.spark.claiming.filter_claim import judge, left_to_chance, with_filters_below
 from eddyline.spark.claiming.join_claim import JoinClaim, claim_matches, claim_region
 from eddyline.spark.claiming.native_choice import Choice, Joiner, NativeJoins
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
@@ -341,7 +341,7 @@ class _Walk:
 
     def _judged(self, chain: Chain) -> Plan:
         """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
-        rest = chain
+        rest = with_filters_below(chain)
         while rest.links:
             try:
                 verdict = judge(rest, self.settings)

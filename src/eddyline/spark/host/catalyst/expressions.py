@@ -113,6 +113,22 @@ def escape_character(like: CatalystExpression) -> str:
 
 
 @remembered
+def patterns_of(like: CatalystExpression) -> list[str]:
+    """Return the patterns of a ``LikeAny`` and its kind, which are no operands of it."""
+    return [str(each) for each in in_python(like.java.patterns())]
+
+
+@functools.lru_cache(1_000)
+def groups_in(pattern: str) -> int | None:
+    """Return how many groups a regular expression of Java's has; None where it is not valid."""
+    try:
+        compiled = static("java.util.regex.Pattern", "compile")(pattern)
+        return int(compiled.matcher("").groupCount())
+    except Exception:  # noqa: BLE001 - PySpark raises one of several classes of its own, or Py4J's
+        return None
+
+
+@remembered
 def literal_value(literal: CatalystExpression) -> object:
     """Return Catalyst's own value of a ``Literal``: numbers and bytes, all else as text."""
     return _plain(literal.java.value())

@@ -66,6 +66,21 @@ def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> 
     )
 
 
+def is_null(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a value is NULL."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNull")(value.java))
+
+
+def is_not_null(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a value is not NULL."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNotNull")(value.java))
+
+
+def tried(value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is NULL where it could not be had without an error."""
+    return CatalystExpression(java_class(EXPRESSIONS + "TryEval")(value.java))
+
+
 def known_not_null(value: CatalystExpression) -> CatalystExpression:
     """Return a value that is never NULL, though Spark cannot know it, as one that is not."""
     return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
