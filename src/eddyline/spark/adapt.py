@@ -324,6 +324,8 @@ def _rewrite(
         try:
             if fixes_the_clock:
                 rewriting = _declined(form, DeclineReason.READS_THE_CLOCK, "")
+            elif settings.profiled and not _needs_eddyline(form, table_of):
+                rewriting = _declined(form, DeclineReason.PROFILED, "")
             else:
                 rewriting = rewrite_plan(form, settings, fuse, rules, remember)
             _require_no_lookup_left(rewriting, table_of)
@@ -332,6 +334,13 @@ def _rewrite(
         else:
             return replace(rewriting, changed=rewriting.changed or form is not found)
     raise refused or AssertionError("a plan has a form at least")
+
+
+def _needs_eddyline(plan: catalyst.Plan, table_of: TableOf | None) -> bool:
+    """Whether Spark could not run a plan by itself: it looks something up, or has calls made."""
+    if table_of is not None and next(lookup_leaves(plan), None) is not None:
+        return True
+    return any_declared() and next(marks_in(plan), None) is not None
 
 
 def table_of_session(spark: SparkSession) -> TableOf | None:

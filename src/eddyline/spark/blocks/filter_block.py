@@ -85,7 +85,8 @@ class JavaRuntime:
 class SessionSettings:
     """Session settings that change what a user function sees or returns.
 
-    ``defaults`` are what Spark takes for keys that are not set; ``java`` is the JVM.
+    ``defaults`` are what Spark takes for keys that are not set; ``java`` is the JVM. ``profiled``
+    says that a profiler of Spark's watches functions.
     """
 
     time_zone: str
@@ -98,6 +99,7 @@ class SessionSettings:
     integer_extension_types: bool = False
     large_types: bool = False
     java: JavaRuntime = JavaRuntime()
+    profiled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -12,12 +13,16 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.host.session import local_cores
 from eddyline.spark.worker.action_settings import KEYS, settings_from
 
+PROFILER: Final = "spark.sql.pyspark.udf.profiler"
+"""Which of Spark's profilers watches functions; not set where none does."""
+
 
 def session_settings(spark: SparkSession) -> SessionSettings:
     """Return the settings as they are now."""
-    given = catalyst.settings_of(spark, KEYS)
+    given = catalyst.settings_of(spark, (*KEYS, PROFILER))
     java = JavaRuntime(**catalyst.java_facts())
-    return settings_from(given.get, catalyst.default_settings(KEYS), java)
+    settings = settings_from(given.get, catalyst.default_settings(KEYS), java)
+    return replace(settings, profiled=bool(given.get(PROFILER)))
 
 
 LEAST_MEMORY: Final = 1 << 10

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 ARCHIVE: Final = Path("pyspark", "python", "lib", "pyspark.zip")
@@ -69,7 +70,8 @@ def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
     """Return a worker that ends without a word where Spark listens no more.
 
     A LIMIT has its rows then. PySpark's own writes a traceback, into the midst of what a terminal
-    shows.
+    shows. It counts as a function of PySpark's: else Spark's log of workers would take it for the
+    user's function that has written each line, as the lowest on the stack but for PySpark's.
     """
 
     def working(connection: socket.socket, *others: object) -> int:
@@ -78,7 +80,8 @@ def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
         except ConnectionError:
             return 1
 
-    return working
+    known = globals() | {"__name__": "pyspark.daemon"}
+    return FunctionType(working.__code__, known, closure=working.__closure__)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.calling import WorkerFunction, made_function
+from eddyline.spark.worker.log_context import show_users_functions
 from eddyline.spark.worker.remembering import WithMemory, remembered
 from eddyline.spark.worker.task_lookups import job_of
 
@@ -30,6 +31,7 @@ def task_functions(
     The driver converts values under ``settings``, those of the block; a worker under those of
     the action. ``clock`` tells what remembering spares.
     """
+    show_users_functions()
     agenda = SharedAgenda()
     worth = dict(options.worth)
     made: list[WorkerFunction] = []
