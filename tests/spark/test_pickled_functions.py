@@ -7,15 +7,18 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, udf
 
 import eddyline
-from tests.spark.worker.java.odd_values import PLACE
+from tests.spark.worker.java.odd_values import PLACE, random_value
 
 RETURNED: list[Any] = [
     {"a": 1, "b": "x"},
@@ -101,3 +104,20 @@ def test_texts_of_javas_are_found_by_a_filter(spark: SparkSession, text: str, nu
     query = spark.range(FUNCTION).where((said("id") == text) & odd("id"))
     assert [row.id for row in query.collect()] == [number]
     assert [row.id for row in eddyline.adapt(query).collect()] == [number]
+
+
+@given(st.integers(0, 1 << 32))
+@settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+def test_generated_values_are_those_of_plain_spark(spark: SparkSession, seed: int) -> None:
+    random = Random(seed)
+    values = [random_value(random) for _ in range(200)]  # in one query
+    count = len(values)
+
+    def function(declared: str) -> Callable[..., Any]:
+        return udf(lambda number: values[number % count], declared, useArrow=False)
+
+    text, whole, parts = function("string"), function("bigint"), function("array<string>")
+    query = spark.range(0, 2 * count, 1, 2).where((text("id") != "no") | text("id").isNull())
+    query = query.where(whole("id").isNull() | (whole("id") > 0))
+    query = query.select("id", text("id"), whole("id"), parts("id"), function("binary")("id"))
+    assert told(eddyline.adapt(query)) == told(query)

@@ -17,12 +17,15 @@ import string
 import types
 import uuid
 import zoneinfo
+from collections.abc import Callable
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytz
+from hypothesis import strategies as st
 from pyspark.sql.types import Row
 
 PLACE = re.compile(r"@[0-9a-f]{1,8}\b")
@@ -67,6 +70,7 @@ KNOWN: dict[str, Any] = {
         3**200,
         -(3**90),
     ],
+    "endless numbers": [3**20_000, -(1 << 20_000), {Decimal("7" * 5_000), 1 << 20_001}],
     "floats": [1.5, 1e7, 1e-3, 9.999e-4, -0.0, float("nan"), float("-inf"), 1e23, 5e-324],
     "texts": ["", "zoé \U0001f40d", "a\ud800b", "\udc00\ud800"],
     "bytes": [b"ab", bytearray(b"ab"), b"", bytearray()],
@@ -93,12 +97,16 @@ KNOWN: dict[str, Any] = {
     "mixed set": {"a", "b", "c", 1, 2.0, None},
     "frozensets": {frozenset({1}), frozenset({1, 2}), frozenset()},
     "trees": [{float(i) for i in range(700)}, {i << 40: i for i in range(300)}],
+    "crowded": [{i << 20: i for i in range(11)}, {i << 20 for i in range(200)}],
+    "set of numbers": {float("nan"), 0.0, 1.0, 2.5, 3, *range(100, 120)},
+    "set of decimals": {Decimal(987_654_321_987 * i).scaleb(-2) for i in range(20)},
+    "texts that are one to Java": {"a\ud800": 1, "a" + chr(0xFFFD): 2, "b": 3},
     "frozen tree": frozenset(i << 16 for i in range(99)),
     "date": [dt.date(2020, 1, 2), {dt.date(1400 + 40 * i, 2, 28) for i in range(16)}],
     "datetime": [
         _NOON,
         _TWICE,
-        {_NOON + dt.timedelta(hours=9 * i) for i in range(20)},
+        {_NOON + dt.timedelta(hours=9 * i) for i in range(60)},
         dt.datetime(1, 1, 1),  # noqa: DTZ001 - as above
     ],
     "times": [dt.time(1, 2, 3, 4), dt.time(1, 2, fold=1), {dt.time(i) for i in range(20)}],
@@ -181,3 +189,77 @@ UNPICKLABLE: dict[str, Any] = {
     "match": re.match("a", "a"),
 }
 """What cannot even be pickled."""
+
+hashable = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-300, 300)
+    | st.integers(-(2**80), 2**80)
+    | st.integers(-99, 99).map(float)
+    | st.sampled_from([0.5, -0.0, 1e300, float("inf"), float("nan")])
+    | st.text(max_size=6)
+    | st.text("ab", max_size=9)
+    | st.decimals(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([Decimal("-0.00"), Decimal("NaN"), Decimal("1E+9")])
+    | st.dates()
+    | st.datetimes()
+    | st.times()
+    | st.timedeltas(),
+    lambda inner: st.frozensets(inner, max_size=5),
+    max_leaves=4,
+)
+
+returned = st.recursive(
+    hashable,
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(hashable, inner, max_size=30)
+        | st.dictionaries(st.text(max_size=8), inner, max_size=14)
+        | st.sets(hashable, max_size=40)
+        | st.tuples(inner)
+    ),
+    max_leaves=60,
+)
+"""Values of the common types, in each other, as a function may return them."""
+
+
+def random_value(random: Random, depth: int = 0) -> Any:  # noqa: ANN401 - of any type
+    """Return one of these at random, many times as fast as a strategy draws it."""
+    if depth < _DEEPEST and (shape := random.randrange(9)) < len(_CONTAINERS):
+        inner = [random_value(random, depth + 1) for _ in range(random.randrange(20))]
+        keys = [_random_key(random) for _ in inner]
+        return _CONTAINERS[shape](keys, inner)
+    return _random_key(random)
+
+
+_DEEPEST = 3
+
+_CONTAINERS: list[Callable[[list[Any], list[Any]], Any]] = [
+    lambda keys, inner: dict(zip(keys, inner, strict=True)),
+    lambda keys, inner: {str(key)[:5]: item for key, item in zip(keys, inner, strict=True)},
+    lambda keys, _: set(keys),
+    lambda _, inner: inner,
+    lambda keys, _: frozenset(keys),
+    lambda _, inner: tuple(inner[:3]),
+]
+
+
+def _random_key(random: Random) -> Any:  # noqa: ANN401 - of any hashable type
+    number = random.randrange(-99, 99)
+    return random.choice(
+        [
+            number,
+            number << random.randrange(70),
+            float(number),
+            number / 7 * 10.0 ** random.randrange(-12, 30),
+            f"key{number}",
+            chr(0x20AC + number) * 2,
+            Decimal(number).scaleb(random.randrange(-4, 30)),
+            dt.date(2020, 1, 1) + dt.timedelta(days=1000 * number),
+            _NOON + dt.timedelta(hours=12_345 * number),
+            dt.time(number % 24, 7, 5),
+            dt.timedelta(hours=number, microseconds=number),
+            complex(number, 1),
+            random.choice([None, True, False]),
+        ]
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,7 +17,14 @@ from eddyline.spark.blocks.filter_block import JavaRuntime
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.worker.java import ResultNotTransferableError, Transfer, text_of
 from eddyline.spark.worker.java.unpickling import as_in_java
-from tests.spark.worker.java.odd_values import KNOWN, PLACE, REFUSED, UNPICKLABLE
+from tests.spark.worker.java.odd_values import (
+    KNOWN,
+    PLACE,
+    REFUSED,
+    UNPICKLABLE,
+    random_value,
+    returned,
+)
 
 REFUSAL = "<refused>"
 
@@ -71,42 +78,20 @@ def test_what_cannot_be_pickled_raises_what_pyspark_raises(name: str) -> None:
         Transfer(JavaRuntime())(UNPICKLABLE[name])
 
 
-hashable = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-300, 300)
-    | st.integers(-(2**80), 2**80)
-    | st.integers(-99, 99).map(float)
-    | st.sampled_from([0.5, -0.0, 1e300, float("inf"), float("nan")])
-    | st.text(max_size=6)
-    | st.text("ab", max_size=9)
-    | st.decimals(allow_nan=False, allow_infinity=False)
-    | st.sampled_from([Decimal("-0.00"), Decimal("NaN"), Decimal("1E+9")])
-    | st.dates()
-    | st.datetimes()
-    | st.times()
-    | st.timedeltas(),
-    lambda inner: st.frozensets(inner, max_size=5),
-    max_leaves=4,
-)
-
-returned = st.recursive(
-    hashable,
-    lambda inner: (
-        st.lists(inner, max_size=5)
-        | st.dictionaries(hashable, inner, max_size=30)
-        | st.dictionaries(st.text(max_size=8), inner, max_size=14)
-        | st.sets(hashable, max_size=40)
-        | st.tuples(inner)
-    ),
-    max_leaves=60,
-)
-
-
 @given(st.lists(returned, max_size=6))
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_any_nested_values_have_the_texts_of_javas(spark: SparkSession, values: list[Any]) -> None:
     pickle = pickled(values)
     said = said_by_java(spark, pickle)
     assert said_here(spark, values, pickle) == said
     assert said_here(spark, values) == said
+
+
+def test_random_nested_values_have_the_texts_of_javas(spark: SparkSession) -> None:
+    random = Random(44)
+    for _ in range(5):
+        values = [random_value(random) for _ in range(50)]
+        pickle = pickled(values)
+        said = said_by_java(spark, pickle)
+        assert said_here(spark, values, pickle) == said
+        assert said_here(spark, values) == said

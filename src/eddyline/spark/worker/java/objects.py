@@ -121,10 +121,19 @@ def without_surrogates(text: str) -> str:
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
+_WRITTEN: Final = 2000
+"""Bits of an integer that Python writes at once, however it is set up."""
+
+
+def _int_text(value: int) -> str:
+    # Of a longer one Python writes at most 4,300 digits, of a decimal all.
+    return str(value) if value.bit_length() < _WRITTEN else str(Decimal(value))
+
+
 _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
-    int: str,
+    int: _int_text,
     str: without_surrogates,
     Decimal: str,
     tuple: lambda value: placed_text("[Ljava.lang.Object;", value),
@@ -181,7 +190,7 @@ def sum_of_powers(items: Iterable[int]) -> int:
 
 def _decimal_hash(value: Decimal) -> int:
     sign, digits, exponent = value.as_tuple()
-    unscaled = int("".join(map(str, digits)))
+    unscaled = int(Decimal((0, digits, 0)))
     if unscaled.bit_length() < _LONG_BITS:
         code = 31 * (unscaled >> 32) + (unscaled & 0xFFFF_FFFF)
         code = signed(-code if sign else code)
