@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -150,4 +151,9 @@ def test_not_remembered(memories: FunctionMemories) -> None:
     EngineFunctions(eddy, remember=False).numbers(template(noting(calls, 2)))  # type: ignore[arg-type]  # enough of one
     ask(eddy.functions[0], [1, 1])
     assert calls == [(2, 1)] * 2
+    kind = LongType().json()
+    pickled = command(lambda _: uuid.uuid4().int >> 65, LongType())
+    drawn = UserFunction("drawn", FunctionKind.PICKLED, (pickled,), (kind,), (None,), kind)
+    EngineFunctions(eddy, remember=True).numbers(template(drawn))  # type: ignore[arg-type]  # enough of one
+    assert len(set(ask(eddy.functions[1], [1, 1, 1]).values.to_pylist())) == 3
     assert len(memories) == 0
