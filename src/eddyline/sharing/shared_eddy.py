@@ -201,9 +201,20 @@ class SharedEddy:
                 del self._shapes[shape]
         self._renumber(queries)
 
-    def push(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
-        """Take rows of a stream, and hand over what they join to with those that came before."""
+    def push(
+        self,
+        stream: int,
+        columns: Sequence[pa.Array],
+        rows: int,
+        queries: Collection[int] | None = None,
+    ) -> None:
+        """Take rows of a stream, and hand over what they join to with those that came before.
+
+        They are seen by ``queries``; by all where that is None.
+        """
         every = self.of_shapes((1 << len(self._shapes)) - 1)
+        if queries is not None:
+            every = self.sets.number(queries)
         self._push(stream, columns, alike(every, rows))
 
     def restore(

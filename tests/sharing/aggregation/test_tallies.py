@@ -87,3 +87,18 @@ def test_several_places_tell_of_one_window() -> None:
         tables.append(closed.append_column("grouping", pa.array([label])))
     found = {row["grouping"]: row for row in together(tables, "grouping").to_pylist()}
     assert (found["a"]["events"], found["a"]["taken"], found["b"]["events"]) == (8, 6, 4)
+
+
+def test_dropped_events_that_were_counted_by_group_are_told_apart() -> None:
+    tallies = WindowTallies(TimeWindow(10, 10))
+    take(tallies, 0.5, {0: (4, 2), 10: (8, 4)})
+    tallies.take_summed(pa.array([0, 0]), pa.array([1, 1]))
+    saved, _ = tallies.changes()
+    other = WindowTallies(TimeWindow(10, 10))
+    other.load(saved)
+    closed = other.close(-1, 20)
+    assert closed is not None
+    assert [tuple(row.values()) for row in closed.select([START, "summed"]).to_pylist()] == [
+        (0, 2),
+        (10, 0),
+    ]

@@ -47,6 +47,7 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.streaming.registry import QueryRegistry
 from eddyline.spark.worker.standing import cell as cell_module
 from eddyline.spark.worker.standing import dealing as dealing_module
+from eddyline.spark.worker.standing import dropped_groups
 from eddyline.spark.worker.standing import putting_out as putting_out_module
 from eddyline.spark.worker.standing.cell import Cell
 from eddyline.spark.worker.standing.counts import Counts
@@ -338,11 +339,15 @@ THE_END = pd.DataFrame(
 )
 
 
+DEAR = above(PRICE, 30)
+
+
 def test_the_windows_of_the_report(opened: Callable[[Job], World]) -> None:
     """Windows of 10,000 events each are windows of 10,000 events, however few were taken."""
     world = opened(TRADES)
     world.add("all", template({"n": COUNT}))
-    world.add("groups", template({"n": COUNT}, keys=(SYMBOL,)))
+    world.add("groups", template({"n": COUNT, "v": SUM}, keys=(SYMBOL,)))
+    world.add("dear", template({"n": COUNT}, keys=(SYMBOL,), where=DEAR))
     shares = [1.0, 0.0495, 0.0531, 0.0135, 0.0029, 0.0016, 0.001, 0.001]
     frames = [events(n, 60 * n, 60 * n + 60) for n in range(len(shares))]
     for number, (share, frame) in enumerate(zip(shares, frames, strict=True)):
@@ -356,9 +361,7 @@ def test_the_windows_of_the_report(opened: Callable[[Job], World]) -> None:
         assert sample["exact"] == (number == 0)
         if number:
             assert sample["seen"] == pytest.approx(A_WINDOW * shares[number], rel=0.7)
-            ((name, interval),) = sample["intervals"]
-            assert (name, interval["high"]) == ("n", A_WINDOW)
-            assert interval["low"] < A_WINDOW
+            assert sample["intervals"] == [("n", {"low": A_WINDOW, "high": A_WINDOW})]
         else:
             assert sample == {
                 "exact": True,
@@ -367,22 +370,28 @@ def test_the_windows_of_the_report(opened: Callable[[Job], World]) -> None:
                 "events": A_WINDOW,
                 "intervals": None,
             }
-    within = Counter[bool]()
-    groups = world.found("groups")
+    within: dict[str, Counter[bool]] = defaultdict(Counter)
+    found = world.found("groups") | {(*key, 0): row for key, row in world.found("dear").items()}
     for start, own in in_windows([(frame, 0) for frame in frames], TimeWindow(MINUTE, MINUTE)):
-        for symbol, many in own["symbol"].value_counts().items():
-            if (start, symbol) in groups and start:
-                row = groups[start, symbol]
-                interval = dict(row["sample"]["intervals"])["n"]
-                within[interval["low"] <= many <= interval["high"]] += 1
-                assert interval["low"] <= row["n"] <= interval["high"]
-    assert within[False] <= 2
-    assert within[True] >= 18
+        for symbol, group in own.groupby("symbol"):
+            # No group vanishes where what is dropped is counted by group.
+            row = found[start, symbol]
+            assert row["n"] == len(group)
+            sums = dict(row["sample"]["intervals"] or {}).get("v")
+            if sums is not None:
+                within["v"][sums["low"] <= group["volume"].sum() <= sums["high"]] += 1
+            dear = found.get((start, symbol, 0))
+            if dear is not None and start:
+                interval = dict(dear["sample"]["intervals"])["n"]
+                many = (group["price"] > 30).sum()
+                within["n"][interval["low"] <= many <= interval["high"]] += 1
+                assert interval["low"] <= dear["n"] + 0.5
+                assert dear["n"] - 0.5 <= interval["high"]
+    assert all(counted[False] <= 2 and counted[True] >= 15 for counted in within.values())
     assert sum(world.counts.window_events.values()) == 2 * 8 * A_WINDOW  # of two groupings
     assert world.counts.window_dropped.total() == 2 * world.counts.dropped.total()
 
 
-DEAR = above(PRICE, 30)
 LARGE = Case(((above(VOLUME, 500), column(VOLUME)),), Literal(None, LONG), LONG)
 """FILTER (WHERE volume > 500), as it is read."""
 
@@ -430,8 +439,7 @@ def test_windows_over_batches_of_several_shares(opened: Callable[[Job], World]) 
     having = world.found("having")
     for start, own in in_windows(came, TimeWindow(MINUTE, MINUTE)):
         for symbol, many in own["symbol"].value_counts().items():
-            if abs(many - MANY) > 0.25 * MANY:
-                assert ((start, symbol) in having) == (many > MANY)
+            assert ((start, symbol) in having) == (many > MANY)
     # A query that came in the middle of a window has what it could see of it.
     later = world.found("later")
     for start, own in in_windows(came[3:], TimeWindow(MINUTE // 2, MINUTE // 2)):
@@ -489,14 +497,75 @@ def test_windows_without_an_event_that_stands_for_those_dropped(
     opened: Callable[[Job], World],
 ) -> None:
     world = opened(TRADES)
-    world.add("all", template({"n": COUNT, "v": SUM, "a": MEAN}))
+    sums = {"n": COUNT, "v": SUM, "a": MEAN}
+    world.add("all", template(sums))
+    world.add("some", template(sums, where=above(PRICE, -1)))
     world.run(1.0, events(1, 0, 30, many=100))
     world.run(1e-9, events(2, 30, 60, many=100))
     world.end()
-    (row,) = world.found("all").values()
-    assert (row["n"], row["sample"]["seen"], row["sample"]["events"]) == (100, 50, 100)
-    assert dict(row["sample"]["intervals"]) == {"n": {"low": 50.0, "high": 100.0}}
-    assert row["v"] == pytest.approx(2 * events(1, 0, 30, many=100)["volume"].sum())
+    total = 2 * events(1, 0, 30, many=100)["volume"].sum()
+    for name, low in (("all", 100.0), ("some", 50.0)):
+        (row,) = world.found(name).values()
+        assert (row["n"], row["sample"]["seen"], row["sample"]["events"]) == (100, 50, 100)
+        assert dict(row["sample"]["intervals"]) == {"n": {"low": low, "high": 100.0}}
+        assert row["v"] == pytest.approx(total)
+
+
+def test_groups_of_which_no_event_was_taken(opened: Callable[[Job], World]) -> None:
+    """They are there with how many events they had; what nobody saw is unknown."""
+    world = opened(TRADES)
+    world.add("groups", template({"n": COUNT, "v": SUM, "least": LEAST}, keys=(SYMBOL,)))
+    one = Comparison(ComparisonOperator.EQUAL, column(SYMBOL), Literal("B", pa.string()))
+    world.add("one", template({"n": COUNT}, keys=(SYMBOL,), where=one))
+    frame = events(1, 0, 60, many=1000)
+    world.run(1e-9, frame)  # of all these only the first is taken
+    # A query that comes now has seen none of these, and says nothing of them.
+    world.add("later", template({"n": COUNT}, keys=(SYMBOL,), where=one))
+    world.end()
+    found = world.found("groups")
+    assert {key[1]: row["n"] for key, row in found.items()} == Counter(frame["symbol"])
+    assert found.pop((0, frame["symbol"][0]))["least"] == frame["price"][0]
+    for row in found.values():
+        assert (row["v"], row["least"], row["sample"]["exact"]) == (None, None, False)
+    assert [row["n"] for row in world.found("one").values()] == [(frame["symbol"] == "B").sum()]
+    assert not world.found("later")
+
+
+def test_where_each_event_is_a_group_they_are_not_counted(
+    opened: Callable[[Job], World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dropped_groups, "MOST_GROUPS", 3)
+    world = opened(TRADES)
+    world.add("groups", template({"n": COUNT}, keys=(SYMBOL,)))
+    world.add("all", template({"n": COUNT}))
+    frame = events(1, 0, 60, many=12)
+    frame["symbol"] = list("ABCDEFGHIJKL")
+    world.run(0.5, frame)
+    world.end()
+    groups = world.found("groups")
+    sample = next(iter(groups.values()))["sample"]
+    assert 0 < len(groups) == sample["seen"] < 12
+    assert {row["n"] for row in groups.values()} == {round(12 / len(groups))}
+    assert dict(sample["intervals"])["n"]["low"] >= 1
+    assert [row["n"] for row in world.found("all").values()] == [12]
+
+
+def test_groups_are_not_half_counted(
+    opened: Callable[[Job], World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only some of a window's dropped events were counted by group, none are."""
+    monkeypatch.setattr(dropped_groups, "MOST_GROUPS", 4)
+    world = opened(TRADES)
+    world.add("groups", template({"n": COUNT}, keys=(SYMBOL,)))
+    world.run(1.0, events(1, 0, 60, many=10))
+    world.run(1e-9, events(2, 60, 90, many=100))
+    many = events(3, 90, 120, many=24)
+    many["symbol"] = list("ABCDEFGHIJKL")
+    world.run(1e-9, many)
+    world.run(1e-9, events(4, 120, 180, many=100))
+    world.end()
+    found = Counter(start for start, _ in world.found("groups"))
+    assert found.keys() == {0, 2 * MINUTE}
 
 
 PAIRS = Job(("quotes", "trades"), joins=True, columns=(SYMBOL, SYMBOL))

@@ -14,7 +14,7 @@ squares of these. Time and room grow with the aggregates, not with the rows.
 from __future__ import annotations
 
 import decimal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -71,7 +71,8 @@ class Lost:
     ``dropped`` are events, NaN where that is not what is missing of the rows: where streams are
     joined. ``seen`` are events that were taken, ``more`` and ``spread`` the sums of their weights.
     Where the rows are not drawn ``one_by_one``, as an event that is joined with several rows of a
-    table, there are no intervals.
+    table, there are no intervals. ``of_group`` tells where all this is said of the group itself,
+    and not of the whole window.
     """
 
     dropped: Floats
@@ -79,6 +80,19 @@ class Lost:
     more: Floats
     spread: Floats
     one_by_one: bool = True
+    of_group: npt.NDArray[np.bool_] | None = None
+
+    def in_groups(
+        self, where: npt.NDArray[np.bool_], gone: Floats, more: Floats, spread: Floats
+    ) -> Lost:
+        """Return what groups have lost, where that was counted group by group."""
+        return replace(
+            self,
+            dropped=np.where(where, gone, self.dropped),
+            more=np.where(where, more, self.more),
+            spread=np.where(where, spread, self.spread),
+            of_group=where,
+        )
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
@@ -135,6 +149,8 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> Estimates:
     """
     seen = value_of(aggregate, parts)
     rows = _part(parts, "rows")
+    if lost.of_group is not None:
+        lost = replace(lost, seen=np.where(lost.of_group, rows, lost.seen))
     match aggregate.function:
         case AggregateFunction.MIN:
             return Estimates(seen, np.full(len(rows), np.nan), _bound(seen.values))
@@ -142,6 +158,11 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> Estimates:
             return Estimates(seen, _bound(seen.values), np.full(len(rows), np.nan))
         case AggregateFunction.COUNT:
             value, low, high = _count(parts, rows, lost)
+            if lost.of_group is not None and aggregate.argument is None:
+                every = rows + np.nan_to_num(lost.dropped)
+                value, low, high = (
+                    np.where(lost.of_group, every, each) for each in (value, low, high)
+                )
         case AggregateFunction.SUM:
             value, low, high = _sum(parts, rows, lost)
         case AggregateFunction.AVG:

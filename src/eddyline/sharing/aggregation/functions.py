@@ -67,7 +67,7 @@ class Aggregate:
 
 _SUMMED: Final = ("rows", "high", "low", "sum", "nan")
 
-_WEIGHTED: Final = ("more", "more-sum", "spread", "spread-sum", "spread-square")
+_WEIGHTED: Final = ("more", "more-sum", "spread", "spread-sum", "spread-square", "gone")
 """What estimates are made of: :mod:`eddyline.sharing.aggregation.estimates`."""
 
 PARTS: Final = dict.fromkeys((*_SUMMED, *_WEIGHTED), "sum") | {"min": "min", "max": "max"}

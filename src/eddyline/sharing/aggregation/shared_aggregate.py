@@ -26,6 +26,13 @@ START: Final = "start"
 FRAGMENT: Final = "fragment"
 """The column with the number of a fragment."""
 
+GONE: Final = "gone"
+"""The column with how many events of a group were dropped, where that is counted."""
+
+GROUP_MORE: Final = "group more"
+GROUP_SPREAD: Final = "group spread"
+"""The columns with the sums of the weights of a group's rows that were sampled."""
+
 SETS: Final = b"eddyline fragments"
 """Where the metadata of a table have the queries of each of its fragments."""
 
@@ -75,11 +82,13 @@ class SharedAggregate:
         fragments: Sequence[npt.NDArray[np.int64]],
         of_rows: npt.NDArray[np.int32],
         weights: Weights | None = None,
+        gone: npt.NDArray[np.int64] | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Take rows: their times, the keys that they are grouped by, and values of aggregates.
 
         ``fragments`` are sets of queries, ascending; ``of_rows`` says which of them want a row.
-        ``weights`` are those of sampled rows, None where each stands for itself.
+        ``weights`` are those of sampled rows, None where each stands for itself. Where ``gone``
+        is given, each row tells how many events like it were dropped, and is none itself.
         Returns which rows have come too late for all windows that they are in; one without a time
         is in none.
         """
@@ -105,6 +114,11 @@ class SharedAggregate:
                     parts |= weighted_parts(aggregate, own, weights.take(kept))
                 for part, column in parts.items():
                     columns[f"{aggregate.label} {part}"] = column
+            if gone is not None:
+                columns[GONE] = pa.array(gone[kept])
+            if weights is not None and weights.spread is not None:
+                columns[GROUP_MORE] = pa.array(weights.more[kept])
+                columns[GROUP_SPREAD] = pa.array(weights.spread[kept])
             self._fresh.append(self._together(pa.table(columns), PANE))
         return late
 

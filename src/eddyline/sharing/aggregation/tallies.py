@@ -22,9 +22,11 @@ OPEN: Final = pa.schema(
         "taken": pa.int64(),
         "more": pa.float64(),
         "spread": pa.float64(),
+        "summed": pa.int64(),
     }
 )
-"""What is kept: events of a pane, those that were taken, and the sums of the weights of these."""
+"""What is kept: events of a pane, those that were taken, and the sums of the weights of these; and
+those dropped of which it was counted in which groups they were."""
 
 CLOSED: Final = pa.schema(
     [pa.field(START, pa.int64()), *list(OPEN)[1:], pa.field("near", pa.int64())]
@@ -59,7 +61,16 @@ class WindowTallies:
         """Take numbers of events by pane, of which such a share was taken."""
         more, spread = 1 / share - 1, (1 - share) / share**2
         numbers = taken.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        columns = [panes, events, taken, pa.array(numbers * more), pa.array(numbers * spread)]
+        none = pa.array(np.zeros(len(panes), np.int64))
+        weights = [pa.array(numbers * each) for each in (more, spread)]
+        self._add([panes, events, taken, *weights, none])
+
+    def take_summed(self, panes: pa.Array, gone: pa.Array) -> None:
+        """Take how many dropped events were counted in their groups, by pane."""
+        none, nothing = np.zeros(len(panes), np.int64), np.zeros(len(panes))
+        self._add([panes, *map(pa.array, (none, none, nothing, nothing)), gone])
+
+    def _add(self, columns: list[pa.Array]) -> None:
         came = pa.Table.from_arrays(columns, schema=OPEN)
         self._open = _summed([self._open, came], PANE, OPEN)
         self._unsaved = True

@@ -16,14 +16,21 @@ from eddyline.query.expressions import Argument, Expression
 from eddyline.sharing.aggregation.estimates import Weights
 from eddyline.sharing.aggregation.functions import Aggregate
 from eddyline.sharing.aggregation.grouping import Grouping
-from eddyline.sharing.aggregation.shared_aggregate import SharedAggregate, queries_in
+from eddyline.sharing.aggregation.shared_aggregate import (
+    GONE,
+    PANE,
+    SharedAggregate,
+    queries_in,
+)
 from eddyline.sharing.aggregation.tallies import WindowTallies
 from eddyline.sharing.lineage import DEAD, Lineages, LineageSets, alike
 from eddyline.sharing.results import Results
+from eddyline.sharing.shared_eddy import SharedEddy
 from eddyline.sharing.windows import earliest
 from eddyline.spark.blocks.standing import QueryTemplate, argument_number, place_of, streams_of
 from eddyline.spark.query_log.engine_inputs import aggregation_of
 from eddyline.spark.query_log.live_queries import LiveQuery
+from eddyline.spark.worker.standing.dropped_groups import is_countable
 
 PartKey = tuple[str, int]
 """The label of a grouping, and the number of a part of what it keeps."""
@@ -68,6 +75,8 @@ class AggregatedResults:
         self._closed: int | None = None
         self._aggregating: tuple[int, int] | None = None
         self._orphans: list[PartKey] = []
+        self._countable: set[int] = set()
+        self._summary: _Summary | None = None  # while one is taken
 
     def __len__(self) -> int:
         """Return how many queries aggregate."""
@@ -89,12 +98,15 @@ class AggregatedResults:
             shared.tallies.early = max(shared.tallies.early, _earliest(query.template))
             shared.changed()
             self._of_query[query.number] = grouping
+            if is_countable(query.template):
+                self._countable.add(query.number)
         self._aggregating = None
 
     def remove(self, queries: Collection[int]) -> None:
         """Forget those of some queries that aggregate, and what is kept for them alone."""
         by_grouping: dict[Grouping, list[int]] = {}
         for query in queries:
+            self._countable.discard(query)
             grouping = self._of_query.pop(query, None)
             if grouping is not None:
                 by_grouping.setdefault(grouping, []).append(query)
@@ -115,6 +127,9 @@ class AggregatedResults:
         And by input, whose time says in which windows a row is, how many rows have come when all
         their windows had closed.
         """
+        if self._summary is not None:
+            self._take_summary(self._summary, results, sets)
+            return np.full(len(results), DEAD, np.int32), {}
         if not self._of_query:
             return results.lineages, {}
         late: dict[int, npt.NDArray[np.bool_]] = {}
@@ -143,6 +158,47 @@ class AggregatedResults:
                 for shared in self._groupings.values():
                     if shared.grouping.window == window:
                         shared.tallies.take(panes, numbers[0], numbers[1], share)
+
+    def summarize(
+        self,
+        label: str,
+        rows: pa.RecordBatch,
+        eddy: SharedEddy,
+        types: Sequence[pa.DataType | None],
+    ) -> None:
+        """Take how many events were dropped of which groups of a grouping, by its label.
+
+        For queries to which the columns that are grouped by say all; ``types`` are those of
+        the stream's columns.
+        """
+        shared = next((s for g, s in self._groupings.items() if g.label == label), None)
+        queries = [] if shared is None else sorted(self._countable & shared.queries.keys())
+        if shared is None or not queries:
+            return
+        panes, gone = rows.column(PANE), rows.column(GONE)
+        shared.tallies.take_summed(panes, gone)
+        columns = [
+            rows.column(str(number))
+            if str(number) in rows.schema.names
+            else pa.nulls(rows.num_rows, pa.null() if kind is None else kind)
+            for number, kind in enumerate(types)
+        ]
+        time = shared.grouping.time.column
+        columns[time] = panes.cast(types[time] or pa.null())
+        columns.append(pa.nulls(rows.num_rows, pa.float64()))  # their shares
+        self._summary = _Summary(shared, gone.to_numpy(), eddy)
+        try:
+            eddy.push(0, columns, rows.num_rows, queries)
+        finally:
+            self._summary = None
+
+    def _take_summary(self, summary: _Summary, results: Results, sets: LineageSets) -> None:
+        rows = np.flatnonzero(results.lineages != DEAD)
+        if len(rows):
+            places = results.arrivals(0)[rows] - summary.eddy.first_passing(0)
+            lineages = results.lineages[rows]
+            gone = summary.gone[places]
+            self._aggregate(summary.shared, results, rows, lineages, sets, None, gone)
 
     def close(self, watermark: int) -> ClosedWindows:
         """Close the windows that end by a watermark."""
@@ -220,10 +276,11 @@ class AggregatedResults:
         lineages: Lineages,
         sets: LineageSets,
         shares: npt.NDArray[np.float64] | None,
+        gone: npt.NDArray[np.int64] | None = None,
     ) -> npt.NDArray[np.bool_]:
         """Aggregate some rows of results; return which of them have come too late."""
         grouping = shared.grouping
-        wanted = shared.aggregates
+        wanted = shared.aggregates if gone is None else []
         distinct, of_rows = np.unique(lineages, return_inverse=True)
         fragments = [sets.members(int(number)) for number in distinct]
         values = [each.argument for each in wanted if each.argument is not None]
@@ -255,12 +312,20 @@ class AggregatedResults:
             times = pc.if_else(pa.array(mask), pa.scalar(None, times.type), times)
         numbers = of_rows.astype(np.int32)
         weights = _weights(results, rows, shares)
-        return shared.aggregate.take(times, keys, aggregated, fragments, numbers, weights)
+        return shared.aggregate.take(times, keys, aggregated, fragments, numbers, weights, gone)
 
     def _every(self, sets: LineageSets) -> int:
         if self._aggregating is None or self._aggregating[0] != sets.generation:
             self._aggregating = sets.generation, sets.number(self._of_query)
         return self._aggregating[1]
+
+
+class _Summary(NamedTuple):
+    """A summary while it is taken: its grouping, how many events each row is of, and the eddy."""
+
+    shared: _Shared
+    gone: npt.NDArray[np.int64]
+    eddy: SharedEddy
 
 
 class _Shared:

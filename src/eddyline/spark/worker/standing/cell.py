@@ -23,6 +23,7 @@ from eddyline.sharing.aggregation.shared_aggregate import START
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.aggregating import GROUPING, SIZE
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
+from eddyline.spark.worker.standing.dropped_groups import SUMMARY
 from eddyline.spark.worker.standing.joining import (
     INPUTS,
     PLACES,
@@ -157,8 +158,8 @@ class Cell(StatefulProcessor):
         for frame in rows:
             for stream, blob in zip(frame["relation"], frame["batch"], strict=True):
                 for part in decoded(pa.py_buffer(blob)):
-                    if stream < 0:  # how many events it had
-                        engine.queries.aggregated.tally(part, now.kept)
+                    if stream < 0:
+                        self._tally(engine, part, now.kept)
                         continue
                     kept = self._in_time(part, int(stream), watermark)
                     late = part.num_rows - kept.num_rows
@@ -174,6 +175,14 @@ class Cell(StatefulProcessor):
                             engine.queries.keep_only(engine.queries.entries.keys() - {place})
                         number += 1
                         yield entry
+
+    def _tally(self, engine: LiveCell, counted: pa.RecordBatch, share: float) -> None:
+        """Take how many events windows had, or of which groups the dropped ones were."""
+        grouping = (counted.schema.metadata or {}).get(SUMMARY)
+        if grouping is None:
+            engine.queries.aggregated.tally(counted, share)
+        else:
+            engine.queries.summarize(grouping.decode(), counted)
 
     def _forget(self, engine: LiveCell, watermark: int | None) -> None:
         """Let rows go, here and in the store, that no query can want any more."""

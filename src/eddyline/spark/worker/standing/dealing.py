@@ -18,6 +18,7 @@ from eddyline.engine.relation import Relation
 from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, encoded, gathered, packed
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.query.expressions import Expression
+from eddyline.sharing.aggregation.grouping import Grouping
 from eddyline.sharing.aggregation.time_window import TimeWindow
 from eddyline.sharing.grouped_filter import GroupedFilter
 from eddyline.sharing.ranges import Range
@@ -26,6 +27,7 @@ from eddyline.spark.blocks.standing import QueryTemplate
 from eddyline.spark.query_log.engine_inputs import columns_needed
 from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch
+from eddyline.spark.worker.standing.dropped_groups import DroppedGroups, countable_groupings
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.spark.worker.standing.micro_batch import micro_batch
 from eddyline.spark.worker.standing.sampled_rows import EventTally, SampledRows
@@ -50,6 +52,8 @@ class Dealing:
         sample = SampledRows(batch_now.kept, batch_now.number)
         counts = Counts()
         tally = EventTally(wanted.windows if self.streams.samples else ())
+        gone = [DroppedGroups(*each) for each in wanted.countable] if self.streams.samples else []
+        place = {number: position for position, number in enumerate(self.columns)}
         time_column = self.streams.times[self.stream]
         at = None if time_column is None else self.columns.index(time_column)
         job = self.streams.job
@@ -61,6 +65,8 @@ class Dealing:
             tally.add(None if at is None else batch.column(at), batch.num_rows, taken)
             if taken is not None:
                 counts.dropped[job.streams[self.stream]] += int((~taken).sum())
+                for groups in gone:
+                    groups.add(batch, place, ~taken)
                 batch = batch.filter(pa.array(taken))  # noqa: PLW2901 - what is left of it
             started = time.perf_counter()
             rows = sample.with_shares(wanted.rows(batch))
@@ -68,8 +74,9 @@ class Dealing:
             if rows.num_rows:
                 yield from sorter.add(rows, self._cells(rows, turn))
         yield from sorter.rest()
-        if counted := tally.batches():
-            yield packed(Blob(first % self.cells, ~self.stream, 0, 0, encoded(counted)))
+        for counted in (tally.batches(), *(groups.batches() for groups in gone)):
+            if counted:
+                yield packed(Blob(first % self.cells, ~self.stream, 0, 0, encoded(counted)))
         if batch_now.wakes:
             nothing = pa.py_buffer(b"")
             for cell in range(self.cells):
@@ -114,6 +121,12 @@ class WantedRows:
         aggregated = [template.aggregated for template in self._live.templates]
         groupings = [each.aggregation.grouping for each in aggregated if each is not None]
         return list(dict.fromkeys(grouping.window for grouping in groupings))
+
+    @property
+    def countable(self) -> list[tuple[Grouping, tuple[int, ...]]]:
+        """The groupings by which dropped events are counted, with the columns that these are of."""
+        job = self._dealing.streams.job
+        return list(countable_groupings(job.inputs, self._live.templates).items())
 
     def go_to(self, version: int) -> None:
         """Take on the changes up to a version."""

@@ -30,7 +30,7 @@ from eddyline.spark.worker.standing.aggregating import AggregatedResults
 from eddyline.spark.worker.standing.counts import Counts, error_text
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries, compiled
 from eddyline.spark.worker.standing.rule_functions import EngineFunctions
-from eddyline.spark.worker.standing.sampled_rows import SAMPLE, SHARE, sample_of_rows
+from eddyline.spark.worker.standing.sampled_rows import SAMPLE, SHARE, sample_of_rows, shares_of
 from eddyline.spark.worker.standing.selecting import LAYOUT, QUERY
 from eddyline.wall_clock import WorkClock
 
@@ -267,6 +267,10 @@ class JoiningQueries:
             self._since = key, (saw, looked)
         return self._since[1]
 
+    def summarize(self, grouping: str, rows: pa.RecordBatch) -> None:
+        """Take how many events were dropped of which groups of a grouping, by its label."""
+        self.aggregated.summarize(grouping, rows, self._eddy, self._streams.types[0])
+
     def results(self, counts: Counts) -> list[pa.RecordBatch]:
         """Return the results since the last time: all columns put out, queries and layouts."""
         found, self._results = self._results, []
@@ -386,7 +390,7 @@ class JoiningQueries:
         return columns, len(rows)
 
     def _take_results(self, results: Results) -> None:
-        shares = self._shares(results)
+        shares = shares_of(results, self._streams)
         lineages, late = self.aggregated.take(results, self._eddy.sets, shares)
         inputs = self._streams.job.inputs
         for number, rows_late in late.items():
@@ -409,21 +413,6 @@ class JoiningQueries:
             own = None if shares is None else shares[positions]
             columns[SAMPLE] = sample_of_rows(own, len(positions))
         self._results.append(pa.record_batch(columns))
-
-    def _shares(self, results: Results) -> npt.NDArray[np.float64] | None:
-        """Return the shares with which results were taken; None where that is all of them.
-
-        A joined row is there where all that it is made of were taken, each by its own chance.
-        """
-        if not self._streams.samples:
-            return None
-        inputs, shares = len(self._streams.job.inputs), np.ones(len(results))
-        for number in results.streams:
-            if number % inputs < len(self._streams.job.streams):
-                column = results.column(number, len(self._streams.types[number % inputs]))
-                if column.null_count < len(column):
-                    shares *= column.fill_null(1.0).to_numpy(zero_copy_only=False)
-        return None if (shares >= 1).all() else shares
 
     def _failed(self, query: int, error: Exception) -> None:
         self._counts.errors.setdefault(query, error_text(error))

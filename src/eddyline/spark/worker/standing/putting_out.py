@@ -19,7 +19,15 @@ from eddyline.query.terms import terms_of
 from eddyline.sharing.aggregation.estimates import Lost, estimated
 from eddyline.sharing.aggregation.functions import value_of
 from eddyline.sharing.aggregation.grouping import Aggregation, Grouping
-from eddyline.sharing.aggregation.shared_aggregate import FRAGMENT, START, by_query, queries_in
+from eddyline.sharing.aggregation.shared_aggregate import (
+    FRAGMENT,
+    GONE,
+    GROUP_MORE,
+    GROUP_SPREAD,
+    START,
+    by_query,
+    queries_in,
+)
 from eddyline.sharing.aggregation.tallies import together
 from eddyline.spark.blocks.column_types import arrow_type
 from eddyline.spark.blocks.standing import QueryTemplate, streams_of
@@ -33,6 +41,7 @@ from eddyline.spark.query_log.joined_streams import JoinedStreams
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.worker.standing.aggregating import GROUPING
 from eddyline.spark.worker.standing.counts import Counts, CountsByBatch, error_text
+from eddyline.spark.worker.standing.dropped_groups import is_countable
 from eddyline.spark.worker.standing.kept_up import KeptUpQueries
 from eddyline.spark.worker.standing.micro_batch import micro_batch
 from eddyline.spark.worker.standing.sampled_rows import SAMPLE, Interval, sample_of_windows
@@ -98,7 +107,8 @@ class Tallied(NamedTuple):
     """What is known of the events of the windows of some rows, each a number a row.
 
     How many they had, ``seen`` those that were taken, with the sums of their weights; ``near`` are
-    those dropped that might have been joined with theirs. 0 where nothing was counted.
+    those dropped that might have been joined with theirs, ``summed`` those of which it was
+    counted in which groups they were. 0 where nothing was counted.
     """
 
     events: npt.NDArray[np.int64]
@@ -106,6 +116,7 @@ class Tallied(NamedTuple):
     more: npt.NDArray[np.float64]
     spread: npt.NDArray[np.float64]
     near: npt.NDArray[np.int64]
+    summed: npt.NDArray[np.int64]
 
     @property
     def dropped(self) -> npt.NDArray[np.int64]:
@@ -115,7 +126,12 @@ class Tallied(NamedTuple):
     def of(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Tallied:
         """Return what is known of some of the rows."""
         return Tallied(
-            self.events[rows], self.seen[rows], self.more[rows], self.spread[rows], self.near[rows]
+            self.events[rows],
+            self.seen[rows],
+            self.more[rows],
+            self.spread[rows],
+            self.near[rows],
+            self.summed[rows],
         )
 
     def lost(self, joined: bool, one_by_one: bool) -> Lost:  # noqa: FBT001 - as told apart
@@ -127,13 +143,35 @@ class Tallied(NamedTuple):
         return Lost(dropped, self.seen.astype(np.float64), self.more, self.spread, one_by_one)
 
 
+def _with_rows(rows: pa.Table, tallied: Tallied, template: QueryTemplate) -> npt.NDArray[np.bool_]:
+    """Tell which groups are results: of which an event was taken, or all dropped ones counted."""
+    if GONE not in rows.column_names:
+        return np.ones(len(rows), np.bool_)
+    counted = tallied.summed == tallied.dropped
+    own = [n for n in rows.column_names if n.endswith(" rows")]
+    if not own or not is_countable(template):
+        return np.ones(len(rows), np.bool_)
+    taken = [rows[n].combine_chunks().is_valid().to_numpy(zero_copy_only=False) for n in own]
+    some: npt.NDArray[np.bool_] = counted | np.any(taken, axis=0)
+    return some
+
+
+def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of numbers, 0 where there is none."""
+    if name not in rows.column_names:
+        return np.zeros(len(rows))
+    column = rows.column(name).combine_chunks().cast(pa.float64()).fill_null(0.0)
+    found: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
 def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Tallied:
     """Return what is known of the windows of rows."""
     starts = rows.column(START).to_numpy()
     distinct, places = np.unique(starts, return_inverse=True)
-    events, seen, near = (np.zeros(len(distinct), np.int64) for _ in range(3))
+    events, seen, near, summed = (np.zeros(len(distinct), np.int64) for _ in range(4))
     more, spread = np.zeros(len(distinct)), np.zeros(len(distinct))
-    every = Tallied(events, seen, more, spread, near)
+    every = Tallied(events, seen, more, spread, near, summed)
     if told is not None:
         own = told.filter(pc.equal(told[GROUPING], grouping.label))
         own = own.filter(pc.is_in(own[START], value_set=pa.array(distinct)))
@@ -143,7 +181,7 @@ def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Talli
     return every.of(places)
 
 
-_TOLD: Final = ("events", "taken", "more", "spread", "near")
+_TOLD: Final = ("events", "taken", "more", "spread", "near", "summed")
 """The columns that say it, in the order of :class:`Tallied`."""
 
 
@@ -208,6 +246,9 @@ class AggregatingQueries:
         counts: Counts,
     ) -> pa.RecordBatch:
         template = queries[0].template
+        if tallied is not None:
+            seen = _with_rows(rows, tallied, template)
+            rows, tallied = rows.filter(pa.array(seen)), tallied.of(seen)
         aggregation = self._aggregation(template)
         aggregated = template.aggregated
         if aggregation is None or aggregated is None:
@@ -221,6 +262,10 @@ class AggregatingQueries:
         errors: dict[int, Exception] = {}
         joined = len(streams_of(template)) > 1
         lost = None if tallied is None else tallied.lost(joined, len(template.inputs) == 1)
+        if tallied is not None and lost is not None and is_countable(template):
+            where = tallied.summed == tallied.dropped
+            gone, more, spread = (_floats(rows, n) for n in (GONE, GROUP_MORE, GROUP_SPREAD))
+            lost = lost.in_groups(where, gone, more, spread)
         intervals: list[Interval] = []
         names = aggregated.names or ((),) * len(aggregation.aggregates)
         for aggregate, named in zip(aggregation.aggregates, names, strict=True):
@@ -244,9 +289,9 @@ class AggregatingQueries:
             counts.errors.setdefault(int(numbers[row]), error_text(error))
             kept[row] = False
         sample = None
-        if tallied is not None:
-            lost_some = tallied.near if joined else tallied.dropped
-            sample = sample_of_windows(lost_some == 0, tallied.events, tallied.seen, intervals)
+        if tallied is not None and lost is not None:
+            exact = lost.dropped == 0
+            sample = sample_of_windows(exact, tallied.events, tallied.seen, intervals)
         return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), sample, counts)
 
     def _as_results(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,9 @@ from pyspark import TaskContext
 
 from eddyline.exchange.hypercube import coordinates
 from eddyline.sharing.aggregation.tallies import SOME_TIME
-from eddyline.sharing.aggregation.time_window import Times, TimeWindow
+from eddyline.sharing.aggregation.time_window import TimeWindow
+from eddyline.sharing.results import Results
+from eddyline.spark.query_log.joined_streams import JoinedStreams
 
 _BITS = 31
 """Of the number that decides of a row."""
@@ -82,23 +85,32 @@ class EventTally:
     def __init__(self, windows: Sequence[TimeWindow]) -> None:
         """Start with none."""
         self._windows = windows
+        self._stretch = math.gcd(*(n for each in windows for n in (each.pane, each.start)))
         self._found: list[pa.RecordBatch] = []
 
     def add(self, times: pa.Array | None, rows: int, taken: npt.NDArray[np.bool_] | None) -> None:
         """Count rows that came at such times; None where the stream has none."""
+        if not self._windows:
+            return
         chosen = np.ones(rows, np.bool_) if taken is None else taken
-        words: Times | None = None
+        words = np.full(rows, SOME_TIME)
         if times is not None:
             chosen = chosen[times.is_valid().to_numpy(zero_copy_only=False)]
             words = times.drop_null().cast(pa.int64()).to_numpy()
+            # Once for all windows: in a stretch that none of their panes begins or ends in.
+            words = words - words % self._stretch
+        distinct, numbers = np.unique(words, return_inverse=True)
+        events = np.bincount(numbers, minlength=len(distinct))
+        of_taken = np.bincount(numbers[chosen], minlength=len(distinct))
         for window in self._windows:
-            panes = np.full(rows, SOME_TIME) if words is None else window.panes(words)
-            distinct, numbers = np.unique(panes, return_inverse=True)
-            events = np.bincount(numbers, minlength=len(distinct))
-            of_taken = np.bincount(numbers[chosen], minlength=len(distinct))
-            spread = [np.full(len(distinct), n) for n in (window.size, window.slide, window.start)]
-            columns = [*spread, distinct, events, of_taken]
-            self._found.append(pa.record_batch(list(map(pa.array, columns)), schema=TALLIES))
+            panes = distinct if times is None else window.panes(distinct)
+            own, places = np.unique(panes, return_inverse=True)
+            sums = [np.zeros(len(own), np.int64) for _ in range(2)]
+            for total, counted in zip(sums, (events, of_taken), strict=True):
+                np.add.at(total, places, counted)
+            which = [np.full(len(own), n) for n in (window.size, window.slide, window.start)]
+            columns = list(map(pa.array, [*which, own, *sums]))
+            self._found.append(pa.record_batch(columns, schema=TALLIES))
 
     def batches(self) -> list[pa.RecordBatch]:
         """Return what was counted."""
@@ -112,6 +124,22 @@ class Interval:
     names: tuple[str, ...]
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
+
+
+def shares_of(results: Results, streams: JoinedStreams) -> npt.NDArray[np.float64] | None:
+    """Return the shares with which results were taken; None where that is all of them.
+
+    A joined row is there where all that it is made of were taken, each by its own chance.
+    """
+    if not streams.samples:
+        return None
+    inputs, shares = len(streams.job.inputs), np.ones(len(results))
+    for number in results.streams:
+        if number % inputs < len(streams.job.streams):
+            column = results.column(number, len(streams.types[number % inputs]))
+            if column.null_count < len(column):
+                shares *= column.fill_null(1.0).to_numpy(zero_copy_only=False)
+    return None if (shares >= 1).all() else shares
 
 
 def sample_of_rows(shares: npt.NDArray[np.float64] | None, rows: int) -> pa.Array:
