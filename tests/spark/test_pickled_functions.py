@@ -110,7 +110,7 @@ def test_texts_of_javas_are_found_by_a_filter(spark: SparkSession, text: str, nu
 @settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 def test_generated_values_are_those_of_plain_spark(spark: SparkSession, seed: int) -> None:
     random = Random(seed)
-    values = [random_value(random) for _ in range(200)]  # in one query
+    values = [random_value(random) for _ in range(120)]  # in one query
     count = len(values)
 
     def function(declared: str) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+import pytz
 
 from eddyline.spark.blocks.filter_block import JavaRuntime
 from eddyline.spark.worker.java import Transfer, text_of
@@ -56,3 +57,10 @@ def test_calendars_are_ordered_by_their_instants_in_the_jvms_zone() -> None:
     for runtime, said in ((IN_NEW_YORK, "6217083594"), (JavaRuntime(), "4537629180")):
         table = Transfer(runtime)(numbered).table
         assert "".join(str(place) for _, place in table) == said
+
+
+def test_another_zone_than_the_jvms_has_a_text_like_javas() -> None:
+    noon = pytz.timezone("Europe/Paris").localize(dt.datetime(2020, 7, 2, 12))  # noqa: DTZ001
+    text = told(noon, 17)
+    assert 'ZoneInfo[id="Europe/Paris",offset=3600000,dstSavings=3600000,useDaylight=true,' in text
+    assert "YEAR=2020,MONTH=6," in text

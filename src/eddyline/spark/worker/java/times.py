@@ -133,7 +133,12 @@ def zone_of(name: str, runtime: JavaRuntime) -> Zone:
     """Return ``TimeZone.getTimeZone(name)``."""
     if name == runtime.zone:
         return own_zone(runtime)
-    return _zone(name, 0, dst=0)
+    standard, summer = _standard_and_summer(name)
+    text = (
+        f'sun.util.calendar.ZoneInfo[id="{name}",offset={standard},dstSavings={summer},'
+        f"useDaylight={'true' if summer else 'false'},transitions=0,lastRule=null]"
+    )
+    return Zone(name, text, 0 if name == "UTC" else place_of(name))
 
 
 def own_zone(runtime: JavaRuntime) -> Zone:
@@ -141,12 +146,15 @@ def own_zone(runtime: JavaRuntime) -> Zone:
     return Zone(runtime.zone, runtime.zone_text, runtime.zone_hash)
 
 
-def _zone(name: str, offset: int, *, dst: int) -> Zone:
-    text = (
-        f'sun.util.calendar.ZoneInfo[id="{name}",offset={offset},dstSavings={dst},'
-        "useDaylight=false,transitions=0,lastRule=null]"
-    )
-    return Zone(name, text, offset if name == "UTC" else place_of(name))
+_THIS_YEAR: Final = 2026
+"""A year of the rules that zones have at present."""
+
+
+def _standard_and_summer(zone: str) -> tuple[int, int]:
+    """Return a zone's offset from UTC, and what summer time adds to it, in milliseconds."""
+    noons = (dt.datetime(_THIS_YEAR, month, 1, 12, tzinfo=dt.UTC) for month in (1, 7))
+    offsets = [_offset(zone, int(noon.timestamp()) * 1000) for noon in noons]
+    return min(offsets), max(offsets) - min(offsets)
 
 
 _FIRST_GREGORIAN: Final = dt.date(1582, 10, 15)
