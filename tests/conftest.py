@@ -30,6 +30,8 @@ LONGEST: Final = (
     "tests/spark/test_shapes.py",
     "tests/spark/streaming/test_join_conditions.py",
     "tests/spark/streaming/test_aggregates.py",
+    "tests/spark/streaming/test_bounded_joins.py",
+    "tests/spark/streaming/test_rule_functions.py",
     "tests/spark/worker/test_standing_cells.py",
     "tests/oracle/test_tpch.py",
     "tests/spark/test_concurrent_functions.py",
