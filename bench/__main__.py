@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import bench.adversarial.benchmark
 import bench.beginnings
+import bench.calls.benchmark
 import bench.enabling
 import bench.engine_joins.benchmark
 import bench.flights
@@ -37,6 +38,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
+    "calls": bench.calls.benchmark.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "looking": bench.looking.main,

@@ -564,6 +564,31 @@ def test_the_report_adds_up_calls_and_money(frame: DataFrame) -> None:
         assert report.to_dict()["called"][0]["spent"] in {each.spent for each in report.called}
 
 
+def test_the_report_has_the_calls_of_the_driver(spark: SparkSession) -> None:
+    """One number: in the comparison, in the blocks, and in the table of what the driver called."""
+    watched = Watched(even)
+    remote = eddyline.concurrent(watched.now, returns="boolean")
+    frame = spark.range(0, 36, 1, 3).selectExpr("id", "id % 12 AS n")
+    adapted = eddyline.adapt(frame.where(remote("n")).union(frame.where(~remote("n"))))
+    for actions in (1, 2):
+        assert adapted.count() == 36
+        assert sum(watched.calls.values()) == 12 * actions
+        report = eddyline.report(adapted)
+        records = [block.record for block in report.blocks if block.record is not None]
+        functions = [function for record in records for function in record.functions]
+        assert sum(each.calls for each in functions) == 12
+        assert sum(each.calls + each.shared for each in functions) == 72
+        assert report.to_dict()["compared"]["calls"] == 12
+        assert report.to_dict()["compared"]["plain_calls"] == 72
+        assert "12 calls instead of 72" in str(report)
+        assert "rows shared a call that was made for another" in " ".join(str(report).split())
+        assert "Shared rows" in report._repr_html_()
+        (called,) = report.called
+        assert called.calls == called.values == 12 * actions
+        every = eddyline.report(adapted, all=True)
+        assert every.to_dict()["compared"]["calls"] == 12 * actions
+
+
 def test_a_budget_ends_the_job(frame: DataFrame) -> None:
     watched = Watched(even)
     paid = eddyline.concurrent(watched.now, returns="boolean", cost=0.25, unit="USD", budget=2.5)

@@ -42,7 +42,7 @@ class BlockReport:
     every conjunct as written, and after them, for a join block, the joins. ``record`` is
     None until an action has run. ``layout`` says how the ``inputs`` of a join block meet;
     both are empty for others. ``reduced`` tells whether rows were dropped before they came to it,
-    which plain Spark would have called functions on.
+    which plain Spark would have called functions on, or whether it calls some again elsewhere.
     """
 
     title: str

@@ -134,6 +134,7 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
         Column("Distinct arguments", [count(each.distinct) for each in functions]),
         Column("Memory", [size(each.memory_bytes) for each in functions]),
     )
+    shared = (Column("Shared rows", [count(each.shared) for each in functions]),)
     return (
         Column("Function", [each.name for each in functions], "code"),
         Column("Calls made", [count(each.calls) for each in functions]),
@@ -145,6 +146,7 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
             [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
         ),
         *(remembered if remembering else ()),
+        *(shared if any(each.shared for each in functions) else ()),
     )
 
 

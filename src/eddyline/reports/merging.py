@@ -171,6 +171,7 @@ def _merged_functions(
             calls_possible=one.calls_possible + two.calls_possible,
             seconds=one.seconds + two.seconds,
             remembered=one.remembered + two.remembered,
+            shared=one.shared + two.shared,
             distinct=max(one.distinct, two.distinct),
             memory_bytes=max(one.memory_bytes, two.memory_bytes),
             lookup_seconds=one.lookup_seconds + two.lookup_seconds,

@@ -64,9 +64,11 @@ class FunctionRecord:
     ``calls`` counts rows handed to the function, ``calls_possible`` the rows
     that a fixed plan hands to it: every row, for every distinct call. ``remembered`` rows had
     arguments that it had been called for before, and were answered without a call;
-    ``distinct`` tuples of arguments, in ``memory_bytes``, are what the process held at the end of
-    a task that held the most. ``seconds`` are those in the function and beside it, of which
-    ``lookup_seconds`` went into remembering.
+    ``shared`` rows got from the driver what a concurrent function was called for once, for all
+    rows of the action with these arguments; ``distinct`` tuples of arguments, in
+    ``memory_bytes``, are what the process held at the end of a task that held the most.
+    ``seconds`` are those in the function and beside it, of which ``lookup_seconds`` went into
+    remembering.
 
     In a join block, a function over one input is called there once for every row of that
     input, below the joins, since that is where Spark puts its filter. A row that goes to
@@ -84,6 +86,7 @@ class FunctionRecord:
     calls_possible: int = 0
     seconds: float = 0.0
     remembered: int = 0
+    shared: int = 0
     distinct: int = 0
     memory_bytes: int = 0
     lookup_seconds: float = 0.0

@@ -110,7 +110,8 @@ class RoutingReport:
           same again for the disjuncts of an OR;
         - ``functions``: ``name``, ``calls``, ``calls_possible``, ``avoided``,
           ``seconds``, ``seconds_spared``, rows ``remembered`` (answered without a call, since
-          their arguments had been there before), ``distinct`` arguments and ``memory_bytes``
+          their arguments had been there before) or ``shared`` (a concurrent function was called
+          for another row with these), ``distinct`` arguments and ``memory_bytes``
           that a process held at the most, and ``lookup_seconds``, part of ``seconds``;
         - ``orders``: ``order`` and ``rows`` over the whole run, most rows first;
         - ``slices``: ``start``, ``end``, ``rows`` and ``orders`` as above, by time;

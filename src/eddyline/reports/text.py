@@ -139,9 +139,7 @@ def _block(block: BlockReport, options: ConsoleOptions) -> Iterator[RenderableTy
     if record.functions:
         yield Text()
         yield _functions(record)
-        for function in record.functions:
-            if function.remembered:
-                yield Text(remembered_text(function))
+        yield from map(Text, _without_calls(record.functions))
     bins = _BINS if options.max_width < _NARROW else _WIDE_BINS
     bins = _FEW_BINS if options.max_width < _NARROWER else bins
     line = timeline(record.orders, record.order_rows, bins=bins, top=_TOP_ORDERS)
@@ -283,6 +281,16 @@ def remembered_text(function: FunctionRecord) -> str:
         f"{one_line(function.name)}: {rows} had arguments of before; "
         f"{compact(function.distinct)} are remembered, in {size(function.memory_bytes)}"
     )
+
+
+def _without_calls(functions: Sequence[FunctionRecord]) -> Iterator[str]:
+    """Return how many rows each function gave values for without a call, in sentences."""
+    for each in functions:
+        if each.remembered:
+            yield remembered_text(each)
+        if each.shared:
+            rows = compacted(each.shared, "row")
+            yield f"{one_line(each.name)}: {rows} shared a call that was made for another"
 
 
 def _functions(record: TaskRecord) -> FittingTable:

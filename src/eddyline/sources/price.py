@@ -122,11 +122,14 @@ class Books:
             self._jobs.popitem(last=False)
         return of_job.setdefault(number, Spending(name, unit))
 
-    def total(self, prefix: str) -> dict[int, Spending]:
-        """Return what all jobs whose names begin like this have done, by function."""
+    def total(self, prefix: str, job: str | None = None) -> dict[int, Spending]:
+        """Return what all jobs whose names begin like this have done, by function.
+
+        Only what one of them has done, where its name is given and it has done something.
+        """
         totals: dict[int, Spending] = {}
-        for job, functions in list(self._jobs.items()):
-            if job.startswith(prefix):
+        for name, functions in list(self._jobs.items()):
+            if name == job or (job not in self._jobs and name.startswith(prefix)):
                 for number, spending in list(functions.items()):
                     total = totals.setdefault(number, Spending(spending.name, spending.unit))
                     total += spending

@@ -1,10 +1,14 @@
-"""What the report says of a block, put together from the block and what its tasks recorded."""
+"""What the report says of a block: from the block, what its tasks and the driver recorded."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.plain_spark import with_plain_calls
-from eddyline.reports.records import TaskRecord
+from eddyline.reports.records import FunctionRecord, TaskRecord
+from eddyline.sources.price import Books, Spending
+from eddyline.spark.blocks.filter_block import FilterBlock, UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.registry import Block
@@ -22,4 +26,50 @@ def block_report(block: Block, options: RoutingOptions, record: TaskRecord | Non
     if record is not None:
         record = with_plain_calls(record)
     reduced = any(" is reduced by " in note for note in notes)
+    reduced |= isinstance(block, FilterBlock) and block.spared
     return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)
+
+
+class DriverCalls:
+    """The calls of concurrent functions in a report: those that the driver made, each once.
+
+    A task knows for how many rows it wanted a value, but not who else did. The driver calls for
+    each distinct tuple of arguments once an action, whichever block asks: the first block of a
+    report has the calls, and what others asked for is shared.
+    """
+
+    def __init__(self, books: Books, *, every_action: bool) -> None:
+        """Take the driver's books; of ``every_action``, or of the one that a record is of."""
+        self._books = books
+        self._every_action = every_action
+        self._left: dict[tuple[str, int], int] = {}  # calls that no block has yet
+
+    def in_record(
+        self, record: TaskRecord, block: FilterBlock, options: RoutingOptions
+    ) -> TaskRecord:
+        """Return the record of a block with the driver's calls."""
+        job = None if self._every_action else f"{options.run}/{record.action}"
+        done = self._books.total(f"{options.run}/", job)
+        functions = tuple(
+            self._called(told, function, done, job or f"{options.run}/")
+            for told, function in zip(record.functions, block.functions, strict=True)
+        )
+        return replace(record, functions=functions)
+
+    def _called(
+        self,
+        told: FunctionRecord,
+        function: UserFunction,
+        done: dict[int, Spending],
+        job: str,
+    ) -> FunctionRecord:
+        if function.driver is None or function.driver.number not in done:
+            return told
+        number = function.driver.number
+        values = self._left.setdefault((job, number), done[number].values)
+        made = min(told.calls, values)
+        self._left[job, number] -= made
+        spending = done[number]
+        seconds = spending.seconds * made / spending.values if spending.values else 0.0
+        shared = told.shared + told.calls - made
+        return replace(told, calls=made, shared=shared, seconds=seconds)

@@ -10,7 +10,7 @@ from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.spark.adapt import adapted_blocks, left_in
-from eddyline.spark.block_reports import block_report
+from eddyline.spark.block_reports import DriverCalls, block_report
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.lookup_tables import lookup_tables_of
@@ -33,9 +33,12 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
+    calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=all)
     blocks = []
     for block, options in adapted:
         record = recorded(records, record_key(block.identity, options), earlier=all)
+        if record is not None and not isinstance(block, JoinBlock):
+            record = calls.in_record(record, block, options)
         blocks.append(block_report(block, options, record))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))

@@ -117,6 +117,26 @@ def test_an_array_that_is_exploded_is_made_once(spark: SparkSession) -> None:
 
 
 @pytest.mark.usefixtures("views")
+def test_sides_that_spark_computes_once_are_left_to_it(spark: SparkSession) -> None:
+    calls = spark.sparkContext.accumulator(0)
+    spark.udf.register("f", triple(calls, "pandas"))
+    bound = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    text = (
+        "WITH c AS (SELECT a, k + 1 AS r FROM t WHERE f(a) > 9) "
+        "SELECT x.a, y.a AS b FROM c AS x JOIN c AS y ON x.r = y.r"
+    )
+    try:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        expected = sorted(spark.sql(text).collect())
+        assert calls.value == ROWS
+        adapted = eddyline.adapt(spark.sql(text), joins="always")
+        assert sorted(adapted.collect()) == expected
+        assert calls.value <= 2 * ROWS
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", str(bound))
+
+
+@pytest.mark.usefixtures("views")
 def test_a_registered_function_of_itself_is_another_function(spark: SparkSession) -> None:
     """All calls of a registered function carry one identity in Spark's plans."""
     spark.udf.register("f", F.udf(lambda value: value * 3, "long"))

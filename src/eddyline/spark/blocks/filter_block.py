@@ -113,9 +113,11 @@ class FilterBlock:
     ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
     driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it
     calls the functions of this one, which then gets none of the rows that they reject; empty
-    where all are called on every row. A block that ``hands_on_errors`` keeps the rows for which a
-    predicate failed, with the error as text, for joins above it that may drop them. ``joined``
-    says in words what was done to its rows before, and what joins them after.
+    where all are called on every row, as are calls that are not in ``after``, with the same number.
+    Plain Spark calls functions of a ``spared`` block for more rows than come to it, as where a
+    value is passed on for which it calls a function again. A block that ``hands_on_errors`` keeps
+    the rows for which a predicate failed, with the error as text, for joins above it that may drop
+    them. ``joined`` says in words what was done to its rows before, and what joins them after.
     """
 
     identity: str
@@ -129,3 +131,5 @@ class FilterBlock:
     hands_on_errors: bool = False
     joined: tuple[str, ...] = ()
     waits: tuple[int, ...] = ()
+    after: tuple[tuple[Call, int], ...] = ()
+    spared: bool = False

@@ -46,8 +46,9 @@ class Claim:
     ``arguments`` are expressions over the base. ``taken`` are positions (link,
     conjunct) that the block or the filter ``below`` answers. ``calls`` says
     which attributes the block can provide, and as which call. ``environments``
-    are the functions with whose settings the block must run. ``waits`` are those of the block.
-    ``above`` are conditions over the base that may raise, for the rows that the block keeps.
+    are the functions with whose settings the block must run. ``waits`` and ``after`` are those of
+    the block. ``above`` are conditions over the base that may raise, for the rows that the block
+    keeps.
     """
 
     predicate: Expression
@@ -59,6 +60,7 @@ class Claim:
     taken: frozenset[tuple[int, int]]
     calls: Mapping[ExpressionId, Call]
     waits: tuple[int, ...] = ()
+    after: tuple[tuple[Call, int], ...] = ()
     above: tuple[CatalystExpression, ...] = ()
 
 
@@ -226,18 +228,20 @@ class _Judgement:
             (*self._below, *below),
             frozenset(self._taken),
             self._provided(predicate),
-            self._waits(),
+            *self._waits(),
             tuple(above),
         )
 
-    def _waits(self) -> tuple[int, ...]:
+    def _waits(self) -> tuple[tuple[int, ...], tuple[tuple[Call, int], ...]]:
         """Return for each conjunct of the block how many of the first ones it has to wait for.
+
+        And the calls for which they wait, each with that number.
 
         Where two kinds of functions meet, or one is called with what another returns, Spark
         filters between them: calls for rows that are gone by then are none that it makes.
         """
         if not any(self._below_of.values()):
-            return ()
+            return (), ()
         first: dict[Call, int] = {}
         for identity, below in self._below_of.items():
             if (call := self._call(self._definitions.results[identity])) is not None:
@@ -251,7 +255,8 @@ class _Judgement:
                     places[term] = None
                     waits.append(ends[below])
             ends.append(len(waits))
-        return tuple(waits) if any(waits) else ()
+        after = tuple((call, ends[below]) for call, below in first.items() if ends[below])
+        return (tuple(waits), after) if any(waits) else ((), ())
 
     def _call(self, result: FunctionResult) -> Call | None:
         """Return the call of a result without taking it in; None for one that is not understood."""

@@ -99,6 +99,8 @@ def block_of(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings)
         settings,
         names,
         waits=claim.waits,
+        after=claim.after,
+        spared=len(claim.calls) > len(set(claim.calls.values())),
     )
     return identified(block)
 

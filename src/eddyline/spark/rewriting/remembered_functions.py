@@ -8,6 +8,7 @@ own: filters over two kinds of functions are how users have the first keep rows 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -24,6 +25,7 @@ from eddyline.spark.plan.chains import (
     EvaluationLink,
     ExpressionId,
     FilterLink,
+    Link,
     ProjectLink,
     Tree,
     fused_name,
@@ -50,6 +52,8 @@ _CALLED_ONCE: Final = frozenset(
 """Kinds whose calls stand for themselves; an iterator has to be told when there is no more."""
 
 _NONE: Final[frozenset[ExpressionId]] = frozenset()
+
+_UNUSED: Final[Mapping[ExpressionId, int]] = Counter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +82,33 @@ class _Walk:
     remember: Remember
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
+    passed_on: set[ExpressionId] = field(default_factory=set)
 
-    def rewrite(self, plan: Plan, asked: frozenset[ExpressionId]) -> Plan:
-        """Return a plan with memories; ``asked`` are attributes that filters above it are about."""
+    def rewrite(
+        self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = _UNUSED
+    ) -> Plan:
+        """Return a plan with memories; ``asked`` are attributes that filters above it are about.
+
+        So are those that a function above is called with, where there is another use for them:
+        in a projection Spark would call what makes them in each of these places. ``used`` says how
+        often attributes are, as far as the chain goes.
+        """
         if not catalyst.has_python_function(plan):
             return plan
         link, deterministic = read_link(plan)
         children = catalyst.children(plan)
+        used = _used_below(link, used)
         if isinstance(link, EvaluationLink) and deterministic:
             known = self._known(link, children[0])
+            self.passed_on |= {value.identity for value in known.values()}
             filtered = {
                 value.identity
                 for index, value in known.items()
                 if link.results[index].identity in asked
             }
-            below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered)
+            given = (each for function in link.functions for each in function.attributes())
+            filtered |= {each for each in given if used.get(each, 0) > 1}
+            below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered, used)
             done = self._with_memories(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if isinstance(link, FilterLink):
@@ -106,7 +122,7 @@ class _Walk:
             }
         else:
             asked = _filtered_by(plan)
-        new = [self.rewrite(child, asked) for child in children]
+        new = [self.rewrite(child, asked, used) for child in children]
         return replaced(plan, children, new, self._alone)
 
     def _alone(self, plan: Plan) -> Plan:
@@ -131,10 +147,12 @@ class _Walk:
 
         ``below`` is what they are evaluated over, with memories.
         """
+        # Spark would push a projection below a limit, where it is called for all rows again.
+        over_limit = is_limit(below)
         remembering = {
             index: found
             for index in link.indexes
-            if (found := self._remembering(link.functions[index])) is not None
+            if (found := self._remembering(link, index, stays=over_limit)) is not None
         }
         if not remembering:
             return None
@@ -150,12 +168,10 @@ class _Walk:
                 known.append(index)
         if rest := [index for index in link.indexes if index not in calls]:
             plan = catalyst.evaluation_of(link.plan, rest, plan)
-        # Spark would push a projection below a limit, where it is called for all rows again.
-        over_limit = is_limit(below)
         filtered = [
             index
             for index in calls
-            if index not in known and (over_limit or link.results[index].identity in asked)
+            if index not in known and not over_limit and link.results[index].identity in asked
         ]
         if filtered:
             results = [link.results[index].handle for index in filtered]
@@ -173,8 +189,11 @@ class _Walk:
             return plan
         return catalyst.projected_like(link.plan, plan)
 
-    def _remembering(self, function: Tree) -> tuple[FilterBlock, CatalystExpression] | None:
+    def _remembering(
+        self, link: EvaluationLink, index: int, *, stays: bool
+    ) -> tuple[FilterBlock, CatalystExpression] | None:
         """Return a function with a memory, and its call; None where it cannot have one."""
+        function = link.functions[index]
         kind = int(str(function.node.fields["evalType"]))
         if kind not in _CALLED_ONCE or not function.children or mark_in(function) is not None:
             return None
@@ -194,8 +213,18 @@ class _Walk:
         if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):
             return None
         names = tuple(map(catalyst.pretty, contents.arguments))
+        spared = stays or link.results[index].identity in self.passed_on
         block = identified(
-            FilterBlock("", ALL_ROWS, (), contents.functions, (value,), self.settings, names)
+            FilterBlock(
+                "",
+                ALL_ROWS,
+                (),
+                contents.functions,
+                (value,),
+                self.settings,
+                names,
+                spared=spared,
+            )
         )
         call = catalyst.python_call(
             name=fused_name([contents.functions[0].name]),
@@ -204,6 +233,7 @@ class _Walk:
             return_type=contents.functions[0].return_type,
             arguments=contents.arguments,
             kind=FunctionKind.ARROW,
+            deterministic=not stays,
         )
         return block, call
 
@@ -221,6 +251,29 @@ def _filtered_by(plan: Plan) -> frozenset[ExpressionId]:
     else:
         told = catalyst.generator(plan) if name == "Generate" else None
     return _NONE if told is None else frozenset(Tree.of(told).attributes())
+
+
+def _used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:
+    """Return how often attributes are used by a link and above it.
+
+    Nobody knows how often what stands above a chain uses one: once, if it may be at all.
+    """
+    found: Counter[ExpressionId] = Counter()
+    if isinstance(link, ProjectLink):
+        for item in link.items:
+            times = max(used.get(item.identity, 0), 1)
+            for each in item.attributes():
+                found[each] += times
+        return found
+    if isinstance(link, FilterLink):
+        found.update(each for conjunct in link.conjuncts for each in conjunct.attributes())
+    elif isinstance(link, EvaluationLink):
+        found.update(each for function in link.functions for each in function.attributes())
+    else:
+        return _UNUSED
+    for each in found if used is _UNUSED else used:
+        found[each] += used.get(each, 1)
+    return found
 
 
 def _of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:

@@ -241,6 +241,10 @@ class _Walk:
 
     def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
         """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
+        if any(map(_joins_the_same, (link.plan for link in region.links))):
+            alike = DeclineReason.SIDES_ALIKE
+            self.left.extend(LeftToSpark(text, alike) for text in claim.asking)
+            return Choice(Joiner.SPARK, alike)
         if rules.joins is not Joins.AUTO:
             return Choice(Joiner.EDDY, "")
         chosen = rules.choose(region, claim)
@@ -361,6 +365,17 @@ class _Walk:
             else:
                 rest = rest.above(verdict.barrier + 1)
         return chain.top
+
+
+def _joins_the_same(plan: Plan) -> bool:
+    """Whether a node joins a plan that calls functions with itself.
+
+    Shuffled, Spark computes it once for both sides; an eddy that joins them would read it twice.
+    """
+    if not catalyst.class_name(plan).endswith(".Join"):
+        return False
+    left, right = catalyst.children(plan)
+    return catalyst.has_python_function(left) and catalyst.same_rows(left, right)
 
 
 def _under(paths: frozenset[Path], node: Path) -> frozenset[Path]:

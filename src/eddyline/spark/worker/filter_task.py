@@ -33,6 +33,7 @@ from eddyline.evaluation.labels import relabelled
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     Change,
+    FunctionRecord,
     Order,
     OrderSlice,
     PredicateRecord,
@@ -199,10 +200,30 @@ class FilterTask(BlockTask):
             rows_in=statistics.rows_in,
             rows_out=statistics.rows_out,
             predicates=_predicates(statistics),
-            functions=function_records(self._block.functions, statistics.calls, self.memories()),
+            functions=self._functions(statistics),
             changes=tuple(self._changes_noticed),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
+
+    def _functions(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
+        """Return what was called, of how much Spark calls behind its own filters.
+
+        It is counted how many rows passed these where they stand in one order; else it is
+        estimated, as a row that one of them drops is not seen by the others.
+        """
+        after = dict(self._block.after)
+        calls = [
+            replace(each, possible=_passing(statistics, after.get(each.call, 0)))
+            for each in statistics.calls
+        ]
+        waits = self._block.waits
+        estimated = {call.function for call, n in after.items() if waits[:n] != tuple(range(n))}
+        return tuple(
+            replace(record, estimated=number in estimated)
+            for number, record in enumerate(
+                function_records(self._block.functions, calls, self.memories())
+            )
+        )
 
     def _changes(self) -> Sequence[NoticedChange]:
         policy = self._eddy.eddy.policy
@@ -265,6 +286,16 @@ class Orders:
         shares = tuple(self._shares.items())
         self._shares.clear()
         return shares
+
+
+def _passing(statistics: FilterStatistics, conjuncts: int) -> int:
+    """Return how many rows so many of the first conjuncts pass, one behind the other."""
+    rows = float(statistics.rows_in)
+    for predicate in statistics.predicates[:conjuncts]:
+        rows *= (
+            (predicate.passed + predicate.errors) / predicate.rows_in if predicate.rows_in else 0
+        )
+    return round(rows)
 
 
 def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:

@@ -16,7 +16,7 @@ from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.relation import CallStatistics
 from eddyline.evaluation.labels import relabelled
 from eddyline.exchange.blobs import together
-from eddyline.query.expressions import Call
+from eddyline.query.expressions import Call, calls_in
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     FunctionRecord,
@@ -197,10 +197,12 @@ def _functions(
 ) -> tuple[FunctionRecord, ...]:
     """Return how often functions were called, and how often plain Spark would have.
 
-    That is once for every row of a call's input; over several inputs nobody knows, so that
-    the calls made stand for it (see :class:`~eddyline.reports.records.FunctionRecord`).
+    That is once for every row of a call's input; over several inputs, and where only a value is
+    wanted, perhaps above the joins, nobody knows, so that the calls made stand for it (see
+    :class:`~eddyline.reports.records.FunctionRecord`).
     """
     query = block.query
+    asked = {call for predicate in block.graph.predicates for call in calls_in(predicate)}
     by_call = {each.call: each for each in made}
     found = {
         node: None
@@ -214,15 +216,15 @@ def _functions(
         done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
         mask = query.relations_in(call) or 1
         single = not mask & (mask - 1)
-        possible = read[mask.bit_length() - 1] if single else done.calls
-        calls.append(replace(done, possible=possible))
-        if not single:
-            joined.append(calls[-1])
+        below = single and call in asked
+        calls.append(replace(done, possible=read[mask.bit_length() - 1] if below else done.calls))
+        if not below:
+            joined.append((calls[-1], not single))
     return tuple(
         replace(
             record,
-            joined_calls=sum(each.possible for each in joined if each.call.function == number),
-            joined_places=sum(1 for each in joined if each.call.function == number),
+            joined_calls=sum(each.possible for each, _ in joined if each.call.function == number),
+            joined_places=sum(1 for each, late in joined if late and each.call.function == number),
         )
         for number, record in enumerate(function_records(block.functions, calls, memories))
     )

@@ -139,8 +139,11 @@ def python_call(  # the fields of Spark's node
     return_type: str,
     arguments: Sequence[CatalystExpression] | Plan,
     kind: int,
+    deterministic: bool = True,
 ) -> CatalystExpression:
     """Return a ``PythonUDF`` of a new function made of others; of a plan it takes all columns.
+
+    No rule of the optimizer moves one that is not ``deterministic``, or calls it twice.
 
     It runs where and as they run: with the environment and the interpreter of
     the first, and the files and the broadcast variables of all. With them come the files that
@@ -172,7 +175,7 @@ def python_call(  # the fields of Spark's node
         type_from(return_type, like_java),
         given,
         kind,
-        True,  # noqa: FBT003  # deterministic
+        deterministic,
         new_identity(like_java),
     )
     return CatalystExpression(java)

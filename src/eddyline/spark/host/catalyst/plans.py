@@ -289,6 +289,11 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     return CatalystExpression(given.get()) if given.isDefined() else None
 
 
+def same_rows(one: Plan, other: Plan) -> bool:
+    """Whether two plans are the same but for the identities of their columns."""
+    return bool(one.java.sameResult(other.java))
+
+
 def generator(plan: Plan) -> CatalystExpression:
     """Return what a ``Generate`` makes rows of."""
     return CatalystExpression(plan.java.generator())

@@ -1,0 +1,1 @@
+"""Generated queries, and how often they call functions with and without eddies."""
