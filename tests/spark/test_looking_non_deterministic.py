@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
 from eddyline.spark.adapt import adapted_blocks
+from eddyline.spark.blocks.join_block import JoinBlock
 
 ROWS, DISTINCT = 50, 10
 VECTORIZED: Any = F  # whose stubs do not know its functions of Arrow and pandas
@@ -127,6 +128,10 @@ def test_a_join_draws_for_each_row_of_its_input(
         )
     )
     fast = eddyline.adapt(frame, joins=joins)
+    joining = [block for block, _ in adapted_blocks(fast) if isinstance(block, JoinBlock)]
+    assert not {"make_id", "draw_all"} & {
+        each.name for block in joining for each in block.functions
+    }
     plain, found = frame.collect(), fast.collect()
     for rows in (plain, found):
         made: dict[int, set[str]] = {}

@@ -65,8 +65,8 @@ class JoinTerms(Terms):
         whole: bool,
     ) -> None:
         super().__init__(definitions, settings)
-        # Spark draws once for each row of an input, a block once for each pair of rows. Where rows
-        # are looked up there is only the block.
+        # Spark draws once for each row of an input, a block perhaps for each pair of rows. Where
+        # rows are looked up there is only the block.
         self.takes_chance = bool(looked_up)
         self._inputs = inputs
         self._looked_up = looked_up
