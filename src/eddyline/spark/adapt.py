@@ -40,6 +40,7 @@ from eddyline.spark.plan.concurrent_marks import marks_in
 from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
+from eddyline.spark.rewriting.handed_down import what_keeps_keys_away
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.spark.rewriting.kept_rows import rebuilt_keeping
 from eddyline.spark.rewriting.native_joins import joined_natively
@@ -333,7 +334,11 @@ def _rewrite(
             refused = refused or error
         else:
             return replace(rewriting, changed=rewriting.changed or form is not found)
-    raise refused or AssertionError("a plan has a form at least")
+    if refused is None:
+        raise AssertionError("a plan has a form at least")
+    if why := what_keeps_keys_away(plan):
+        raise UnboundLookupError(f"{refused} {why}") from refused
+    raise refused
 
 
 def _needs_eddyline(plan: catalyst.Plan, table_of: TableOf | None) -> bool:

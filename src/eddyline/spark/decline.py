@@ -66,9 +66,30 @@ class DeclinedError(Exception):
         """Return the same about what stands in a node of a region."""
         return DeclinedError(self.reason, self.detail, text, path)
 
+    @property
+    def left(self) -> tuple[LeftToSpark, ...]:
+        """What is left to Spark by it."""
+        return (self.left_to_spark(),)
+
     def left_to_spark(self) -> LeftToSpark:
         """Return the record for people."""
         return LeftToSpark(self.text, self.reason, self.detail)
+
+
+class EndsBelowError(DeclinedError):
+    """Ends a region below a node with values that Spark is to compute before a lookup.
+
+    Nothing is left to Spark by that.
+    """
+
+    def of(self, _text: str, _path: tuple[int, ...] = ()) -> DeclinedError:
+        """Return this: it says already where that is."""
+        return self
+
+    @property
+    def left(self) -> tuple[LeftToSpark, ...]:
+        """Nothing."""
+        return ()
 
 
 def not_understood(detail: str) -> DeclinedError:

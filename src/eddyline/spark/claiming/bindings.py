@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -10,6 +11,12 @@ from eddyline.errors import EddylineError
 from eddyline.query.join_graph import JoinGraph, NotExecutableError
 from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.spark.blocks.lookup_table import BlockLookup, LookupTable
+from eddyline.spark.claiming.join_terms import JoinTerms
+from eddyline.spark.decline import DeclineReason, EndsBelowError
+from eddyline.spark.host import catalyst
+from eddyline.spark.plan.chains import ProjectLink, Tree
+from eddyline.spark.plan.definitions import Definitions
+from eddyline.spark.plan.regions import Region
 
 
 class UnboundLookupError(EddylineError, ValueError):
@@ -48,6 +55,53 @@ def looked_up_relation(
     return relation, lookups
 
 
+def end_below_values(
+    conjunct: Tree,
+    region: Region,
+    tables: Mapping[int, LookupTable],
+    definitions: Definitions,
+    terms: JoinTerms,
+) -> None:
+    """Have a region end below a value for a lookup that Spark can compute and no eddy does.
+
+    It is one that may fail, or is of several inputs; a projection names it, and becomes an input.
+    Raises EndsBelowError with the way to that; returns where a condition has no such value.
+    """
+    if conjunct.name != "EqualTo":
+        return
+    for column, value in (conjunct.children, conjunct.children[::-1]):
+        if value.name != "AttributeReference" or not _binds(column, region, tables, definitions):
+            continue
+        name = value
+        meaning = definitions.known_alias(name.identity)
+        while meaning is not None and meaning.name == "AttributeReference":
+            name, meaning = meaning, definitions.known_alias(meaning.identity)
+        if meaning is None or definitions.is_dependent(meaning):
+            continue
+        if terms.is_native(meaning) and not definitions.may_throw(meaning):
+            continue
+        for link, path in zip(region.links, region.paths, strict=True):
+            items = link.items if isinstance(link, ProjectLink) else ()
+            if any(item.name == "Alias" and item.identity == name.identity for item in items):
+                text = definitions.text(meaning)
+                raise EndsBelowError(DeclineReason.JOIN_KEY, "", text, path)
+
+
+def _binds(
+    tree: Tree, region: Region, tables: Mapping[int, LookupTable], definitions: Definitions
+) -> bool:
+    """Whether an expression is a column by which rows of a lookup table are looked up."""
+    column = definitions.named(tree)
+    if column.name != "AttributeReference":
+        return False
+    for number, table in tables.items():
+        columns = catalyst.output_numbers(region.inputs[number])
+        if column.identity[0] in columns:
+            place = columns.index(column.identity[0])
+            return any(place in method.bind for method in table.methods)
+    return False
+
+
 def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> UnboundLookupError:
     """Return the error for tables on whose rows concurrent functions are called before a join."""
     many = len(functions) > 1
@@ -60,15 +114,25 @@ def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> Unbound
     )
 
 
-def require_bound(query: JoinQuery, column_names: Sequence[Sequence[str]]) -> None:
-    """Raise UnboundLookupError where some lookup of a query never gets its values."""
+def require_bound(
+    query: JoinQuery, column_names: Sequence[Sequence[str]], said: Sequence[str] = ()
+) -> None:
+    """Raise UnboundLookupError where some lookup of a query never gets its values.
+
+    ``said`` are the conditions of the query, as texts.
+    """
     try:
         JoinGraph(query)
     except NotExecutableError as error:
-        raise UnboundLookupError(_unbound(query, column_names, error.lost)) from error
+        raise UnboundLookupError(_unbound(query, column_names, error.lost, said)) from error
 
 
-def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]], lost: Sequence[int]) -> str:
+def _unbound(
+    query: JoinQuery,
+    column_names: Sequence[Sequence[str]],
+    lost: Sequence[int],
+    said: Sequence[str],
+) -> str:
     """Return what is missing for the first of the tables that cannot be asked.
 
     That is what no relation has; where each lacks only what others that cannot be asked have,
@@ -92,7 +156,7 @@ def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]], lost: Sequ
             wanted = min(never, key=len)
             return (
                 f"{query.relations[r].name} cannot be asked: the query has no values for "
-                f"{' and '.join(wanted)}. {_advice(wanted)}"
+                f"{' and '.join(wanted)}. {_without_values(said, wanted)}{_advice(wanted)}"
             )
     waiting = [
         f"{query.relations[r].name} cannot be asked without "
@@ -106,12 +170,21 @@ def _unbound(query: JoinQuery, column_names: Sequence[Sequence[str]], lost: Sequ
     )
 
 
+def _without_values(said: Sequence[str], columns: Sequence[str]) -> str:
+    """Return what is said of columns though it gives no values for them, as a sentence."""
+    names = "|".join(map(re.escape, columns))
+    about = [text for text in dict.fromkeys(said) if re.search(rf"(?<!\w)({names})(?!\w)", text)]
+    about = [text for text in about if not text.rstrip(")").endswith("IS NOT NULL")]
+    return f"What is said of it gives none: {'; '.join(about)}. " if about else ""
+
+
 def _advice(columns: Sequence[str]) -> str:
+    name = " or ".join(columns)
     return (
-        f"Set {'each' if len(columns) > 1 else 'it'} equal to constants (=, IN), or to a column of "
-        f"another table in a join; of an outer join that must be the table whose rows all stay. "
-        f"Values of another type, for which Spark casts {' or '.join(columns)}, do not count: cast "
-        f"them to the column's."
+        f"Set {'each' if len(columns) > 1 else 'it'} by itself equal to constants (=, IN), or to "
+        f"what can be computed of another table in a join, as {columns[0]} = a - 1 for "
+        f"{columns[0]} + 1 = a; of an outer join that must be the table whose rows all stay. Where "
+        f"Spark casts {name}, as for values of another type, cast these to the column's."
     )
 
 

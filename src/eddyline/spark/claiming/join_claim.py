@@ -41,6 +41,7 @@ from eddyline.query.expressions import (
 )
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import LookupTable
+from eddyline.spark.claiming.bindings import end_below_values
 from eddyline.spark.claiming.constants import Constants, constants_in
 from eddyline.spark.claiming.join_terms import Inputs, JoinTerms
 from eddyline.spark.decline import DeclinedError, DeclineReason
@@ -225,6 +226,7 @@ class _Judgement:
             else:
                 self._constants.append(constants)
         elif mask & (mask - 1) or self._equates_columns(conjunct):
+            end_below_values(conjunct, self._region, self._tables, self._definitions, self._terms)
             mark = self._terms.contents.mark()
             try:
                 self._take_in(conjunct)

@@ -159,7 +159,7 @@ def join_block(
         tuple(function.name for function in claim.functions),
         tuple(chain.from_iterable(names)),
     )
-    require_bound(query, names)
+    require_bound(query, names, (*map(catalyst.pretty, claim.above), *claim.texts))
     looked_up = LookedUpQuery(query, tuple(lookups), tuple(names))
     if lookups:
         looked_up = with_own_values(with_bound_ways(looked_up))

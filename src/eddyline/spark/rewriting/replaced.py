@@ -1,4 +1,4 @@
-"""Puts rewritten children and subqueries into a node."""
+"""Puts rewritten children and subqueries into a node, or into all nodes over lookup tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
+from eddyline.spark.plan.lookup_leaves import lookup_leaves
 
 
 def replaced(
@@ -28,3 +29,19 @@ def replaced(
     if all(one is other for one, other in zip(inner, new_inner, strict=True)):
         return plan
     return catalyst.with_subqueries(plan, new_inner) or plan
+
+
+def over_lookups(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """Change all nodes over lookup tables, the lower ones first; the same handle if none is."""
+    if next(lookup_leaves(plan), None) is None:
+        return plan
+    children = catalyst.children(plan)
+    new = [over_lookups(child, change) for child in children]
+    if any(one is not other for one, other in zip(children, new, strict=True)):
+        plan = catalyst.with_children(plan, new)
+    if catalyst.has_subquery(plan):
+        inner = catalyst.subqueries(plan)
+        new_inner = [over_lookups(each, change) for each in inner]
+        if any(one is not other for one, other in zip(inner, new_inner, strict=True)):
+            plan = catalyst.with_subqueries(plan, new_inner) or plan
+    return change(plan)

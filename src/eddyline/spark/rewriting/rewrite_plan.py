@@ -303,7 +303,7 @@ class _Walk:
             try:
                 claim = claim_region(region, self.settings, tables)
             except DeclinedError as error:
-                declined.append(error.left_to_spark())
+                declined.extend(error.left)
                 if error.path in boundaries:
                     return None
                 boundaries |= {error.path}

@@ -18,12 +18,30 @@ from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import Tree
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.regions import Kept
+from eddyline.spark.rewriting.computed_keys import with_computed_keys
+from eddyline.spark.rewriting.handed_down import with_keys_handed_down
+from eddyline.spark.rewriting.replaced import over_lookups
 
 _REDUCING: Final = frozenset({Kept.MATCHED.value, Kept.UNMATCHED.value})
 
 
 def forms(plan: Plan) -> Iterator[Plan]:
     """Yield forms of a plan with the same rows, in one of which its lookup tables may be bound.
+
+    First as they are, then with what their keys are compared to computed before they are asked,
+    then with keys handed down to where they are asked for as well.
+    """
+    yield from _forms_by_semijoins(plan)
+    computed = with_computed_keys(plan)
+    if computed is not plan:
+        yield from _forms_by_semijoins(computed)
+    handed_down = with_keys_handed_down(computed)
+    if handed_down is not computed:
+        yield from _forms_by_semijoins(handed_down)
+
+
+def _forms_by_semijoins(plan: Plan) -> Iterator[Plan]:
+    """Yield forms of a plan by what is made of its semijoins and antijoins.
 
     First with inner joins for semijoins that choose rows of lookup tables by rows of other
     tables, then for all that do, then for none. Only the plan itself where there is no semijoin
@@ -42,27 +60,11 @@ def forms(plan: Plan) -> Iterator[Plan]:
         yield above
 
 
-def _everywhere(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """Change all nodes over lookup tables, the lower ones first; the same handle if none is."""
-    if next(lookup_leaves(plan), None) is None:
-        return plan
-    children = catalyst.children(plan)
-    new = [_everywhere(child, change) for child in children]
-    if any(one is not other for one, other in zip(children, new, strict=True)):
-        plan = catalyst.with_children(plan, new)
-    if catalyst.has_subquery(plan):
-        inner = catalyst.subqueries(plan)
-        new_inner = [_everywhere(each, change) for each in inner]
-        if any(one is not other for one, other in zip(inner, new_inner, strict=True)):
-            plan = catalyst.with_subqueries(plan, new_inner) or plan
-    return change(plan)
-
-
 # -- above the joins beside them ---------------------------------------------------------
 
 
 def _above_joins(plan: Plan) -> Plan:
-    return _everywhere(plan, _with_reductions_above)
+    return over_lookups(plan, _with_reductions_above)
 
 
 def _with_reductions_above(join: Plan) -> Plan:
@@ -116,7 +118,7 @@ def _used(join: Plan) -> Iterator[int]:
 
 
 def _with_inner_joins(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
-    return _everywhere(plan, partial(_as_inner_join, where=where))
+    return over_lookups(plan, partial(_as_inner_join, where=where))
 
 
 def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:

@@ -86,6 +86,26 @@ def known_not_null(value: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
 
 
+def equal(one: CatalystExpression, other: CatalystExpression) -> CatalystExpression:
+    """Return whether two values are equal."""
+    return CatalystExpression(java_class(EXPRESSIONS + "EqualTo")(one.java, other.java))
+
+
+def narrowed(value: CatalystExpression, cast: CatalystExpression) -> CatalystExpression:
+    """Return a value in the type that ``cast`` casts from; NULL where none there is equal to it.
+
+    It is of the type that is cast to, and no two values of the one type are the same in the other.
+    """
+    java = cast.java
+    make, way = java_class(EXPRESSIONS + "Cast"), static(EXPRESSIONS + "EvalMode", "TRY")()
+    kind = java.child().dataType()
+    narrow = make(value.java, kind, java.timeZoneId(), way)
+    wide = make(narrow, java.dataType(), java.timeZoneId(), way)
+    same = java_class(EXPRESSIONS + "EqualTo")(wide, value.java)
+    nothing = static_near(kind, EXPRESSIONS + "Literal", "create", None, kind)
+    return CatalystExpression(java_class(EXPRESSIONS + "If")(same, narrow, nothing))
+
+
 def value_beside(present: CatalystExpression, item: CatalystExpression) -> CatalystExpression:
     """Return a named expression that is NULL wherever another one is, under its name and identity.
 

@@ -97,6 +97,19 @@ def inner_join(join: Plan, left: Plan, right: Plan) -> Plan:
     return Plan(make(left.java, right.java, kind, join.java.condition(), join.java.hint()))
 
 
+def inner_join_of(left: Plan, right: Plan, condition: CatalystExpression) -> Plan:
+    """Return an inner ``Join`` of two plans."""
+    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("inner")
+    hint = static(LOGICAL + "JoinHint", "NONE")()
+    some = java_class("scala.Some")(condition.java)
+    return Plan(java_class(LOGICAL + "Join")(left.java, right.java, kind, some, hint))
+
+
+def one_row(items: Sequence[CatalystExpression]) -> Plan:
+    """Return a plan of one row of named values."""
+    return projected(items, Plan(java_class(LOGICAL + "OneRowRelation")()))
+
+
 def union(plans: Sequence[Plan]) -> Plan:
     """Return the rows of all plans, whose columns are of the same types in the same places."""
     rows = scala_seq([plan.java for plan in plans])

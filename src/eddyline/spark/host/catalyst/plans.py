@@ -206,6 +206,11 @@ def aggregated(plan: Plan) -> list[CatalystExpression]:
     return [CatalystExpression(java) for java in in_python(plan.java.aggregateExpressions())]
 
 
+def partitioned(plan: Plan) -> list[CatalystExpression]:
+    """Return what a ``Window``, or what limits its groups, partitions rows by."""
+    return [CatalystExpression(java) for java in in_python(plan.java.partitionSpec())]
+
+
 def expanded(plan: Plan) -> list[tuple[CatalystExpression, CatalystExpression]]:
     """Return the outputs of an ``Expand``, each with its value in the first of its projections."""
     values = in_python(plan.java.projections().apply(0))

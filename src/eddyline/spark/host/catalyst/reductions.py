@@ -134,6 +134,31 @@ SAME_TWICE: Final = frozenset(
 """Nodes that give the same rows whenever their children do."""
 
 
+READ_AGAIN: Final = SAME_TWICE | {
+    "DataSourceV2ScanRelation",
+    "LogicalRDD",
+    "OneRowRelation",
+    "RebalancePartitions",
+    "Repartition",
+    "RepartitionByExpression",
+    "Sort",
+}
+"""Nodes of which it is taken that they do as well, where Spark itself reads them again."""
+
+
+@remembered
+def gives_same_rows(plan: Plan) -> bool:
+    """Whether a plan gives the same rows again, as far as Spark itself rests on that.
+
+    As :func:`unrepeatable`, but for rows of an RDD, which Spark computes again whenever it loses
+    them, and for sources that give a snapshot of a table.
+    """
+    if not isinstance(plan.java, Later):
+        return unrepeatable(plan) is None
+    found = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(READ_AGAIN)).fetch()
+    return found is None
+
+
 @remembered
 def unrepeatable(plan: Plan) -> str | None:
     """Return which node may give other rows the second time it is read; None if none does.
