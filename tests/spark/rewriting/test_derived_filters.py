@@ -149,3 +149,16 @@ def test_a_registered_function_of_itself_is_another_function(spark: SparkSession
     both = "SELECT a, f(f(a)), f(a) FROM t WHERE f(f(a)) > 90 AND f(a) % 2 = 0"
     expected = sorted(map(tuple, spark.sql(both).collect()))
     assert sorted(map(tuple, eddyline.adapt(spark.sql(both)).collect())) == expected
+
+
+@pytest.mark.usefixtures("views")
+def test_functions_that_spark_runs_in_one_go_are_all_reported(spark: SparkSession) -> None:
+    """One kind is called with what another returns: with memories both are of one kind."""
+    calls = spark.sparkContext.accumulator(0)
+    spark.udf.register("f", triple(calls, "pandas"))
+    spark.udf.register("h", triple(calls, "row"))
+    adapted = eddyline.adapt(spark.sql("SELECT f(h(a)) AS r FROM t"))
+    assert len(adapted.collect()) == ROWS
+    records = [block.record for block in eddyline.report(adapted).blocks]
+    assert len(records) == 2
+    assert sum(record.calls for record in records if record is not None) == calls.value

@@ -332,8 +332,10 @@ def _from_evaluation(links: tuple[Link, ...]) -> tuple[Link, ...]:
 def fused_commands(plan: Plan, *, within_cached: bool = True) -> Iterator[bytes]:
     """Yield the pickled functions of all blocks in a plan, its subqueries and cached parts."""
     for function in catalyst.evaluated_functions(plan):
-        if catalyst.function_name(function).startswith(FUSED_NAME):
-            yield catalyst.pickled_function(function).command
+        nest: CatalystExpression | None = function
+        while nest is not None and catalyst.function_name(nest).startswith(FUSED_NAME):
+            yield catalyst.pickled_function(nest).command
+            nest = catalyst.called_in_one_go(nest)
     inside = [*catalyst.children(plan), *catalyst.subqueries(plan)]
     if within_cached:
         inside += catalyst.cached(plan)

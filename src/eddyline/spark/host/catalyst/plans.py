@@ -242,6 +242,13 @@ def evaluated_functions(plan: Plan) -> tuple[CatalystExpression, ...]:
     return tuple(CatalystExpression(java) for java in in_python(plan.java.udfs()))
 
 
+def called_in_one_go(function: CatalystExpression) -> CatalystExpression | None:
+    """Return the function that another one gets its only argument from; None where none is."""
+    given = in_python(function.java.children()) if function.java.children().size() == 1 else []
+    udf = EXPRESSIONS + "PythonUDF"
+    return next((CatalystExpression(each) for each in given if instance_of(each, udf)), None)
+
+
 def evaluates_others(plan: Plan, beginning: str) -> bool:
     """Whether Python functions whose names begin otherwise may be evaluated for rows of a plan."""
     if isinstance(plan.java, Later):
