@@ -53,7 +53,7 @@ class LaterTerms:
         if not calls:
             return None
         by = {call: self._function(call).connect(agenda) for call in calls}
-        return CallsInRounds(calls, self._relation, by)
+        return CallsInRounds(calls, self._relation, by, expressions)
 
     def _made(
         self,
@@ -105,7 +105,7 @@ class LaterTerms:
             return ConcurrentSelection(position, name, calls[0], relation, held, caller)
         by = {call: self._function(call).connect(agenda) for call in calls}
         selection = Selection(position, name, expression, relation, held, inverted=inverted)
-        return ConcurrentPredicate(selection, CallsInRounds(calls, relation, by))
+        return ConcurrentPredicate(selection, CallsInRounds(calls, relation, by, [expression]))
 
     def _function(self, call: Call) -> AnswersLater:
         function = self._functions[call.function]

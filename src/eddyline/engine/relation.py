@@ -85,9 +85,12 @@ class Relation:
         for expression in uses:
             occurrences.update(node for node in expression.walk() if isinstance(node, Call))
         self.calls = tuple(occurrences)
+        self._elsewhere = set(later_calls(self._functions, self.calls))
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
-        self._elsewhere = set(later_calls(self._functions, self.calls))
+        if self._elsewhere:
+            # What says for which rows these are to be made beforehand is asked again afterwards.
+            self._remembered.update(call for call in self.calls if call not in self._elsewhere)
         self._totals = {call: CallTotals() for call in self.calls}
 
     @property

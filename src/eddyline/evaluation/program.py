@@ -50,10 +50,16 @@ def run_at(program: Program, scope: Scope, positions: Positions) -> Vector:
     if not len(positions):
         return Vector(pa.nulls(rows, program.type))
     vector = program.run(scope.narrow(positions))
+    return Vector(spread(vector.values, positions, rows), moved(vector.errors, positions))
+
+
+def spread(values: pa.Array, positions: Positions, rows: int) -> pa.Array:
+    """Return the values of some rows as a column of all rows, NULL for the others."""
+    if len(positions) == rows:
+        return values
     source = np.full(rows, -1, dtype=np.int64)
     source[positions] = np.arange(len(positions))
-    values = vector.values.take(pa.array(source, mask=source < 0))
-    return Vector(values, moved(vector.errors, positions))
+    return values.take(pa.array(source, mask=source < 0))
 
 
 def moved(errors: Errors, positions: Positions) -> Errors:

@@ -306,6 +306,21 @@ class Failure(Expression):
     type: pa.DataType
 
 
+def called_where(needed: Expression, call: Call) -> Case:
+    """Return a call that is made only for rows for which a condition is TRUE, NULL elsewhere."""
+    return Case(((needed, call),), Literal(None, call.type), call.type)
+
+
+def call_of(value: Call | Case) -> Call:
+    """Return the call of a value that is one, be it made for some rows only."""
+    if isinstance(value, Call):
+        return value
+    call = value.branches[0][1]
+    if not isinstance(call, Call):
+        raise TypeError(f"{value} is no call that is made for some rows")
+    return call
+
+
 def require_boolean(predicate: Expression) -> None:
     """Raise ValueError where a predicate, or a term of its AND, OR and NOT, is not boolean."""
     if isinstance(predicate, And | Or | Not):

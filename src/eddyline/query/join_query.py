@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from eddyline.query.expressions import Argument, Call, Expression, require_boolean
+from eddyline.query.expressions import Argument, Call, Case, Expression, require_boolean
 from eddyline.query.key_types import is_joinable
 from eddyline.query.rendering import render
 
@@ -60,7 +60,8 @@ class JoinQuery:
     """Rows of the cross product of ``relations`` for which every predicate is TRUE.
 
     Columns are numbered through over all relations: ``Argument(index)`` with index
-    ``offset(r) + c`` is column ``c`` of relation ``r``. ``outputs`` are columns or calls.
+    ``offset(r) + c`` is column ``c`` of relation ``r``. ``outputs`` are columns or calls, or a
+    CASE of these.
     ValueError where the parts do not fit together.
     """
 
@@ -85,7 +86,7 @@ class JoinQuery:
         for predicate in self.predicates:
             require_boolean(predicate)
         for output in self.outputs:
-            if not isinstance(output, Argument | Call):
+            if not isinstance(output, Argument | Call | Case):
                 raise ValueError(f"{output} is neither a column nor a call")  # noqa: TRY004 - a value of the query
 
     @cached_property

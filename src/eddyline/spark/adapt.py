@@ -186,7 +186,8 @@ def rewritten(
         plan,
         lambda block: registry.fuse(served(block, tables), options),
         _join_rules(spark, chosen.joins, workshop),
-        (lambda block: registry.remembered(block, options)) if chosen.remember else None,
+        lambda block: registry.remembered(block, options),
+        all_remember=chosen.remember,
         streaming=streaming,
         fixes_the_clock=fixes_the_clock,
     )
@@ -307,10 +308,11 @@ def _rewrite(
     found: catalyst.Plan,
     fuse: Fuse,
     rules: JoinRules | None,
-    remember: Remember | None,
+    remember: Remember,
     *,
     streaming: bool,
     fixes_the_clock: bool,
+    all_remember: bool = True,
 ) -> Rewriting:
     """Rewrite an optimized plan, in the first form of which all lookup tables are bound."""
     table_of = None if rules is None else rules.table_of
@@ -328,7 +330,9 @@ def _rewrite(
             elif settings.profiled and not _needs_eddyline(form, table_of):
                 rewriting = _declined(form, DeclineReason.PROFILED, "")
             else:
-                rewriting = rewrite_plan(form, settings, fuse, rules, remember)
+                rewriting = rewrite_plan(
+                    form, settings, fuse, rules, remember, all_remember=all_remember
+                )
             _require_no_lookup_left(rewriting, table_of)
         except UnboundLookupError as error:
             refused = refused or error

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from eddyline.query.expressions import call_of
 from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.chance import looks_non_deterministic
@@ -109,7 +110,7 @@ def explained(block: Block) -> BlockExplanation:
             looked_up=tuple(_looked_up(block)),
             joined=(*block.notes, *_left_to_chance(block)),
         )
-    names = tuple(block.functions[call.function].name for call in block.outputs)
+    names = tuple(block.functions[call_of(each).function].name for each in block.outputs)
     called = [_called(each) for each in block.functions if each.driver is not None]
     called.extend(_left_to_chance(block))
     return BlockExplanation(

@@ -80,7 +80,7 @@ def _called(
             if function.driver is not None:
                 wanted.setdefault((options.run, function.driver.number))
     totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
-    done = (totals[run].get(number) for run, number in wanted)
+    done = (totals[run].get(number) for run, number in sorted(wanted))  # as they were declared
     return tuple(
         CalledFunction(
             each.name,

@@ -38,6 +38,7 @@ from eddyline.query.expressions import (
     Or,
     StringMatch,
     StringTest,
+    call_of,
 )
 from eddyline.spark.blocks.column_types import arrow_type, spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, UserFunction
@@ -51,7 +52,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 def fuse(block: FilterBlock) -> FusedFunction:
     """Return the block as one function that computes every row in full."""
-    types = [block.functions[call.function].return_type for call in block.outputs]
+    types = [block.functions[call_of(each).function].return_type for each in block.outputs]
     fields = [StructField(f"v{i}", spark_type(text)) for i, text in enumerate(types)]
     result = StructType([StructField("keep", BooleanType()), *fields])
     return FusedFunction(_PICKLER.dumps((Fused(block), result)), result.json())
@@ -65,7 +66,7 @@ class Fused:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         functions = [loaded(function) for function in self.block.functions]
-        outputs = [self.block.functions[call.function] for call in self.block.outputs]
+        outputs = [self.block.functions[call_of(each).function] for each in self.block.outputs]
         types = [arrow_type(function.return_type, "UTC") for function in outputs]
         for batch in batches:
             columns = batch if isinstance(batch, tuple) else (batch,)

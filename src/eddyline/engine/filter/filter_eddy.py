@@ -29,7 +29,7 @@ from eddyline.evaluation import evaluate
 from eddyline.evaluation.collective_failure import CollectiveFailure
 from eddyline.evaluation.decide import decide
 from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression, Literal, require_boolean
+from eddyline.query.expressions import Call, Case, Expression, Literal, require_boolean
 from eddyline.query.rendering import render
 from eddyline.query.terms import Term, conjuncts_of, expression_of
 
@@ -41,8 +41,8 @@ ALL_ROWS: Final = Literal(True, pa.bool_())  # noqa: FBT003 - SQL's TRUE
 class FilterPlan:
     """What a filter block does: rows are kept where ``predicate`` is TRUE.
 
-    ``outputs`` are calls whose values are wanted for the kept rows. ``texts`` name
-    the conjuncts as people know them, in the order of
+    ``outputs`` are calls whose values are wanted for the kept rows, or for some of them.
+    ``texts`` name the conjuncts as people know them, in the order of
     :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
     ``waits`` says of each conjunct how many of the first ones a row has to pass before it comes
@@ -51,7 +51,7 @@ class FilterPlan:
     """
 
     predicate: Expression
-    outputs: tuple[Call, ...] = ()
+    outputs: tuple[Call | Case, ...] = ()
     texts: tuple[str, ...] = ()
     function_names: tuple[str, ...] = ()
     argument_names: tuple[str, ...] = ()
@@ -270,7 +270,7 @@ class FilterEddy:
             calls.attend(number)
         return calls
 
-    def _output(self, call: Call, rows: Rows, failed: dict[int, Exception]) -> pa.Array:
+    def _output(self, call: Call | Case, rows: Rows, failed: dict[int, Exception]) -> pa.Array:
         """Return a call's values for rows that are kept; its errors count at once."""
         vector: Vector = evaluate(call, self._relation.scope(rows))
         if _any_together(vector):
@@ -278,7 +278,7 @@ class FilterEddy:
         return self._sound(vector, rows, failed)
 
     def _asked_in_parts(
-        self, call: Call, rows: npt.NDArray[np.int64], failed: dict[int, Exception]
+        self, call: Call | Case, rows: npt.NDArray[np.int64], failed: dict[int, Exception]
     ) -> pa.Array:
         """Return values for rows for some of which a function has failed together with others.
 

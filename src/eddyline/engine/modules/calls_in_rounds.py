@@ -16,8 +16,10 @@ from eddyline.engine.modules.callers import CallDone, Caller, CallKey, PlannedCa
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.evaluation import evaluate
+from eddyline.evaluation.program import Positions, true_mask
 from eddyline.evaluation.vector import NO_ERRORS, Vector
-from eddyline.query.expressions import Call, calls_in
+from eddyline.query.demand import demand
+from eddyline.query.expressions import Call, Expression, calls_in
 
 
 class RowsCalled(NamedTuple):
@@ -44,17 +46,30 @@ class CallsInRounds:
     """Makes calls for rows, and puts what they return where the relation remembers calls.
 
     Then whatever needs them is evaluated as if they had been made at once. A call whose
-    argument is another call is of a later round. For a row of which a result is remembered no
-    call is made again.
+    argument is another call is of a later round, and so is one for which another one says whether
+    a row needs it. For a row of which a result is remembered no call is made again.
     """
 
     def __init__(
-        self, calls: Sequence[Call], relation: Relation, by: Mapping[Call, Caller]
+        self,
+        calls: Sequence[Call],
+        relation: Relation,
+        by: Mapping[Call, Caller],
+        expressions: Sequence[Expression] = (),
     ) -> None:
-        """Take the calls and who makes each of them; all callers share one agenda."""
+        """Take the calls and who makes each of them; all callers share one agenda.
+
+        ``expressions`` are all that the calls are made for, and say for which rows; without them
+        each is made for all.
+        """
         self._relation = relation
         self._callers = dict(by)
-        self._rounds = _rounds(calls)
+        self._demands = {
+            call: demanded
+            for call in (calls if expressions else ())
+            if (demanded := demand(call, expressions, self._callers.__contains__)) is not None
+        }
+        self._rounds = _rounds(calls, self._demands)
         self._number: int | None = None
         self._open: dict[CallKey, _Open] = {}
         self._ready: list[RowsCalled] = []
@@ -120,7 +135,8 @@ class CallsInRounds:
         while number < len(self._rounds) and len(rows):
             waits = np.zeros(len(rows), dtype=np.int64)
             for call in self._rounds[number]:
-                waits += self._begun(call, signature, rows)
+                needing = self._needing(call, rows)
+                waits[needing] += self._begun(call, signature, rows[needing])
             for row, left in zip(rows[waits > 0].tolist(), waits[waits > 0].tolist(), strict=True):
                 self._open[signature, row] = _Open(number, left, each)
             rows = rows[waits == 0]
@@ -129,6 +145,16 @@ class CallsInRounds:
             self._ready.append(RowsCalled(signature, rows, each * len(rows)))
             if self._number is not None:
                 self.agenda.tell(self._number)
+
+    def _needing(self, call: Call, rows: npt.NDArray[np.int64]) -> Positions:
+        """Return the positions of the rows that need a call, or may: their demand has failed."""
+        demanded = self._demands.get(call)
+        if demanded is None:
+            return np.arange(len(rows))
+        vector = evaluate(demanded, self._relation.scope(rows))
+        needing = true_mask(vector.values)
+        needing[list(vector.errors)] = True
+        return np.flatnonzero(needing)
 
     def _begun(
         self, call: Call, signature: Signature, rows: npt.NDArray[np.int64]
@@ -214,16 +240,28 @@ def _of_one(value: object, kind: pa.DataType) -> pa.Array:
     return pa.array([value], kind)
 
 
-def _rounds(calls: Sequence[Call]) -> list[list[Call]]:
-    """Return calls by how deep other ones of them stand in their arguments.
+def _rounds(calls: Sequence[Call], demands: dict[Call, Expression]) -> list[list[Call]]:
+    """Return calls such that each comes after those in its arguments, and in its demand.
 
-    O(calls x nodes of an expression).
+    Of calls that say of each other whether they are needed one loses its demand. O(calls² x nodes
+    of an expression).
     """
-    depths: dict[Call, int] = {}
-    for call in calls:  # inner ones come first
-        inner = [
-            depths[each] for part in call.arguments for each in calls_in(part) if each in depths
+    rounds: list[list[Call]] = []
+    left = dict.fromkeys(calls)
+    while left:
+        ready = [
+            call
+            for call in left
+            if not any(
+                each in left
+                for part in (*call.arguments, *([demands[call]] if call in demands else ()))
+                for each in calls_in(part)
+            )
         ]
-        depths[call] = 1 + max(inner, default=-1)
-    deepest = max(depths.values(), default=-1)
-    return [[call for call in calls if depths[call] == n] for n in range(deepest + 1)]
+        if ready:
+            rounds.append(ready)
+            for call in ready:
+                del left[call]
+        else:
+            del demands[next(call for call in left if call in demands)]
+    return rounds

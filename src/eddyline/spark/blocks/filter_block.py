@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from eddyline.query.expressions import Call, Expression
+from eddyline.query.expressions import Call, Case, Expression
 from eddyline.sources.wire import Address
 
 
@@ -108,7 +108,9 @@ class FilterBlock:
 
     ``predicate`` is boolean over :class:`~eddyline.query.expressions.Argument`
     (columns handed in by Spark, by position) and calls of ``functions``.
-    A row is kept where it is TRUE. ``outputs`` are computed for kept rows.
+    A row is kept where it is TRUE. ``outputs`` are computed for kept rows; one that is a CASE is
+    a call that is made for some of these only (see
+    :func:`~eddyline.query.expressions.called_where`).
     ``texts`` shows each top-level conjunct as the user would recognize it, and
     ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
     driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it
@@ -124,7 +126,7 @@ class FilterBlock:
     predicate: Expression
     texts: tuple[str, ...]
     functions: tuple[UserFunction, ...]
-    outputs: tuple[Call, ...]
+    outputs: tuple[Call | Case, ...]
     settings: SessionSettings
     argument_names: tuple[str, ...] = ()
     server: Address | None = None

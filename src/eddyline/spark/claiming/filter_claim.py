@@ -19,12 +19,22 @@ claimed together with what is below it. It can be part of a second block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.query.expressions import And, Call, Case, Coalesce, Expression, Literal, Or, calls_in
+from eddyline.query.expressions import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Expression,
+    Literal,
+    Or,
+    called_where,
+    calls_in,
+)
 from eddyline.query.terms import Term, conjuncts_of
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.claiming.terms import Terms
@@ -34,6 +44,7 @@ from eddyline.spark.plan.attempts import true_or_failed
 from eddyline.spark.plan.chains import Chain, EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
+from eddyline.spark.plan.needs import NeedOf, unknown, without
 from eddyline.spark.plan.throwing import may_throw
 
 MINIMUM_TERMS: Final = 2  # below that there is no order to choose
@@ -45,10 +56,10 @@ class Claim:
 
     ``arguments`` are expressions over the base. ``taken`` are positions (link,
     conjunct) that the block or the filter ``below`` answers. ``calls`` says
-    which attributes the block can provide, and as which call. ``environments``
-    are the functions with whose settings the block must run. ``waits`` and ``after`` are those of
-    the block. ``above`` are conditions over the base that may raise, for the rows that the block
-    keeps.
+    which attributes the block can provide, and as which call, ``needed`` for which rows, where
+    it is not for all. ``environments`` are the functions with whose settings the block must run.
+    ``waits`` and ``after`` are those of the block. ``above`` are conditions over the base that may
+    raise, for the rows that the block keeps.
     """
 
     predicate: Expression
@@ -62,6 +73,12 @@ class Claim:
     waits: tuple[int, ...] = ()
     after: tuple[tuple[Call, int], ...] = ()
     above: tuple[CatalystExpression, ...] = ()
+    needed: Mapping[ExpressionId, Expression] = field(default_factory=dict)
+
+    def value(self, result: ExpressionId) -> Call | Case:
+        """Return what the block computes for an attribute that it provides."""
+        call, needed = self.calls[result], self.needed.get(result)
+        return call if needed is None else called_where(needed, call)
 
 
 @dataclass(frozen=True)
@@ -77,9 +94,12 @@ class Verdict:
     barrier: int | None
 
 
-def judge(chain: Chain, settings: SessionSettings) -> Verdict:
-    """Decide about a chain, from its lowest link to its first barrier."""
-    return _Judgement(chain, settings).verdict()
+def judge(chain: Chain, settings: SessionSettings, needs: NeedOf = unknown) -> Verdict:
+    """Decide about a chain, from its lowest link to its first barrier.
+
+    ``needs`` says for which rows the results of functions are needed above these.
+    """
+    return _Judgement(chain, settings, needs).verdict()
 
 
 def with_filters_below(chain: Chain) -> Chain:
@@ -109,8 +129,9 @@ def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]
 
 
 class _Judgement:
-    def __init__(self, chain: Chain, settings: SessionSettings) -> None:
+    def __init__(self, chain: Chain, settings: SessionSettings, needs: NeedOf) -> None:
         self._chain = chain
+        self._needs = needs
         self._definitions = Definitions(chain.unstable)
         self._terms = Terms(self._definitions, settings)
         self._claimed: dict[Expression, str] = {}
@@ -215,6 +236,11 @@ class _Judgement:
     def _claim(self) -> Claim:
         terms = tuple(self._claimed)
         predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
+        for link in self._chain.links:  # above a barrier nothing is defined yet
+            self._definitions.define_more(link, guarded=self._guarded)
+        needed = self._needed(self._later)
+        provided = self._provided([predicate, *needed.values()])
+        needed |= self._needed(provided.keys() - self._later.keys())
         contents = self._terms.contents
         unsure = [condition for condition, _ in self._unsure]
         below = [passing for _, passing in self._unsure] if terms else unsure
@@ -227,9 +253,10 @@ class _Judgement:
             contents.arguments,
             (*self._below, *below),
             frozenset(self._taken),
-            self._provided(predicate),
+            provided,
             *self._waits(),
             tuple(above),
+            needed,
         )
 
     def _waits(self) -> tuple[tuple[int, ...], tuple[tuple[Call, int], ...]]:
@@ -269,11 +296,27 @@ class _Judgement:
         finally:
             self._terms.back_to(before)
 
-    def _provided(self, predicate: Expression) -> dict[ExpressionId, Call]:
-        """Return the results anywhere in the chain that are calls of the predicate."""
-        for link in self._chain.links:  # above a barrier nothing is defined yet
-            self._definitions.define(link, guarded=self._guarded)
-        wanted = frozenset(calls_in(predicate))
+    def _needed(self, results: Iterable[ExpressionId]) -> dict[ExpressionId, Expression]:
+        """Return for which rows results are needed, as far as the block can tell."""
+        found: dict[ExpressionId, Expression] = {}
+        for identity in results:
+            result = self._definitions.results.get(identity)
+            guarded = self._guarded if result is None else result.guarded
+            need = self._needs(identity)
+            native = without(need, lambda c: not any(map(self._definitions.depends, c.attributes)))
+            for each in dict.fromkeys((need, native)):
+                mark = self._terms.contents.mark()
+                try:
+                    if (needed := self._terms.needed(each, guarded=guarded)) is not None:
+                        found[identity] = needed
+                    break
+                except DeclinedError:
+                    self._terms.back_to(mark)
+        return found
+
+    def _provided(self, wanted_by: Iterable[Expression]) -> dict[ExpressionId, Call]:
+        """Return the results anywhere in the chain that are calls in these expressions."""
+        wanted = frozenset(call for each in wanted_by for call in calls_in(each))
         provided = dict(self._later)
         for identity, result in self._definitions.results.items():
             call = self._call(result)

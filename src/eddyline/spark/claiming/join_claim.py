@@ -32,6 +32,7 @@ from typing import TypeAlias
 from eddyline.query.expressions import (
     Argument,
     Call,
+    Case,
     Comparison,
     ComparisonOperator,
     Expression,
@@ -49,6 +50,7 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.definitions import Definitions
+from eddyline.spark.plan.needs import NeedOf, unknown
 from eddyline.spark.plan.regions import Kept, OneSided, Path, Region
 
 NONE: Mapping[int, LookupTable] = MappingProxyType({})
@@ -105,9 +107,10 @@ class JoinClaim:
         return tuple(found)
 
     @property
-    def results(self) -> tuple[tuple[CatalystExpression, Call], ...]:
-        """The results of functions that the region's top needs: attributes and calls."""
-        return tuple((each, value) for each, value in self.outputs if isinstance(value, Call))
+    def results(self) -> tuple[tuple[CatalystExpression, Call | Case], ...]:
+        """The results of functions that the region's top needs, maybe of some rows: calls."""
+        calls = ((each, value) for each, value in self.outputs if isinstance(value, Call | Case))
+        return tuple(calls)
 
     @property
     def asking(self) -> tuple[str, ...]:
@@ -130,15 +133,17 @@ def claim_region(
     region: Region,
     settings: SessionSettings,
     looked_up: Mapping[int, LookupTable] = NONE,
+    needs: NeedOf = unknown,
     *,
     whole: bool = False,
 ) -> JoinClaim:
     """Claim a region as a whole; DeclinedError names the node that stands in the way.
 
-    ``looked_up`` are the inputs that are lookup tables, by number. Where it is claimed as a
+    ``looked_up`` are the inputs that are lookup tables, by number; ``needs`` says for which rows
+    the results of functions are needed above these. Where it is claimed as a
     ``whole``, nothing is left to Spark above the block.
     """
-    return _Judgement(region, settings, looked_up, whole=whole).claim()
+    return _Judgement(region, settings, looked_up, needs, whole=whole).claim()
 
 
 def claim_matches(
@@ -158,9 +163,11 @@ class _Judgement:
         region: Region,
         settings: SessionSettings,
         looked_up: Mapping[int, LookupTable],
+        needs: NeedOf = unknown,
         *,
         whole: bool = False,
     ) -> None:
+        self._needs = needs
         self._whole = whole
         self._region = region
         self._settings = settings
@@ -384,7 +391,8 @@ class _Judgement:
         result = self._definitions.results.get(identity)
         if result is not None:
             try:
-                return self._terms.evaluable(self._terms.call(result))
+                call = self._terms.evaluable(self._terms.call(result))
+                return self._terms.where_needed(call, self._needs(identity))
             except DeclinedError as declined:
                 text = self._definitions.text(result.function)
                 raise declined.of(text, self._path_of(identity)) from None

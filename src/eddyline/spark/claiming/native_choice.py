@@ -16,7 +16,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from eddyline.query.expressions import Call, calls_in
+from eddyline.query.expressions import Call, call_of, calls_in
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.claiming.join_edges import JoinEdges, join_edges
 from eddyline.spark.claiming.reduction import (
@@ -118,7 +118,8 @@ def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpres
     return tuple(
         (attribute, call)
         for attribute, call in claim.results
-        if call in asked or Tree.of(attribute).identity in below
+        if isinstance(call, Call)  # one for some rows only is made above the joins
+        and (call in asked or Tree.of(attribute).identity in below)
     )
 
 
@@ -129,7 +130,8 @@ def _asked_about(
     if claim.looked_up or claim.above or claim.constants:
         return None
     # A function of another's result needs that where it is called, wherever that is.
-    if any(calls_in(argument) for _, call in claim.results for argument in call.arguments):
+    called = [call_of(value) for _, value in claim.results]
+    if any(calls_in(argument) for call in called for argument in call.arguments):
         return None
     asking = [each for each in claim.predicates if calls_in(each)]
     each_looks_at = map(claim.looked_at, (*asking, *(call for _, call in results)))

@@ -12,7 +12,16 @@ from typing import TypeVar
 import pyarrow as pa
 
 from eddyline.evaluation import reason_not_to_evaluate
-from eddyline.query.expressions import And, Argument, Call, Case, Expression, Failure, Or
+from eddyline.query.expressions import (
+    And,
+    Argument,
+    Call,
+    Case,
+    Expression,
+    Failure,
+    Or,
+    called_where,
+)
 from eddyline.spark.blocks.column_types import arrow_type, can_travel
 from eddyline.spark.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.spark.chance import looks_non_deterministic
@@ -27,6 +36,7 @@ from eddyline.spark.plan.concurrent_marks import mark_in, mark_of
 from eddyline.spark.plan.contents import Contents, Mark
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.expression_details import ExpressionDetails
+from eddyline.spark.plan.needs import ALWAYS, Need, as_expression
 from eddyline.spark.plan.translation import CatalystNode, translate
 from eddyline.spark.worker.calling import reason_not_to_call
 
@@ -90,6 +100,27 @@ class Terms:
         call = Call(number, arguments, kind)
         self._calls[id(result.function)] = result.function, call
         return call
+
+    def needed(self, need: Need, *, guarded: bool) -> Expression | None:
+        """Translate a need; None where all rows need it.
+
+        ``guarded`` says that a filter over functions stands below what needs it.
+        """
+        if need is ALWAYS:
+            return None
+        tree = Tree.of(as_expression(need))
+        within = guarded or not self.is_native(tree)
+        return self.evaluable(self.expression(tree, guarded=within))
+
+    def where_needed(self, call: Call, need: Need) -> Call | Case:
+        """Return a call for the rows that need it, as far as the block can tell which these are."""
+        mark = self.contents.mark()
+        try:
+            needed = self.needed(need, guarded=True)
+        except DeclinedError:
+            self.back_to(mark)
+            return call
+        return call if needed is None else called_where(needed, call)
 
     def commands(self, function: Tree) -> tuple[bytes, ...]:
         """Return a function as it is pickled, or the functions of a nest, innermost first."""

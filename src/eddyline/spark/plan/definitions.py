@@ -62,6 +62,14 @@ class Definitions:
                     if self.is_dependent(item):
                         self._dependent.add(item.identity)
 
+    def define_more(self, link: Link, *, guarded: bool) -> None:
+        """Add what a link defines unless it was added before."""
+        known = isinstance(link, EvaluationLink) and all(
+            link.results[index].identity in self._results for index in link.indexes
+        )
+        if not known:
+            self.define(link, guarded=guarded)
+
     def known_alias(self, identity: ExpressionId) -> Tree | None:
         """Return the expression that an attribute is a name for; None if it is none."""
         name = self._names.get(identity)
@@ -74,6 +82,10 @@ class Definitions:
     def is_dependent(self, tree: Tree) -> bool:
         """Whether an expression depends on the result of a function of the chain."""
         return not self._dependent.isdisjoint(tree.attributes())
+
+    def depends(self, identity: ExpressionId) -> bool:
+        """Whether an attribute depends on the result of a function of the chain."""
+        return identity in self._dependent
 
     def results_in(self, tree: Tree) -> frozenset[ExpressionId]:
         """Return the results of functions that an expression is made of, through aliases."""

@@ -12,9 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from eddyline.query.expressions import Call
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.query.expressions import (
+    Argument,
+    Call,
+    Case,
+    Expression,
+    calls_in,
+    with_children,
+)
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.spark.claiming.filter_claim import Claim
 from eddyline.spark.host import catalyst
@@ -47,10 +55,14 @@ class FusedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A chain's new plan, and the block in it."""
+    """A chain's new plan, and the blocks in it.
+
+    ``values`` are the numbers of attributes that carry what blocks give that only compute values.
+    """
 
     plan: Plan
-    block: FilterBlock
+    blocks: tuple[FilterBlock, ...]
+    values: tuple[int, ...]
 
 
 def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -> Rewritten:
@@ -64,30 +76,81 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         for index in link.indexes
         if (identity := link.results[index].identity) in needs[0]
     }
-    outputs = tuple(dict.fromkeys(claim.calls[identity] for identity in attributes))
-    block = block_of(claim, outputs, settings)
-
-    if claim.above:
-        later = [f"and {catalyst.pretty(each)} after these: it could raise" for each in claim.above]
-        block = identified(replace(block, joined=tuple(later)))
-    struct, plan = block_over(chain.base, claim, block, fuse)
-    if claim.above:  # as what is not deterministic, or Spark would move it below the block again
-        plan = catalyst.filtered(catalyst.in_any_row(catalyst.conjunction(claim.above)), plan)
-    fields = {call: catalyst.struct_field(struct, 1 + i) for i, call in enumerate(outputs)}
-    values = [
-        catalyst.attribute_like(attribute, fields[claim.calls[identity]])
-        for identity, attribute in attributes.items()
-    ]
-    plan = catalyst.output_and_more(chain.base, plan, values)
+    plan, blocks, only_values = chain.base, list[FilterBlock](), list[int]()
+    for part, provided in _parts(claim, list(attributes)):
+        outputs = tuple(dict.fromkeys(map(part.value, provided)))
+        block = block_of(part, outputs, settings)
+        if part.above:
+            shown = map(catalyst.pretty, part.above)
+            later = tuple(f"and {each} after these: it could raise" for each in shown)
+            block = identified(replace(block, joined=later))
+        struct, evaluated = block_over(plan, part, block, fuse)
+        if part.above:  # as what is not deterministic, or Spark would move it below the block again
+            last = catalyst.in_any_row(catalyst.conjunction(part.above))
+            evaluated = catalyst.filtered(last, evaluated)
+        fields = {value: catalyst.struct_field(struct, 1 + i) for i, value in enumerate(outputs)}
+        values = [
+            catalyst.attribute_like(attributes[each], fields[part.value(each)]) for each in provided
+        ]
+        plan = catalyst.output_and_more(plan, evaluated, values)
+        blocks.append(block)
+        # In a projection Spark would put a subquery back where it is an argument.
+        if part.predicate == ALL_ROWS and not any(map(catalyst.holds_subquery, part.arguments)):
+            only_values.append(catalyst.identity_number(struct))
     for link, needed in zip(links, needs[1:], strict=True):
         passing = {identity: each for identity, each in attributes.items() if identity in needed}
         plan = _relink(link, plan, passing)
     if not isinstance(chain.links[-1], ProjectLink):
         plan = catalyst.projected_like(chain.top, plan)
-    return Rewritten(plan, block)
+    return Rewritten(plan, tuple(blocks), tuple(only_values))
 
 
-def block_of(claim: Claim, outputs: tuple[Call, ...], settings: SessionSettings) -> FilterBlock:
+def _parts(
+    claim: Claim, provided: Sequence[ExpressionId]
+) -> list[tuple[Claim, list[ExpressionId]]]:
+    """Return the blocks of a claim from the bottom up, each with what it is to provide.
+
+    What has nothing to do with the predicate is computed by a block above it: there Spark can see
+    whether anybody looks at it, and how many rows are wanted.
+    """
+    asked = frozenset(calls_in(claim.predicate))
+    apart = [each for each in provided if asked.isdisjoint(calls_in(claim.value(each)))]
+    if claim.predicate == ALL_ROWS or not apart:
+        return [(claim, list(provided))]
+    with_it = [each for each in provided if each not in apart]
+    above = replace(claim, predicate=ALL_ROWS, texts=(), below=(), waits=(), after=(), above=())
+    return [(_only(claim, with_it), with_it), (_only(above, apart), apart)]
+
+
+def _only(claim: Claim, provided: Sequence[ExpressionId]) -> Claim:
+    """Return a claim without arguments and functions that it has no use for."""
+    values = [claim.value(each) for each in provided]
+    nodes = [node for each in (claim.predicate, *values) for node in each.walk()]
+    arguments = sorted({node.index for node in nodes if isinstance(node, Argument)})
+    functions = sorted({node.function for node in nodes if isinstance(node, Call)})
+
+    def placed(expression: Expression) -> Expression:
+        if isinstance(expression, Argument):
+            return replace(expression, index=arguments.index(expression.index))
+        over = with_children(expression, placed)
+        if isinstance(over, Call):
+            return replace(over, function=functions.index(over.function))
+        return over
+
+    return replace(
+        claim,
+        predicate=placed(claim.predicate),
+        functions=tuple(claim.functions[number] for number in functions),
+        arguments=tuple(claim.arguments[number] for number in arguments),
+        after=tuple((cast("Call", placed(call)), n) for call, n in claim.after if call in nodes),
+        calls={each: cast("Call", placed(claim.calls[each])) for each in provided},
+        needed={each: placed(claim.needed[each]) for each in provided if each in claim.needed},
+    )
+
+
+def block_of(
+    claim: Claim, outputs: tuple[Call | Case, ...], settings: SessionSettings
+) -> FilterBlock:
     """Describe a claim as plain data."""
     names = tuple(map(catalyst.pretty, claim.arguments))
     block = FilterBlock(
@@ -115,7 +178,10 @@ def identified(block: FilterBlock) -> FilterBlock:
 def block_over(
     base: Plan, claim: Claim, block: FilterBlock, fuse: Fuse
 ) -> tuple[CatalystExpression, Plan]:
-    """Return the struct attribute, and the filter on it over the block's evaluation."""
+    """Return the struct attribute, and the filter on it over the block's evaluation.
+
+    There is no filter over a block that only computes values.
+    """
     if claim.below:
         base = catalyst.filtered(catalyst.conjunction(claim.below), base)
     base, arguments = _without_subqueries(base, claim.arguments)
@@ -131,6 +197,8 @@ def block_over(
     )
     struct = catalyst.new_attribute("eddy", call)
     plan = catalyst.arrow_evaluation(call, struct, FunctionKind.ARROW_ITERATOR, base)
+    if block.predicate == ALL_ROWS:
+        return struct, plan
     return struct, catalyst.filtered(catalyst.struct_field(struct, 0), plan)
 
 

@@ -9,11 +9,13 @@ own: filters over two kinds of functions are how users have the first keep rows 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.query.expressions import Call, Case, called_where
 from eddyline.spark.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.spark.claiming.remembering import may_remember
 from eddyline.spark.claiming.terms import Terms
@@ -33,10 +35,27 @@ from eddyline.spark.plan.chains import (
 )
 from eddyline.spark.plan.concurrent_marks import mark_in
 from eddyline.spark.plan.definitions import Definitions, FunctionResult
+from eddyline.spark.plan.needed_results import NeededResults
+from eddyline.spark.plan.needs import (
+    ALWAYS,
+    Condition,
+    Need,
+    NeedOf,
+    as_expression,
+    conditions_of,
+    without,
+)
+from eddyline.spark.plan.throwing import may_throw
 from eddyline.spark.rewriting.after_limits import is_limit
 from eddyline.spark.rewriting.computed_below import carrying, links_from, value_below
-from eddyline.spark.rewriting.filter_rewrite import identified
+from eddyline.spark.rewriting.filter_rewrite import Fuse, identified
 from eddyline.spark.rewriting.replaced import replaced
+from eddyline.spark.rewriting.value_block import (
+    ValueBlock,
+    decided_by_others,
+    stages_of,
+    value_block,
+)
 
 Remember: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function, pickled, of a block that computes one value."""
@@ -68,18 +87,38 @@ class WithMemories:
     left: tuple[LeftToSpark, ...]
 
 
-def with_memories(plan: Plan, settings: SessionSettings, remember: Remember) -> WithMemories:
-    """Give all functions of a plan a memory that can have one and are in no block."""
-    if not catalyst.evaluates_others(plan, FUSED_NAME):  # one question instead of a walk
+def with_memories(
+    plan: Plan,
+    settings: SessionSettings,
+    fuse: Fuse,
+    remember: Remember,
+    needs: NeededResults,
+    values: Collection[int] = (),
+    *,
+    all_remember: bool,
+) -> WithMemories:
+    """Give all functions of a plan a memory that can have one and are in no block.
+
+    A function of which ``needs`` says that few rows need its result is called for these only;
+    unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
+    what blocks give that only compute values; these, too, go into projections.
+    """
+    # One question instead of a walk.
+    others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
+    if not others and not values:
         return WithMemories(plan, (), ())
-    walk = _Walk(settings, remember)
+    walk = _Walk(settings, fuse, remember, needs.of, values, all_remember)
     return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks), tuple(walk.left))
 
 
 @dataclass
 class _Walk:
     settings: SessionSettings
+    fuse: Fuse
     remember: Remember
+    needs: NeedOf
+    values: Collection[int]
+    all_remember: bool
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
     passed_on: set[ExpressionId] = field(default_factory=set)
@@ -109,8 +148,14 @@ class _Walk:
             given = (each for function in link.functions for each in function.attributes())
             filtered |= {each for each in given if used.get(each, 0) > 1}
             below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered, used)
-            done = self._with_memories(link, known, below, asked)
+            done = self._evaluated(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
+        if self.values and link is None and (struct := self._only_values(plan)) is not None:
+            below = self.rewrite(children[0], _NONE)
+            if Tree.of(struct).identity in asked or is_limit(below):
+                return replaced(plan, children, [below], self._alone)
+            call = catalyst.evaluated_function(plan, 0)
+            return catalyst.output_and_more(below, below, [catalyst.attribute_like(struct, call)])
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
         elif isinstance(link, ProjectLink):
@@ -125,16 +170,52 @@ class _Walk:
         new = [self.rewrite(child, asked, used) for child in children]
         return replaced(plan, children, new, self._alone)
 
+    def _only_values(self, plan: Plan) -> CatalystExpression | None:
+        """Return the attribute of a block that only computes values; None for another node."""
+        if not catalyst.class_name(plan).endswith(".ArrowEvalPython"):
+            return None
+        struct = catalyst.result_attribute(plan, 0)
+        return struct if catalyst.identity_number(struct) in self.values else None
+
     def _alone(self, plan: Plan) -> Plan:
         """Return a plan with memories that no filter stands above."""
         return self.rewrite(plan, _NONE)
 
-    @staticmethod
-    def _known(link: EvaluationLink, child: Plan) -> dict[int, Tree]:
-        """Return the functions of a node whose values are known below it, with what holds these."""
+    def _known(self, link: EvaluationLink, child: Plan) -> dict[int, Tree]:
+        """Return the functions of a node whose values are known below it, with what holds these.
+
+        What is called below for some rows only is not known for all.
+        """
         links = tuple(links_from(child))  # read once, however many functions the node has
         values = ((index, value_below(link.functions[index], links)) for index in link.indexes)
-        return {index: value for index, value in values if value is not None}
+        return {
+            index: value
+            for index, value in values
+            if value is not None and self.needs(value.identity) is ALWAYS
+        }
+
+    def _evaluated(
+        self,
+        link: EvaluationLink,
+        known_below: Mapping[int, Tree],
+        below: Plan,
+        asked: frozenset[ExpressionId],
+    ) -> Plan | None:
+        """Return what evaluates the functions of a node; None if it is what it was.
+
+        ``below`` is what they are evaluated over, with memories.
+        """
+        joint = self._joint(link)
+        need_of = partial(self._need_of, link)
+        stages = [link.indexes] if joint is not None else stages_of(link, need_of)
+        if len(stages) == 1:
+            return self._with_memories(link, known_below, below, asked, joint)
+        plan = below
+        for stage in stages:
+            part = replace(link, indexes=stage)
+            done = self._with_memories(part, known_below, plan, asked, None)
+            plan = catalyst.evaluation_of(link.plan, stage, plan) if done is None else done
+        return catalyst.projected_like(link.plan, plan)
 
     def _with_memories(
         self,
@@ -142,22 +223,27 @@ class _Walk:
         known_below: Mapping[int, Tree],
         below: Plan,
         asked: frozenset[ExpressionId],
+        joint: ValueBlock | None,
     ) -> Plan | None:
-        """Return what evaluates the functions of a node, some with memories; None if none has.
+        """Return what evaluates those functions of a node that are the link's, likewise.
 
-        ``below`` is what they are evaluated over, with memories.
+        ``joint`` is the block of those that decide on each other.
         """
         # Spark would push a projection below a limit, where it is called for all rows again.
         over_limit = is_limit(below)
-        remembering = {
+        together = () if joint is None else tuple(joint.fields)
+        alone = {
             index: found
             for index in link.indexes
-            if (found := self._remembering(link, index, stays=over_limit)) is not None
+            if index not in together
+            and (found := self._in_block(link, index, stays=over_limit)) is not None
         }
-        if not remembering:
+        if not alone and joint is None:
             return None
         plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
-        for index, (block, call) in remembering.items():
+        if computed := [column for _, _, column in alone.values() if column is not None]:
+            plan = catalyst.output_and_more(plan, plan, computed)
+        for index, (block, call, _) in alone.items():
             value = known_below.get(index)
             carried = None if value is None else carrying(value, plan)
             if value is None or carried is None:
@@ -166,17 +252,23 @@ class _Walk:
             else:
                 plan, calls[index] = carried, value.handle
                 known.append(index)
-        if rest := [index for index in link.indexes if index not in calls]:
+        if rest := [i for i in link.indexes if i not in calls and i not in together]:
             plan = catalyst.evaluation_of(link.plan, rest, plan)
+        kept = [i for i in link.indexes if over_limit or link.results[i].identity in asked]
+        # In a projection Spark would put back what was computed for it below.
         filtered = [
             index
-            for index in calls
-            if index not in known and not over_limit and link.results[index].identity in asked
+            for index, (*_, column) in alone.items()
+            if index not in known and (column is not None or (not over_limit and index in kept))
         ]
         if filtered:
             results = [link.results[index].handle for index in filtered]
             functions = [calls[index] for index in filtered]
             plan = catalyst.arrow_evaluations(functions, results, FunctionKind.ARROW, plan)
+        if joint is not None:
+            self.blocks[joint.block] = None
+            plan, fields = joint.over(plan, in_node=not set(together).isdisjoint(kept))
+            calls |= fields
         values = [
             catalyst.attribute_like(link.results[index].handle, call)
             for index, call in calls.items()
@@ -185,24 +277,55 @@ class _Walk:
         if values:
             plan = catalyst.output_and_more(plan, plan, values)
         in_order = [*rest, *filtered, *(index for index in calls if index not in filtered)]
-        if not known and in_order == sorted(in_order):
+        if not known and joint is None and not computed and in_order == sorted(in_order):
             return plan
         return catalyst.projected_like(link.plan, plan)
 
-    def _remembering(
-        self, link: EvaluationLink, index: int, *, stays: bool
-    ) -> tuple[FilterBlock, CatalystExpression] | None:
-        """Return a function with a memory, and its call; None where it cannot have one."""
-        function = link.functions[index]
-        kind = int(str(function.node.fields["evalType"]))
-        if kind not in _CALLED_ONCE or not function.children or mark_in(function) is not None:
+    def _need_of(self, link: EvaluationLink, index: int) -> Need:
+        return self.needs(link.results[index].identity)
+
+    def _joint(self, link: EvaluationLink) -> ValueBlock | None:
+        """Return the block of functions of a node that decide on each other, if one can be."""
+
+        def need_of(index: int) -> Need:  # what holds a subquery is computed below, in Spark
+            return without(self._need_of(link, index), lambda c: not _holds_subquery(c))
+
+        together = [
+            index
+            for index in decided_by_others(link, need_of)
+            if _kind_of(link.functions[index]) in _CALLED_ONCE
+        ]
+        if not together:
             return None
+        try:
+            return value_block(link, sorted(together), need_of, self.settings, self.fuse)
+        except (DeclinedError, RecursionError):
+            return None
+
+    def _in_block(
+        self, link: EvaluationLink, index: int, *, stays: bool
+    ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
+        """Return a function of a node in a block of its own, and its call; None where it stays.
+
+        With it comes what is to be computed below, if the call looks at that. It has a memory
+        unless it is not to remember; then it is called for fewer rows, or stays.
+        """
+        function = link.functions[index]
+        if (
+            _kind_of(function) not in _CALLED_ONCE
+            or not function.children
+            or mark_in(function) is not None
+        ):
+            return None
+        made = {link.results[each].identity for each in link.indexes}
+        need = without(self._need_of(link, index), lambda c: c.attributes.isdisjoint(made))
         definitions = Definitions({})
         terms = Terms(definitions, self.settings)
         try:
-            if not may_remember(terms.commands(function)):
+            remembers = self.all_remember and may_remember(terms.commands(function))
+            if need is ALWAYS and not remembers:
                 return None
-            value = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
+            call = terms.evaluable(terms.call(FunctionResult(function, guarded=False)))
         except DeclinedError as declined:
             if declined.reason is DeclineReason.CALLED_FOR_EVERY_ROW:
                 self.left[declined.of(definitions.text(function)).left_to_spark()] = None
@@ -212,7 +335,18 @@ class _Walk:
         contents = terms.contents
         if not contents.arguments or any(map(catalyst.holds_subquery, contents.arguments)):
             return None
-        names = tuple(map(catalyst.pretty, contents.arguments))
+        value: Call | Case = call
+        computed: CatalystExpression | None = None
+        arguments = contents.arguments
+        if need is not ALWAYS:
+            needed = as_expression(need)
+            if any(map(_holds_subquery, conditions_of(need))):
+                computed = catalyst.named(needed, "needed")
+                needed = catalyst.attribute_of(computed)
+            value = called_where(terms.base_column(needed), call)
+            arguments = _safe_where(needed, contents.arguments)
+        names = tuple(map(catalyst.pretty, arguments))
+        stays = stays and computed is None
         spared = stays or link.results[index].identity in self.passed_on
         block = identified(
             FilterBlock(
@@ -226,16 +360,40 @@ class _Walk:
                 spared=spared,
             )
         )
-        call = catalyst.python_call(
+        evaluated = catalyst.python_call(
             name=fused_name([contents.functions[0].name]),
             command=self.remember(block),
             like=contents.environments,
             return_type=contents.functions[0].return_type,
-            arguments=contents.arguments,
+            arguments=arguments,
             kind=FunctionKind.ARROW,
             deterministic=not stays,
         )
-        return block, call
+        return block, evaluated, computed
+
+
+def _holds_subquery(condition: Condition) -> bool:
+    """Whether a condition looks at a subquery, which no argument of a Python function may.
+
+    See :func:`~eddyline.spark.rewriting.filter_rewrite.block_over`.
+    """
+    return catalyst.holds_subquery(condition.handle)
+
+
+def _kind_of(function: Tree) -> int:
+    return int(str(function.node.fields["evalType"]))
+
+
+def _safe_where(
+    needed: CatalystExpression, arguments: Sequence[CatalystExpression]
+) -> tuple[CatalystExpression, ...]:
+    """Return arguments of which none raises anything for a row that does not need it."""
+    return tuple(
+        catalyst.where_needed(needed, each)
+        if "column" not in each.told and may_throw(Tree.of(each))
+        else each
+        for each in arguments
+    )
 
 
 def _filtered_by(plan: Plan) -> frozenset[ExpressionId]:

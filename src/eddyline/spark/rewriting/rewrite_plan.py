@@ -25,6 +25,8 @@ from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import Chain, EvaluationLink, read_chain
 from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
+from eddyline.spark.plan.needed_results import NeededResults
+from eddyline.spark.plan.needs import NeedOf
 from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
 from eddyline.spark.rewriting.after_limits import with_functions_after_limits
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
@@ -107,21 +109,29 @@ def rewrite_plan(
     fuse: Fuse,
     rules: JoinRules | None = None,
     remember: Remember | None = None,
+    *,
+    all_remember: bool = True,
 ) -> Rewriting:
     """Rewrite all blocks of an optimized plan.
 
     Without ``rules`` joins are left to Spark, and without ``remember`` all functions that no
-    block takes in.
+    block takes in; unless all remember, those of them that all rows need.
     """
     may = rules is not None and rules.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
-    walk = _Walk(settings, fuse, rules, looks_up)
+    given = plan
+    if catalyst.has_limit(plan):  # before blocks are claimed, and once more, for what these leave
+        plan = with_functions_after_limits(plan)
+    needs = NeededResults(plan)
+    walk = _Walk(settings, fuse, rules, needs.of, looks_up)
     rewritten = walk.rewrite(plan)
     if catalyst.has_limit(plan):
         rewritten = with_functions_after_limits(rewritten)
     left = walk.left
     if remember is not None:
-        memories = with_memories(rewritten, settings, remember)
+        memories = with_memories(
+            rewritten, settings, fuse, remember, needs, walk.values, all_remember=all_remember
+        )
         rewritten = memories.plan
         walk.blocks += memories.blocks
         left = [*(_beside(each, memories.blocks) for each in left), *memories.left]
@@ -129,7 +139,7 @@ def rewrite_plan(
         rewritten,
         tuple(dict.fromkeys(walk.blocks)),
         tuple(dict.fromkeys(left)),
-        changed=rewritten is not plan,
+        changed=rewritten is not given,
     )
 
 
@@ -152,9 +162,11 @@ class _Walk:
     settings: SessionSettings
     fuse: Fuse
     rules: JoinRules | None
+    needs: NeedOf
     looks_up: bool = False  # whether there is a lookup table anywhere
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
+    values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -301,7 +313,7 @@ class _Walk:
             if not tables and (not region.joins or rules.joins is Joins.NEVER):
                 break
             try:
-                claim = claim_region(region, self.settings, tables)
+                claim = claim_region(region, self.settings, tables, self.needs)
             except DeclinedError as error:
                 declined.extend(error.left)
                 if error.path in boundaries:
@@ -348,14 +360,15 @@ class _Walk:
         rest = with_filters_below(chain)
         while rest.links:
             try:
-                verdict = judge(rest, self.settings)
+                verdict = judge(rest, self.settings, self.needs)
             except RecursionError:
                 self.left.append(_TOO_DEEP)
                 break
             self.left.extend(verdict.left)
             if verdict.claim is not None:
                 rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
-                self.blocks.append(rewritten.block)
+                self.blocks += rewritten.blocks
+                self.values.update(rewritten.values)
                 if verdict.barrier is None:
                     return rewritten.plan
                 # The block now ends the chain, so only what is above it is left to judge.

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql.types import (
@@ -30,6 +29,8 @@ from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.evaluation.labels import relabelled
+from eddyline.evaluation.program import spread
+from eddyline.query.expressions import call_of
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     Change,
@@ -78,8 +79,8 @@ def result_type(block: FilterBlock) -> StructType:
     fields = [StructField(KEEP, BooleanType(), nullable=False)]
     if block.hands_on_errors:
         fields.append(StructField(ERROR, StringType()))
-    for position, call in enumerate(block.outputs):
-        declared = block.functions[call.function].return_type
+    for position, output in enumerate(block.outputs):
+        declared = block.functions[call_of(output).function].return_type
         fields.append(StructField(f"v{position}", spark_type(declared)))
     return StructType(fields)
 
@@ -171,7 +172,7 @@ class FilterTask(BlockTask):
         found: list[pa.Array] = [pa.array(mask)]
         if self._block.hands_on_errors:
             found.append(self._errors.column(kept.failed, rows))
-        found += (_spread(values, kept.kept, rows) for values in kept.outputs)
+        found += (spread(values, kept.kept, rows) for values in kept.outputs)
         arrays = [
             relabelled(values, field.type)
             for values, field in zip(found, self._fields, strict=True)
@@ -303,12 +304,3 @@ def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:
         predicate_record(predicate, dropped)
         for predicate, dropped in zip(statistics.predicates, statistics.errors_dropped, strict=True)
     )
-
-
-def _spread(values: pa.Array, kept: npt.NDArray[np.int64], rows: int) -> pa.Array:
-    """Return the values of kept rows as a column of all rows, NULL for the others."""
-    if len(kept) == rows:
-        return values
-    places = np.full(rows, -1, dtype=np.int64)
-    places[kept] = np.arange(len(kept))
-    return values.take(pa.array(places, mask=places < 0))

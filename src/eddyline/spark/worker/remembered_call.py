@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.settling import cause
 from eddyline.evaluation.labels import relabelled
-from eddyline.query.expressions import Argument
+from eddyline.evaluation.program import spread, true_mask
+from eddyline.query.expressions import Argument, Case, call_of
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock
@@ -74,10 +78,13 @@ class _Task:
             block.functions, block.settings, of_action, options, None, self._clock
         )
         self._function: WorkerFunction = made[0]
-        (call,) = block.outputs
+        (value,) = block.outputs
+        call = call_of(value)
         self._arguments = [each for each in call.arguments if isinstance(each, Argument)]
+        self._needed = value.branches[0][0] if isinstance(value, Case) else None
         self._type = returned_type(spark_type(block.functions[0].return_type))
         self._rows = 0
+        self._called = 0
         self._seconds = 0.0
         self._before = MemoryStatistics(0, 0, 0, 0, 0.0, 0.0)
 
@@ -85,12 +92,30 @@ class _Task:
         started = self._clock.now()
         self._rows = len(columns[0])
         taken = [relabelled(columns[each.index], each.type) for each in self._arguments]
-        found = self._function(taken, self._rows)
-        if found.errors:
-            raise cause(found.errors[min(found.errors)])
-        values = relabelled(found.values, self._type)
+        needed = None
+        if isinstance(self._needed, Argument):
+            needed = np.flatnonzero(true_mask(columns[self._needed.index]))
+        self._called = self._rows if needed is None else len(needed)
+        if needed is not None and len(needed) < self._rows:
+            values = self._values_at(needed, taken)
+        else:
+            values = self._values_of(taken, self._rows)
         self._seconds = self._clock.now() - started
         return values
+
+    def _values_at(self, needed: npt.NDArray[np.int64], columns: Sequence[pa.Array]) -> pa.Array:
+        """Return the function's values for some rows, and NULL for those that need none."""
+        if not len(needed):
+            return pa.nulls(self._rows, self._type)
+        chosen = pa.array(needed)
+        values = self._values_of([column.take(chosen) for column in columns], len(needed))
+        return spread(values, needed, self._rows)
+
+    def _values_of(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        found = self._function(columns, rows)
+        if found.errors:
+            raise cause(found.errors[min(found.errors)])
+        return relabelled(found.values, self._type)
 
     def record(self, tasks: int) -> TaskRecord:
         """Return what was done since the last time."""
@@ -99,8 +124,8 @@ class _Task:
         if isinstance(function, WithMemory):
             self._before = now = function.statistics()
         hits = now.hits - before.hits
-        rows, seconds = self._rows, self._seconds
-        self._rows, self._seconds = 0, 0.0
+        rows, called, seconds = self._rows, self._called, self._seconds
+        self._rows, self._called, self._seconds = 0, 0, 0.0
         return TaskRecord(
             block=self._block.identity,
             tasks=tasks,
@@ -111,7 +136,7 @@ class _Task:
             functions=(
                 FunctionRecord(
                     name=self._block.functions[0].name,
-                    calls=rows - hits,
+                    calls=called - hits,
                     calls_possible=rows,
                     seconds=seconds,
                     remembered=hits,

@@ -185,6 +185,17 @@ public final class PlanQuestions {
         return found.toString();
     }
 
+    /** The numbers in the identities of the attributes that the top node's own expressions look at. */
+    public static String referenceNumbers(LogicalPlan plan) {
+        StringBuilder found = new StringBuilder();
+        Iterator each = plan.references().iterator();
+        while (each.hasNext()) {
+            found.append(found.length() == 0 ? "" : ",");
+            found.append(((NamedExpression) each.next()).exprId().id());
+        }
+        return found.toString();
+    }
+
     /** The Python functions in the expressions of the top node, outer ones first. */
     public static ArrayList pythonFunctions(LogicalPlan plan) {
         ArrayList found = new ArrayList();

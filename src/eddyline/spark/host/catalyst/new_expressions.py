@@ -57,6 +57,35 @@ def literal_true() -> CatalystExpression:
     return CatalystExpression(static(EXPRESSIONS + "Literal", "TrueLiteral")())
 
 
+def literal_false() -> CatalystExpression:
+    """Return the constant FALSE."""
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "FalseLiteral")())
+
+
+def negation(condition: CatalystExpression) -> CatalystExpression:
+    """Return the NOT of a condition."""
+    return CatalystExpression(java_class(EXPRESSIONS + "Not")(condition.java))
+
+
+def is_nan(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a number is NaN."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNaN")(value.java))
+
+
+def case_when(
+    branches: Sequence[CatalystExpression], otherwise: CatalystExpression
+) -> CatalystExpression:
+    """Return a CASE; ``branches`` are conditions and values, alternately."""
+    parts = scala_seq(each.java for each in (*branches, otherwise))
+    make = static(EXPRESSIONS + "CaseWhen", "createFromParser")
+    return CatalystExpression(make(parts))
+
+
+def where_needed(needed: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is computed only where a condition is TRUE, and NULL elsewhere."""
+    return _where(needed.java, value)
+
+
 def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
     """Return ``value`` under the name and the identity of an attribute."""
     java = attribute.java

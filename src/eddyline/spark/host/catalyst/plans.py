@@ -191,6 +191,13 @@ def condition(plan: Plan) -> CatalystExpression:
     return CatalystExpression(plan.java.condition())
 
 
+def own_expressions(plan: Plan) -> list[CatalystExpression]:
+    """Return all expressions of the top node, read in one crossing where calls are put off."""
+    if isinstance(plan.java, Later):
+        return [handle_of(each) for each in read_sequence(plan.java.expressions())]
+    return [CatalystExpression(java) for java in in_python(plan.java.expressions())]
+
+
 def project_item(plan: Plan, index: int) -> CatalystExpression:
     """Return entry ``index`` of a ``Project``'s list."""
     return CatalystExpression(plan.java.projectList().apply(index))
@@ -327,6 +334,15 @@ def output_numbers(plan: Plan) -> tuple[int, ...]:
     else:
         numbers = str(joined_in(id(jvm()), *_IDENTITIES).apply(plan.java))
     return tuple(map(int, numbers.split(","))) if numbers else ()
+
+
+@remembered
+def reference_numbers(plan: Plan) -> frozenset[int]:
+    """Return the numbers in the identities of what the top node's own expressions refer to."""
+    if isinstance(plan.java, Later):
+        numbers = str(questions(plan.java.pipeline).referenceNumbers(plan.java))
+        return frozenset(map(int, numbers.split(","))) if numbers else frozenset()
+    return frozenset(int(java.exprId().id()) for java in in_python(plan.java.references().toSeq()))
 
 
 def refers_to(plan: Plan, named: Sequence[CatalystExpression]) -> bool:

@@ -1,0 +1,212 @@
+"""Functions are called where their branch is taken: rows of plain Spark, and counted calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark import Accumulator
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+import eddyline
+
+ROWS = 400
+
+VECTORIZED: Any = F  # of which the type checker does not know all
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession) -> Iterator[None]:
+    """``d``: ``u`` is a number of its own in each row, ``have`` one where there is one already."""
+    d = spark.range(0, ROWS, numPartitions=2).selectExpr(
+        "id", "id % 7 AS b", "IF(id % 4 = 0, NULL, id) AS have", "id AS u"
+    )
+    o = spark.range(20).selectExpr("id AS k", "id * 2 AS v")
+    d.cache().createOrReplaceTempView("d")
+    o.cache().createOrReplaceTempView("o")
+    yield
+    d.unpersist()
+    o.unpersist()
+
+
+class Counted:
+    """Functions ``f``, ``g`` and ``h`` of SQL, which count the rows that they are called for."""
+
+    def __init__(self, spark: SparkSession, kind: str) -> None:
+        self._counts = {name: spark.sparkContext.accumulator(0) for name in "fgh"}
+        for name, function in {
+            "f": made(kind, lambda value: value * 2, "long", self._counts["f"]),
+            "g": made(kind, lambda value: value % 2 == 0, "boolean", self._counts["g"]),
+            "h": made(kind, lambda value: f"s{value % 5}", "string", self._counts["h"]),
+        }.items():
+            spark.udf.register(name, function)
+
+    def calls(self) -> dict[str, int]:
+        return {name: count.value for name, count in self._counts.items()}
+
+
+ARROW = {"long": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
+
+
+def made(
+    kind: str, answer: Callable[[int], Any], returns: str, calls: Accumulator[int]
+) -> Callable[..., Any]:
+    def of_row(value: int) -> Any:  # noqa: ANN401 - any function's
+        calls.add(1)
+        return answer(value)
+
+    def of_series(values: pd.Series) -> pd.Series:
+        calls.add(len(values))
+        return values.map(answer)
+
+    def of_array(values: pa.Array) -> pa.Array:
+        calls.add(len(values))
+        return pa.array(map(answer, values.to_pylist()), ARROW[returns])
+
+    if kind == "pandas":
+        return VECTORIZED.pandas_udf(of_series, returns)  # type: ignore[no-any-return]
+    if kind == "arrow":
+        return VECTORIZED.arrow_udf(of_array, returns)  # type: ignore[no-any-return]
+    return F.udf(of_row, returns, useArrow=kind == "row")
+
+
+# Of each function the rows that need it. One that remembers may be called for fewer.
+QUERIES: dict[str, tuple[str, dict[str, int]]] = {
+    "case": (
+        "SELECT id, CASE WHEN id < 20 THEN f(u) WHEN id < 30 THEN f(id + 1) ELSE -1 END FROM d",
+        {"f": 30},
+    ),
+    "if": ("SELECT IF(id < 20, f(u), 0) FROM d", {"f": 20}),
+    "coalesce": ("SELECT coalesce(have, f(u)), nvl(have, f(u)) FROM d", {"f": 100}),
+    "nvl2": ("SELECT nvl2(have, 1, f(u)), nullif(have, 5) FROM d", {"f": 100}),
+    "decode": ("SELECT decode(b, 1, f(u), 2, f(id + 1)) FROM d", {"f": 114}),
+    "and, or": (
+        "SELECT id < 20 AND g(u), id > 20 OR g(id + 1), NOT (g(id + 2) AND id < 5) FROM d",
+        {"g": 20 + 21 + ROWS},
+    ),
+    "nested": (
+        "SELECT CASE WHEN id < 100 THEN coalesce(have, IF(b = 1, f(u), 0)) END FROM d",
+        {"f": 4},
+    ),
+    "where a filter below has asked some": (
+        "SELECT id, g(u) FROM d WHERE coalesce(have > 50, g(u))",
+        {},
+    ),
+    "decided by a subquery": (
+        "SELECT IF(id < (SELECT max(k) FROM o), f(u), 0) FROM d",
+        {"f": 19},
+    ),
+    "several places": (
+        "SELECT IF(id < 20, f(u), 0), CASE WHEN id > 389 THEN f(u) END FROM d",
+        {"f": 30},
+    ),
+    "also without a guard": ("SELECT f(u), IF(id < 20, f(u), 0) FROM d", {"f": ROWS}),
+    "through names": (
+        "SELECT IF(p > 390, q, 0), id FROM (SELECT id, id + 1 AS p, f(u) AS q FROM d) WHERE p > 5",
+        {"f": 10},
+    ),
+    "in an argument": (
+        "SELECT f(IF(id < 20, f(u), 0)) FROM d WHERE id >= 10",
+        {"f": ROWS},
+    ),
+    "aggregate": ("SELECT b, sum(IF(id < 20, f(u), 0)) FROM d GROUP BY b", {"f": 20}),
+    "filter clause": ("SELECT b, sum(f(u)) FILTER (WHERE id < 20) FROM d GROUP BY b", {"f": 20}),
+    "group": ("SELECT IF(id < 20, h(u), 'x') AS k, count(*) FROM d GROUP BY 1", {"h": 20}),
+    "window": ("SELECT id, sum(IF(id < 20, f(u), 0)) OVER (PARTITION BY b) FROM d", {"f": 20}),
+    "filter": ("SELECT id FROM d WHERE CASE WHEN id < 20 THEN g(u) ELSE true END", {"g": 20}),
+    "filter of a value": ("SELECT id FROM d WHERE coalesce(have, f(u)) > 300", {"f": 100}),
+    "join": (
+        "SELECT id, v FROM d JOIN o ON id = k AND CASE WHEN id < 10 THEN g(u) ELSE true END",
+        {"g": 10},
+    ),
+    "key of a join": ("SELECT id, v FROM d JOIN o ON coalesce(have, f(u)) = k", {"f": 100}),
+    "above a join with predicates": (
+        "SELECT id, IF(v < 30, f(u), 0) FROM d JOIN o ON id = k WHERE g(u) AND h(v) < 's4'",
+        {"f": 6},
+    ),
+    "above an outer join": (
+        "SELECT id, IF(v < 10, f(u), 0) FROM d LEFT JOIN o ON id = k",
+        {"f": 5},
+    ),
+    "union": (
+        "SELECT IF(id < 20, f(u), 0) FROM d UNION ALL SELECT IF(k < 5, f(v), 0) FROM o",
+        {"f": 25},
+    ),
+    "not needed": ("SELECT max(a) FROM (SELECT IF(id < 9, f(u), 0) AS a, h(u) FROM d)", {"f": 9}),
+    "decided by a function": (
+        "SELECT CASE WHEN g(b) THEN f(u) WHEN h(b) = 's1' THEN f(id + 5) END FROM d",
+        {"f": 286, "g": ROWS, "h": 171},
+    ),
+    "decided in Spark": ("SELECT IF(upper(h(b)) = 'S1', f(u), 0) FROM d", {"f": 114, "h": ROWS}),
+    "decided by each other": (
+        "SELECT IF(id < 9, IF(g(u), f(u), 0), IF(f(u) > 9, IF(g(u), 1, 2), 3)) FROM d",
+        {"f": 396, "g": ROWS},
+    ),
+}
+
+
+def rows(df: DataFrame) -> list[str]:
+    return sorted(map(repr, df.collect()))
+
+
+@pytest.fixture(scope="module")
+def plain(spark: SparkSession, tables: None) -> dict[str, tuple[list[str], dict[str, int]]]:  # noqa: ARG001
+    """Rows of plain Spark and its calls, by query."""
+    found = {}
+    for query, (statement, _) in QUERIES.items():
+        counted = Counted(spark, "row")
+        found[query] = rows(spark.sql(statement)), counted.calls()
+    return found
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_function_is_called_where_its_branch_is_taken(
+    spark: SparkSession, plain: dict[str, tuple[list[str], dict[str, int]]], query: str
+) -> None:
+    statement, needed = QUERIES[query]
+    expected, of_plain = plain[query]
+    counted = Counted(spark, "row")
+    assert rows(eddyline.adapt(spark.sql(statement), remember=False)) == expected
+    calls = counted.calls()
+    assert {name: calls[name] for name in needed} == needed
+    assert all(calls[name] <= often for name, often in of_plain.items())
+
+
+@pytest.mark.parametrize("kind", ["pickled", "pandas", "arrow"])
+def test_functions_of_all_kinds_are_called_where_needed(
+    spark: SparkSession, plain: dict[str, tuple[list[str], dict[str, int]]], kind: str
+) -> None:
+    for query in ("filter of a value", "decided by a function"):
+        statement, needed = QUERIES[query]
+        counted = Counted(spark, kind)
+        with eddyline.enable(spark):
+            assert rows(spark.sql(statement)) == plain[query][0]
+        calls = counted.calls()
+        assert all(calls[name] <= needed.get(name, 0) for name in calls)
+        assert calls["f"] > 0
+
+
+@pytest.mark.usefixtures("tables")
+def test_what_fails_behind_a_guard_does_not_fail(spark: SparkSession) -> None:
+    spark.udf.register("inverse", F.udf(lambda value: 100 // value, "long"))
+    spark.udf.register("is_small", F.udf(lambda value: value < 5, "boolean"))
+    statement = "SELECT id, CASE WHEN id > 0 THEN inverse(u) END AS r FROM d WHERE id < 50"
+    with pytest.raises(PySparkException, match="ZeroDivisionError"):
+        spark.sql(statement).collect()
+    expected = [(n, 100 // n if n else None) for n in range(50)]
+    adapted = eddyline.adapt(spark.sql(statement))
+    assert sorted(adapted.collect()) == expected
+    # So does what Spark computes for a function.
+    native = "SELECT id, IF(id > 0, inverse(100 DIV id), NULL) AS r FROM d WHERE id < 50"
+    expected = [(n, 100 // (100 // n) if n else None) for n in range(50)]
+    assert sorted(eddyline.adapt(spark.sql(native)).collect()) == expected
+    # Where none stands before it, the error is raised.
+    unguarded = "SELECT IF(id > 0, inverse(u), inverse(id - 3)) AS r FROM d WHERE id = 3 OR id = 0"
+    assert sorted(eddyline.adapt(spark.sql(unguarded)).collect()) == [(-34,), (33,)]
+    with pytest.raises(PySparkException, match="ZeroDivisionError"):
+        eddyline.adapt(spark.sql(unguarded.replace("id > 0", "id = 0"))).collect()
