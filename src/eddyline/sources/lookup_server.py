@@ -22,6 +22,7 @@ from eddyline.concurrency.event_loop import EventLoop
 from eddyline.concurrency.listening import stop_listening
 from eddyline.sources.asked_once import Found
 from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.frozen import frozen
 from eddyline.sources.lookup_source import Key
 from eddyline.sources.shared_lookup import SharedLookupStatistics
 from eddyline.sources.wire import LINE, Address, packed
@@ -79,13 +80,14 @@ class _Job:
     """The lookups of one job, by access method, and the tasks that use them now.
 
     ``asking`` are those of a method that may ask for more before they wait for answers alone,
-    ``wanted`` the keys that tasks wait for, and how many do.
+    ``wanted`` the keys that tasks wait for, :func:`frozen`, as arguments may hold lists, and how
+    many do.
     """
 
     lookups: dict[str, Shared] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
-    wanted: dict[str, Counter[Key]] = field(default_factory=dict)
+    wanted: dict[str, Counter[object]] = field(default_factory=dict)
     leaving: asyncio.TimerHandle | None = None
 
 
@@ -301,7 +303,7 @@ class _Asking:
         """Take note of a key that the task wants to know of."""
         if not answer.done() and answer not in self._waits_for:
             self._waits_for[answer] = key
-            self._wanted[key] += 1
+            self._wanted[frozen(key)] += 1
             answer.add_done_callback(self._answered)
 
     def end(self) -> None:
@@ -322,10 +324,11 @@ class _Asking:
 
     def _no_longer(self, key: Key) -> bool:
         """Count one task less that waits for a key; tell whether that was the last."""
-        self._wanted[key] -= 1
-        if self._wanted[key]:
+        known = frozen(key)
+        self._wanted[known] -= 1
+        if self._wanted[known]:
             return False
-        del self._wanted[key]
+        del self._wanted[known]
         return True
 
 
