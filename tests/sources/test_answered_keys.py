@@ -57,8 +57,8 @@ def test_it_makes_no_difference_which_keys_happen_to_go_together() -> None:
 def test_where_the_key_itself_is_there_rows_spelled_otherwise_are_not_its() -> None:
     source = PythonLookup(lambda keys: [(keys[0].upper(), 1), (keys[0], 2), (None, 3)])
     (rows,), done = answered(source, TABLE, [("a",)])
-    assert rows == [("a", 2), ("a", 3)]  # a row that says nothing of its key has it
-    assert done.unmatched == 1
+    assert rows == [("a", 2)]
+    assert done.unmatched == 2
 
 
 def test_rows_of_several_other_keys_are_no_answer_to_one() -> None:
@@ -105,7 +105,7 @@ def test_a_key_within_the_json_of_an_answer() -> None:
     with HttpService(
         lambda request: Reply([{"id": {"code": request.path[1:].upper()}, "v": 1}])
     ) as s:
-        for path, own in (("id.code", "A"), ("id.no", "a")):
+        for path, own in (("id.code", "A"),):
             source = HttpLookup(s.url + "/{k}", columns={"k": path})
             assert answered(source, TABLE, [("a",)])[0] == [[(own, 1)]]
 

@@ -39,8 +39,8 @@ def answered_keys(
 
     A source may spell a key in another way than it was asked for: as ``A`` for ``a``, with
     blanks at its end, by the number that a name stands for. Where keys are asked for ``singly``,
-    the rows can only belong to the key, if they are all of one and none is as it was asked for; and
-    a row without a key has the one that was asked for. Where several may be, nobody knows, and the
+    the rows can only belong to the key, if they are all of one, without NULL, and none is as it was
+    asked for. Where several may be, nobody knows, and the
     row is unmatched: also in a call that happens to be for one, since it must make no difference
     which keys go together. Takes time in proportion to rows and keys.
 
@@ -53,8 +53,6 @@ def answered_keys(
     """
     if not batch.num_rows:
         return AnsweredKeys((batch,) * len(keys), batch)
-    if singly:
-        batch = _with_key(table, batch, keys[0])
     types = [table.types[column] for column in table.bind]
     wanted = KeySet(types)
     wanted.add([pa.array([k[n] for k in keys], kind) for n, kind in enumerate(types)])
@@ -64,18 +62,10 @@ def answered_keys(
     in_order = batch.take(pa.array(order))
     ends = np.searchsorted(of_rows[order], np.arange(-1, len(keys)), side="right").tolist()
     rows = tuple(in_order.slice(start, stop - start) for start, stop in pairwise(ends))
-    if singly and ends[-1] == ends[0] and len(KeySet(types).add(given)) == 1:
+    whole = not any(column.null_count for column in given)  # NULL is equal to nothing
+    if singly and whole and ends[-1] == ends[0] and len(KeySet(types).add(given)) == 1:
         return AnsweredKeys((batch,), batch.slice(0, 0), respelled=True)
     return AnsweredKeys(rows, in_order.slice(0, ends[0]))
-
-
-def _with_key(table: LookedUpTable, batch: pa.RecordBatch, key: Key) -> pa.RecordBatch:
-    """Return rows with a key in place of NULL."""
-    columns = list(batch.columns)
-    for column, value in zip(table.bind, key, strict=True):
-        if columns[column].null_count:
-            columns[column] = columns[column].fill_null(pa.scalar(value, table.types[column]))
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def why_unmatched(
