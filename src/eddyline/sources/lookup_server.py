@@ -320,7 +320,9 @@ class _Asking:
             lookup.give_up(unwanted)
 
     def _answered(self, answer: asyncio.Future[Found]) -> None:
-        self._no_longer(self._waits_for.pop(answer))
+        key = self._waits_for.pop(answer, None)
+        if key is not None:  # else the task has gone meanwhile
+            self._no_longer(key)
 
     def _no_longer(self, key: Key) -> bool:
         """Count one task less that waits for a key; tell whether that was the last."""

@@ -297,7 +297,7 @@ class SharedLookup:
         answered = answered_keys(self._table, rows, keys, singly=self._singly)
         if answered.unmatched.num_rows:
             self._note_unmatched(mirror, answered, keys)
-        if answered.nothing_matches:
+        if answered.nothing_matches and not self._singly:
             why = why_unmatched(self._table, answered.unmatched, none=True, singly=self._singly)
             self._give(mirror, mirror.opened().without(keys, why, final=self._alone), began)
             return
@@ -308,7 +308,7 @@ class SharedLookup:
 
     def _note_unmatched(self, mirror: Mirror, answered: AnsweredKeys, keys: Sequence[Key]) -> None:
         """Count the rows of an answer that belong to none of its keys, and warn of the first."""
-        if not self._unmatched and not answered.nothing_matches:
+        if not self._unmatched and (self._singly or not answered.nothing_matches):
             why = why_unmatched(self._table, answered.unmatched, none=False, singly=self._singly)
             _log.warning("%s", failed(self._table, mirror.label, keys, why))
         self._unmatched += answered.unmatched.num_rows
