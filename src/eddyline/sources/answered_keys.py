@@ -25,11 +25,16 @@ class AnsweredKeys:
     rows: tuple[pa.RecordBatch, ...]
     unmatched: pa.RecordBatch
     respelled: bool = False
+    foreign: bool = False
 
     @property
     def nothing_matches(self) -> bool:
         """Whether there are rows, and none is of any key."""
-        return self.unmatched.num_rows > 0 and not any(each.num_rows for each in self.rows)
+        return (
+            self.unmatched.num_rows > 0
+            and not self.foreign
+            and not any(each.num_rows for each in self.rows)
+        )
 
 
 def answered_keys(
@@ -65,7 +70,9 @@ def answered_keys(
     whole = not any(column.null_count for column in given)  # NULL is equal to nothing
     if singly and whole and ends[-1] == ends[0] and len(KeySet(types).add(given)) == 1:
         return AnsweredKeys((batch,), batch.slice(0, 0), respelled=True)
-    return AnsweredKeys(rows, in_order.slice(0, ends[0]))
+    # More keys than were asked for, or none at all: a source that gives all that it has.
+    foreign = not whole or len(KeySet(types).add(given)) > len(keys)
+    return AnsweredKeys(rows, in_order.slice(0, ends[0]), foreign=foreign)
 
 
 def why_unmatched(
