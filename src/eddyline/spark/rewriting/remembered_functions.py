@@ -38,6 +38,7 @@ from eddyline.spark.plan.definitions import Definitions, FunctionResult
 from eddyline.spark.plan.needed_results import NeededResults
 from eddyline.spark.plan.needs import (
     ALWAYS,
+    NEVER,
     Condition,
     Need,
     NeedOf,
@@ -205,8 +206,8 @@ class _Walk:
 
         ``below`` is what they are evaluated over, with memories.
         """
-        joint = self._joint(link)
-        need_of = partial(self._need_of, link)
+        joint = self._joint(link, below)
+        need_of = partial(self._need_of, link, below)
         stages = [link.indexes] if joint is not None else stages_of(link, need_of)
         if len(stages) == 1:
             return self._with_memories(link, known_below, below, asked, joint)
@@ -236,7 +237,7 @@ class _Walk:
             index: found
             for index in link.indexes
             if index not in together
-            and (found := self._in_block(link, index, stays=over_limit)) is not None
+            and (found := self._in_block(link, index, below, stays=over_limit)) is not None
         }
         if not alone and joint is None:
             return None
@@ -281,14 +282,24 @@ class _Walk:
             return plan
         return catalyst.projected_like(link.plan, plan)
 
-    def _need_of(self, link: EvaluationLink, index: int) -> Need:
-        return self.needs(link.results[index].identity)
+    def _need_of(self, link: EvaluationLink, below: Plan, index: int) -> Need:
+        """Return what is needed of a result, by what is there when its function is called.
 
-    def _joint(self, link: EvaluationLink) -> ValueBlock | None:
+        What a block has decided is not there any more: its rows have passed.
+        """
+        need = self.needs(link.results[index].identity)
+        if need is ALWAYS or need is NEVER:
+            return need
+        there = {each.identity[0] for each in map(link.results.__getitem__, link.indexes)}
+        there.update(catalyst.output_numbers(below))
+        return without(need, lambda c: there.issuperset(number for number, _ in c.attributes))
+
+    def _joint(self, link: EvaluationLink, below: Plan) -> ValueBlock | None:
         """Return the block of functions of a node that decide on each other, if one can be."""
 
         def need_of(index: int) -> Need:  # what holds a subquery is computed below, in Spark
-            return without(self._need_of(link, index), lambda c: not _holds_subquery(c))
+            own = self._need_of(link, below, index)
+            return without(own, lambda c: not _holds_subquery(c))
 
         together = [
             index
@@ -303,7 +314,7 @@ class _Walk:
             return None
 
     def _in_block(
-        self, link: EvaluationLink, index: int, *, stays: bool
+        self, link: EvaluationLink, index: int, below: Plan, *, stays: bool
     ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
         """Return a function of a node in a block of its own, and its call; None where it stays.
 
@@ -318,7 +329,8 @@ class _Walk:
         ):
             return None
         made = {link.results[each].identity for each in link.indexes}
-        need = without(self._need_of(link, index), lambda c: c.attributes.isdisjoint(made))
+        own = self._need_of(link, below, index)
+        need = without(own, lambda c: c.attributes.isdisjoint(made))
         definitions = Definitions({})
         terms = Terms(definitions, self.settings)
         try:
