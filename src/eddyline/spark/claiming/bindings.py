@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from eddyline.errors import EddylineError
+from eddyline.query.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.query.join_graph import JoinGraph, NotExecutableError
 from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.spark.blocks.lookup_table import BlockLookup, LookupTable
+from eddyline.spark.claiming.constants import Constants
 from eddyline.spark.claiming.join_terms import JoinTerms
 from eddyline.spark.decline import DeclineReason, EndsBelowError
 from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import CatalystExpression
 from eddyline.spark.plan.chains import ProjectLink, Tree
 from eddyline.spark.plan.definitions import Definitions
 from eddyline.spark.plan.regions import Region
@@ -100,6 +103,33 @@ def _binds(
             place = columns.index(column.identity[0])
             return any(place in method.bind for method in table.methods)
     return False
+
+
+def without_what_equalities_say(
+    conjuncts: Iterable[Tree],
+    predicates: Iterable[Expression],
+    constants: Iterable[Constants],
+    handles: Sequence[CatalystExpression],
+) -> list[Tree]:
+    """Return conditions above a block but those that a column which it sets equal has a value.
+
+    Spark infers these of equalities. Above the block they would keep no row away, and hide from it
+    that a limit needs no more. ``handles`` are what the arguments of the predicates stand for.
+    """
+    sides = [each.column for each in constants]
+    for each in predicates:
+        if isinstance(each, Comparison) and each.operator is ComparisonOperator.EQUAL:
+            sides += [side for side in (each.left, each.right) if isinstance(side, Argument)]
+    trees = [Tree.of(handles[side.index]) for side in sides]
+    equated = {tree.identity for tree in trees if tree.name == "AttributeReference"}
+
+    def says_no_more(conjunct: Tree) -> bool:
+        if conjunct.name != "IsNotNull":
+            return False
+        (column,) = conjunct.children
+        return column.name == "AttributeReference" and column.identity in equated
+
+    return [each for each in conjuncts if not says_no_more(each)]
 
 
 def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> UnboundLookupError:

@@ -37,12 +37,11 @@ from eddyline.query.expressions import (
     ComparisonOperator,
     Expression,
     calls_in,
-    with_arguments,
     with_children,
 )
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.claiming.bindings import end_below_values
+from eddyline.spark.claiming.bindings import end_below_values, without_what_equalities_say
 from eddyline.spark.claiming.constants import Constants, constants_in
 from eddyline.spark.claiming.join_terms import Inputs, JoinTerms
 from eddyline.spark.decline import DeclinedError, DeclineReason
@@ -81,7 +80,8 @@ class JoinClaim:
     that the region's top needs, the attribute and the column or call that is its value.
     ``items`` are the named expressions over these that make the region's output. Of a region that
     is claimed as a whole ``values`` make it, of which the columns number the ``outputs``.
-    ``notes`` say in words who joins and why, and what reduces what.
+    ``notes`` say in words who joins and why, and what reduces what. ``limit`` is how many of the
+    region's rows are wanted of each task, 0 for all.
     """
 
     predicates: tuple[Expression, ...]
@@ -97,6 +97,7 @@ class JoinClaim:
     constants: tuple[Constants, ...] = ()
     values: tuple[Expression, ...] = ()
     notes: tuple[str, ...] = ()
+    limit: int = 0
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -198,7 +199,10 @@ class _Judgement:
                     raise declined.of(text, path) from None
         self._leave_made_keys()
         items, needed = ((), {}) if self._whole else self._top()
-        above = tuple(self._without_aliases(tree, needed) for tree in self._above)
+        left = without_what_equalities_say(
+            self._above, self._predicates, self._constants, self._terms.contents.arguments
+        )
+        above = tuple(self._without_aliases(tree, needed) for tree in left)
         outputs = [(handle, self._value(tree_id, handle)) for tree_id, handle in needed.items()]
         values, outputs = self._whole_output() if self._whole else ((), outputs)
         contents = self._terms.contents
@@ -444,8 +448,3 @@ class _JudgementOfMatches(_Judgement):
             return []
         attributes = super()._wanted()
         return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
-
-
-def in_relations(expression: Expression, places: Mapping[int, int]) -> Expression:
-    """Return an expression with its columns numbered as a query numbers them."""
-    return with_arguments(expression, lambda a: Argument(places[a.index], a.type))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eddyline.query.expressions import Argument, Expression, with_arguments
 from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, Plan
@@ -60,3 +61,8 @@ def _looked_up(claim: JoinClaim, number: int, own: Sequence[int], plan: Plan) ->
         (*handles, *(attributes[column] for column in missing)),
         (*columns, *missing),
     )
+
+
+def in_relations(expression: Expression, places: Mapping[int, int]) -> Expression:
+    """Return an expression with its columns numbered as a query numbers them."""
+    return with_arguments(expression, lambda a: Argument(places[a.index], a.type))

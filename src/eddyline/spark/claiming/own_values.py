@@ -35,6 +35,14 @@ class LookedUpQuery:
     column_names: tuple[tuple[str, ...], ...]
 
 
+def looked_up_query(
+    query: JoinQuery, lookups: Sequence[BlockLookup], column_names: Sequence[tuple[str, ...]]
+) -> LookedUpQuery:
+    """Return a query with the lookups that it needs, and what its bind columns hold."""
+    given = LookedUpQuery(query, tuple(lookups), tuple(column_names))
+    return with_own_values(with_bound_ways(given)) if lookups else given
+
+
 def with_bound_ways(given: LookedUpQuery) -> LookedUpQuery:
     """Return a query without the lookups that nothing ever binds, where others are bound.
 

@@ -34,16 +34,22 @@ from eddyline.spark.blocks.lookup_table import BlockLookup
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.claiming.bindings import looked_up_relation, require_bound
 from eddyline.spark.claiming.join_choice import driving_input
-from eddyline.spark.claiming.join_claim import JoinClaim, in_relations
-from eddyline.spark.claiming.join_inputs import Input, inputs_of
-from eddyline.spark.claiming.own_values import LookedUpQuery, with_bound_ways, with_own_values
+from eddyline.spark.claiming.join_claim import JoinClaim
+from eddyline.spark.claiming.join_inputs import Input, in_relations, inputs_of
+from eddyline.spark.claiming.own_values import looked_up_query
 from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.plan.chains import fused_name
 from eddyline.spark.rewriting.input_names import qualified, told_apart
 from eddyline.spark.rewriting.sampled_keys import sampled_heavy_keys
-from eddyline.spark.rewriting.steps import blobs_of, in_one_row, map_in_arrow, with_value
+from eddyline.spark.rewriting.steps import (
+    blobs_of,
+    in_one_row,
+    map_in_arrow,
+    with_identities,
+    with_value,
+)
 from eddyline.spark.worker.commands import pickled
 from eddyline.spark.worker.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.spark.worker.map_side import MapSide
@@ -57,11 +63,9 @@ TINY: Final = 1 << 20
 """Bytes of a small input that is read in one task, where no function is asked about its rows.
 
 Each task has to start Python's side anew, and what several tasks have read is shuffled into one.
-Two and four inputs of 1,000 rows and two partitions each were together in 200 and 350 ms if all
-were read in one task, and in 290 and 480 ms if not, by functions that acknowledged later. All that
-one task reads goes through one function, as rows of one plan: five inputs of 16 to 26,000 rows were
-together in 515 ms, and in 835 ms by a function each. Nested columns have one of their own: Spark
-measures them after each row.
+Two and four inputs of 1,000 rows were together in 200 and 350 ms if all were read in one task, and
+in 290 and 480 ms if not. All that one task reads goes through one function: five inputs of 16 to
+26,000 rows were together in 515 ms, in 835 ms by a function each. Nested columns have their own.
 """
 
 MATCHES: Final = "matches"
@@ -160,9 +164,7 @@ def join_block(
         tuple(chain.from_iterable(names)),
     )
     require_bound(query, names, (*map(catalyst.pretty, claim.above), *claim.texts))
-    looked_up = LookedUpQuery(query, tuple(lookups), tuple(names))
-    if lookups:
-        looked_up = with_own_values(with_bound_ways(looked_up))
+    looked_up = looked_up_query(query, lookups, names)
     query = looked_up.query
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
     if not query.outputs:  # whoever only counts the rows needs a column to count them by
@@ -180,6 +182,8 @@ def join_block(
         looked_up.column_names,
         lookups=looked_up.lookups,
         notes=claim.notes,
+        limit=claim.limit,
+        stops=claim.limit > 0 and not claim.above,
     )
     identity = hashlib.sha256(repr(block).encode()).hexdigest()[:16]
     return replace(block, identity=identity)
@@ -420,31 +424,6 @@ def _is_tiny(block: JoinBlock, inputs: Sequence[Input], relation: int) -> bool:
         and not predicates_with_calls(block.graph, relation)
         and not catalyst.has_python_function(inputs[relation].plan)
     )
-
-
-def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
-    """Return the region's output over the block's."""
-    columns = catalyst.outputs(joined)
-    attributes = [attribute for attribute, _ in claim.outputs]
-    items = [
-        catalyst.attribute_like(attribute, as_nullable_as(attribute, column))
-        for attribute, column in zip(attributes, columns, strict=False)
-    ]
-    rows = catalyst.projected(items, joined)
-    if claim.above:
-        rows = catalyst.filtered(catalyst.conjunction(claim.above), rows)
-    return catalyst.projected(claim.items, rows)
-
-
-def as_nullable_as(attribute: CatalystExpression, column: CatalystExpression) -> CatalystExpression:
-    """Return a column as never NULL where the attribute that it stands for never is.
-
-    All rows that the block gives have passed what makes sure of that in the region. Without it
-    expressions above would read as never NULL what is said to be NULL at times.
-    """
-    if catalyst.is_nullable(attribute) or not catalyst.is_nullable(column):
-        return column
-    return catalyst.known_not_null(column)
 
 
 def output_type(block: JoinBlock) -> StructType:

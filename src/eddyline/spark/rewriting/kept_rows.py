@@ -26,12 +26,12 @@ from eddyline.spark.plan.regions import Kept
 from eddyline.spark.rewriting.join_rewrite import (
     MATCHES,
     JoinBlockContext,
-    as_nullable_as,
     constant_inputs,
     join_block,
     with_matches,
     with_small_inputs,
 )
+from eddyline.spark.rewriting.steps import as_nullable_as
 from eddyline.spark.worker.matches import LeftBehind, left_behind
 
 KEPT: int = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import reduce
 from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
@@ -167,6 +168,7 @@ class _Walk:
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
+    limit: int = 0  # rows that are wanted of the node which is rewritten next
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -174,24 +176,26 @@ class _Walk:
         ``spared`` are the nodes, by their paths from here, of a region of joins that stays
         Spark's as a whole: part of it would only lack the joins that the rest spares it.
         """
+        limit, self.limit = self.limit, 0
         python = catalyst.has_python_function(plan)
         always = self.rules is not None and self.rules.joins is Joins.ALWAYS
         if not python and not (always and catalyst.has_join(plan)):
             return plan
         if () not in spared:
-            if self.looks_up and (kept := self._kept(plan)) is not None:
+            if self.looks_up and (kept := self._kept(plan, limit)) is not None:
                 return kept
-            joined, spared = self._joined(plan)
+            joined, spared = self._joined(plan, limit)
             if joined is not None:
                 return joined
         if not python:
-            return self._over_rewritten(plan, spared)
+            return self._over_rewritten(plan, spared, limit)
         chain = read_chain(plan)
         if not chain.run:
             if chain.breaker is not None:
                 lower = read_chain(catalyst.children(plan)[0])
                 self.left.extend(left_to_chance(chain.breaker, lower))
-            return self._over_rewritten(plan, spared)
+            return self._over_rewritten(plan, spared, limit)
+        self.limit = _wanted_below(chain, limit)
         try:
             below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
         except UnboundLookupError as error:
@@ -219,8 +223,8 @@ class _Walk:
             return None
         return called_too_early([table.name for table in tables.values()], list(names))
 
-    def _joined(self, plan: Plan) -> tuple[Plan | None, frozenset[Path]]:
-        """Rewrite the region of joins at a node.
+    def _joined(self, plan: Plan, limit: int) -> tuple[Plan | None, frozenset[Path]]:
+        """Rewrite the region of joins at a node, of which so many rows are wanted of each task.
 
         None where nothing is claimed, with the nodes of a region that could be but does not pay.
         """
@@ -244,7 +248,8 @@ class _Walk:
         if chosen.natively is None:
             reduced, notes = rules.reduce(region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
-            return rules.rebuild(replace(claim, notes=(*why, *notes)), reduced), frozenset()
+            claim = replace(claim, notes=(*why, *notes), limit=limit)
+            return rules.rebuild(claim, reduced), frozenset()
         native = rules.join_natively(
             chosen.natively, region, claim, inputs, self.settings, self.fuse
         )
@@ -265,7 +270,7 @@ class _Walk:
             self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
         return chosen
 
-    def _kept(self, plan: Plan) -> Plan | None:
+    def _kept(self, plan: Plan, limit: int) -> Plan | None:
         """Rewrite a join that keeps the rows of one side, if these are to bind lookups.
 
         None for all others, also where the lookups on the other side have all they need there.
@@ -290,7 +295,7 @@ class _Walk:
             each if number in tables else self.rewrite(each)
             for number, each in enumerate(region.inputs)
         ]
-        return self.rules.rebuild_keeping(plan, found.kept, claim, inputs)
+        return self.rules.rebuild_keeping(plan, found.kept, replace(claim, limit=limit), inputs)
 
     def _all_bound(self, plan: Plan) -> bool:
         """Tell whether all lookups of a plan have what they need there."""
@@ -342,10 +347,14 @@ class _Walk:
         found = ((number, table_of(each)) for number, each in enumerate(region.inputs))
         return {number: table for number, table in found if table is not None}
 
-    def _over_rewritten(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
+    def _over_rewritten(self, plan: Plan, spared: frozenset[Path], limit: int) -> Plan:
         """Rewrite below a node that is in no chain."""
         children = catalyst.children(plan)
-        new = [self.rewrite(child, _under(spared, (n,))) for n, child in enumerate(children)]
+        wanted = catalyst.rows_wanted(plan, limit) if self.looks_up else 0
+        new = []
+        for n, child in enumerate(children):
+            self.limit = wanted
+            new.append(self.rewrite(child, _under(spared, (n,))))
         return replaced(plan, children, new, self.rewrite)
 
     def _over(self, chain: Chain, below: Plan) -> Plan:
@@ -389,6 +398,11 @@ def _joins_the_same(plan: Plan) -> bool:
         return False
     left, right = catalyst.children(plan)
     return catalyst.has_python_function(left) and catalyst.same_rows(left, right)
+
+
+def _wanted_below(chain: Chain, limit: int) -> int:
+    """Return how many rows are wanted of what is below a chain, where so many are of the chain."""
+    return reduce(lambda n, node: catalyst.rows_wanted(node, n), chain.run if limit else (), limit)
 
 
 def _under(paths: frozenset[Path], node: Path) -> frozenset[Path]:

@@ -1,4 +1,4 @@
-"""Steps of a plan that run a function of ours: what a join block is put together from."""
+"""Steps of a plan that run a function of ours, and what gives its rows their places in the plan."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from eddyline.exchange import framing
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.exchange.framing import FRAMES
+from eddyline.spark.claiming.join_claim import JoinClaim
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.spark.worker.commands import pickled
@@ -87,3 +88,28 @@ def map_in_arrow(
         kind=MAP_ARROW,
     )
     return catalyst.mapped_in_arrow(call, result.json(), plan)
+
+
+def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
+    """Return the region's output over the block's."""
+    columns = catalyst.outputs(joined)
+    attributes = [attribute for attribute, _ in claim.outputs]
+    items = [
+        catalyst.attribute_like(attribute, as_nullable_as(attribute, column))
+        for attribute, column in zip(attributes, columns, strict=False)
+    ]
+    rows = catalyst.projected(items, joined)
+    if claim.above:
+        rows = catalyst.filtered(catalyst.conjunction(claim.above), rows)
+    return catalyst.projected(claim.items, rows)
+
+
+def as_nullable_as(attribute: CatalystExpression, column: CatalystExpression) -> CatalystExpression:
+    """Return a column as never NULL where the attribute that it stands for never is.
+
+    All rows that the block gives have passed what makes sure of that in the region. Without it
+    expressions above would read as never NULL what is said to be NULL at times.
+    """
+    if catalyst.is_nullable(attribute) or not catalyst.is_nullable(column):
+        return column
+    return catalyst.known_not_null(column)

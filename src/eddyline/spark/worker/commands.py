@@ -17,8 +17,9 @@ import os
 import pickle
 import socket
 import stat
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +28,8 @@ from typing import Any, Final, TypeVar, cast
 from pyspark import cloudpickle, util
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import DataType
+
+from eddyline.errors import EddylineError
 
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """Where Linux lists the open files of this process."""
@@ -125,6 +128,43 @@ class _Simplify:
 def _on_the_way(trace: TracebackType) -> bool:
     package, _, _ = trace.tb_frame.f_globals.get("__name__", "").partition(".")
     return package in {"eddyline", "pyspark"}
+
+
+class NobodyReadsError(EddylineError, ConnectionError):
+    """The JVM has ended a task early, as a limit does."""
+
+
+@contextlib.contextmanager
+def ending_quietly() -> Iterator[None]:
+    """End this worker without a word where nobody reads its results any more.
+
+    Spark ends it anyway. PySpark's own way out would try to send what is left first, and print a
+    traceback of that.
+    """
+    try:
+        yield
+    except NobodyReadsError:
+        os._exit(0)
+
+
+def send_results() -> None:
+    """Send what this task has yielded so far; to be called where it is asked for more.
+
+    PySpark's worker writes results to a buffer of 64 KB, and sends it when it is full, or at the
+    end. Whoever has enough with the first rows of a slow task would wait for all of them. Does
+    nothing where the worker's file is not found. NobodyReadsError where the JVM has ended the task.
+    """
+    frame = sys._getframe()  # noqa: SLF001 - documented, though not for every Python
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_filename.endswith("worker.py"):
+            file = frame.f_locals.get("outfile")
+            if file is not None:
+                try:
+                    file.flush()
+                except ConnectionError as error:
+                    raise NobodyReadsError from error
+                return
 
 
 def acknowledge() -> None:

@@ -30,6 +30,7 @@ from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
+from eddyline.spark.worker.commands import send_results
 from eddyline.spark.worker.join_orders import JoinOrders
 from eddyline.spark.worker.task_lookups import TaskLookups, job_of
 from eddyline.spark.worker.task_records import function_records, predicate_record, stem_record
@@ -56,6 +57,7 @@ class JoinTask(BlockTask):
             self._lookups.close()
             raise
         self._orders.policy = self.eddy.eddy.policy
+        self._enough = OUTPUT_ROWS
         self._before = _Before.of(self.eddy) if prepared is not None else None
 
     def _eddy(self, prepared: JoinEddy | None) -> JoinEddy:
@@ -82,6 +84,10 @@ class JoinTask(BlockTask):
         """Have something done after each visit to a module."""
         self._orders.between_visits = do
 
+    def give_first_rows_soon(self) -> None:
+        """Send first results in small batches: whoever has enough with these ends the task."""
+        self._enough = 1
+
     def load(self, joined: Iterable[Joined]) -> None:
         """Let the eddy take rows that join with nothing yet."""
         for _ in self.timed(joined):
@@ -97,9 +103,12 @@ class JoinTask(BlockTask):
             columns = list(map(relabelled, each.outputs, types))
             held.append(pa.record_batch(columns, names=names))
             rows += each.rows
-            if rows >= OUTPUT_ROWS:
+            if rows >= self._enough:
                 yield from together(held)
                 held, rows = [], 0
+                if self._enough < OUTPUT_ROWS:
+                    self._enough *= 2
+                    send_results()
         yield from together(held)
 
     def came(self) -> tuple[int, ...]:

@@ -24,7 +24,8 @@ from eddyline.query.expressions import Argument, Expression, with_arguments
 from eddyline.query.join_query import JoinQuery
 from eddyline.spark.blocks.column_types import returned_type, spark_type, width
 from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.in_place import InPlaceSide
+from eddyline.spark.worker.commands import ending_quietly, send_results
+from eddyline.spark.worker.in_place import InPlaceSide, Rounds
 from eddyline.spark.worker.join_task import JoinTask
 
 WORTH_STAYING: Final = 16
@@ -145,22 +146,27 @@ class MatchesSide(InPlaceSide):
 
     def __call__(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.ListArray]:
         """Yield for each row of one partition its matches; the last column is the small inputs."""
+        rounds = Rounds(self.block)
         for first in batches:
-            with self.running(first[-1][0].as_buffer()) as task:
+            with ending_quietly(), self.running(first[-1][0].as_buffer()) as task:
                 for batch in chain([first], batches):
-                    yield from self._matches(task, batch[:-1])
+                    yield from self._matches(task, batch[:-1], rounds)
 
-    def _matches(self, task: JoinTask, columns: Sequence[pa.Array]) -> Iterator[pa.ListArray]:
+    def _matches(
+        self, task: JoinTask, columns: Sequence[pa.Array], rounds: Rounds
+    ) -> Iterator[pa.ListArray]:
         rows = len(columns[0])
         start, step = 0, rows
         while start < rows:
-            count = min(step, rows - start)
+            count = rounds.next(min(step, rows - start))
             own = tuple(column.slice(start, count) for column in columns)
             numbers = pa.array(np.arange(count))
             arrival = Arrival((*own, numbers), count)
             joined = chain(task.eddy.push(self.driver, arrival), task.eddy.finish())
             found = self._listed(task.timed(joined), count)
             yield found
+            if rounds.small:
+                send_results()
             start += count
             matches = len(found.values)
             step = max(1, count * MOST_MATCHES // matches) if matches > MOST_MATCHES else 2 * count

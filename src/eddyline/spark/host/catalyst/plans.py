@@ -168,6 +168,19 @@ def has_limit(plan: Plan) -> bool:
     return _has(plan, "has_limit", "LIMIT")
 
 
+def rows_wanted(plan: Plan, limit: int = 0) -> int:
+    """Return how many rows of its child a node wants of each task, 0 for all.
+
+    ``limit`` is how many are wanted of the node's own.
+    """
+    kind = class_name(plan).rpartition(".")[2]
+    if kind == "LocalLimit":
+        text = str(plan.java.limitExpr().toString())
+        own = int(text) if text.isdecimal() else 0
+        return min(own, limit) if own and limit else own or limit
+    return limit if kind in {"GlobalLimit", "Project", "SubqueryAlias"} else 0
+
+
 @remembered
 def has_subquery(plan: Plan) -> bool:
     """Whether there is a subquery expression anywhere in the plan."""
