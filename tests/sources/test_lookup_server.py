@@ -25,15 +25,18 @@ from eddyline.sources.python_lookup import PythonLookup
 from eddyline.sources.remote_lookup import RemoteLookup, ServerGoneError
 from eddyline.sources.shared_lookup import AccessMethod
 from eddyline.sources.wire import Address
+from tests.asked import until
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
 WANTED = [(1, pa.string()), (0, pa.int64())]
 
 
 @contextmanager
-def serving(function: Callable[[list[Any]], object]) -> Iterator[LookupServer]:
+def serving(
+    function: Callable[[list[Any]], object], limits: Limits | None = None
+) -> Iterator[LookupServer]:
     loop = EventLoop()
-    methods = {"t": AccessMethod(TABLE, PythonLookup(function), Limits(retries=0))}
+    methods = {"t": AccessMethod(TABLE, PythonLookup(function), limits or Limits(retries=0))}
     server = LookupServer(loop, methods, time.monotonic)
     try:
         yield server
@@ -96,6 +99,35 @@ def test_all_tasks_of_a_job_ask_for_a_key_once() -> None:
         assert server.statistics("2")["t"].keys == 1
         for task in (one, two, other):
             task.remote.close()
+
+
+def test_what_a_task_that_has_gone_waited_for_is_not_asked_for_unless_another_wants_it() -> None:
+    asked: list[int] = []
+    may_answer = threading.Event()
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        asked.extend(keys)
+        may_answer.wait(10)
+        return [(key, "x") for key in keys]
+
+    with serving(function, Limits(max_in_flight=2)) as server:
+        gone, stays = Task(server.address), Task(server.address)
+        gone.ask(*range(100))
+        assert until(lambda: len(asked) == 2)
+        stays.ask(50, 51)
+        time.sleep(0.2)
+        gone.remote.close()
+        time.sleep(0.2)
+        may_answer.set()
+        assert [rows(done) for _, done in sorted(stays.answers(2).items())] == [
+            [("x", 50)],
+            [("x", 51)],
+        ]
+        stays.ask(0, 99)
+        assert rows(stays.answers(2)[99]) == [("x", 99)]
+        assert sorted(asked) == [0, 1, 50, 51, 99]
+        assert server.statistics("1")["t"].keys == 5
+        stays.remote.close()
 
 
 def test_a_failure_comes_as_it_was_said() -> None:
