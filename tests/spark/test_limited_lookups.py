@@ -20,6 +20,7 @@ EXISTS = (
     "WHERE EXISTS (SELECT 1 FROM limited t WHERE t.k = m.k AND t.v > 0) LIMIT 5"
 )
 OUTER = "SELECT m.*, t.v FROM asking_limited m LEFT JOIN limited t ON m.k = t.k"
+COMPUTED = "SELECT m.k, t.v FROM asking_limited m JOIN limited t ON t.k = m.k + 1 LIMIT 5"
 ACTIONS: tuple[Callable[[DataFrame], bool], ...] = (
     lambda df: len(df.take(5)) == 5,
     lambda df: df.limit(5).count() == 5,
@@ -68,6 +69,8 @@ def source(spark: SparkSession) -> Counted:
         ("SELECT * FROM (@ LIMIT 4) x JOIN asking_limited m ON x.k = m.k", 4, 4),
         (f"{OUTER} LIMIT 5", 5, 5),
         (EXISTS, 5, 200),
+        (COMPUTED, 5, 5),
+        ("SELECT * FROM limited WHERE k IN (SELECT k + 1 FROM asking_limited) LIMIT 5", 5, 5),
     ],
 )
 def test_as_many_keys_are_asked_for_as_rows_are_wanted(
@@ -105,6 +108,8 @@ def test_a_limit_counts_where_nothing_between_drops_rows(
         ("@ ORDER BY t.v LIMIT 5", (0, False)),
         ("@", (0, False)),
         (EXISTS, (5, True)),
+        (COMPUTED, (5, True)),
+        ("@ WHERE t.k IS NOT NULL AND t.v IS NOT NULL LIMIT 5", (5, False)),
     ):
         adapted = eddyline.adapt(spark.sql(sql.replace("@", JOIN)))
         blocks = [each for each, _ in adapted_blocks(adapted) if isinstance(each, JoinBlock)]
