@@ -10,7 +10,8 @@ from typing import Any
 class RecordingSource:
     """A function for ``PythonLookup`` over the rows of a table.
 
-    One that is ``generous`` answers with all its rows, whatever it was asked for.
+    One that is ``generous`` answers with all its rows where one of them was asked for. (Where none
+    was, all would be rows that nobody asked for: that is an error, as of keys spelled otherwise.)
     """
 
     def __init__(
@@ -23,7 +24,6 @@ class RecordingSource:
 
     def __call__(self, keys: list[Any]) -> list[tuple[Any, ...]]:
         self.keys.update(keys)
-        if self.generous:
-            return list(self.rows)
         wanted = {key if len(self.bind) > 1 else (key,) for key in keys}
-        return [row for row in self.rows if tuple(row[c] for c in self.bind) in wanted]
+        found = [row for row in self.rows if tuple(row[c] for c in self.bind) in wanted]
+        return list(self.rows) if self.generous and found else found

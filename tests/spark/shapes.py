@@ -48,10 +48,14 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 @dataclass(frozen=True)
 class Shape:
-    """A DataFrame, and the predicates that should be claimed of it, a set for each block."""
+    """A DataFrame, and the predicates that should be claimed of it, a set for each block.
+
+    ``guarded`` functions are in no such block, and are called for some rows only all the same.
+    """
 
     build: Callable[[SparkSession], DataFrame]
     blocks: tuple[frozenset[str], ...]
+    guarded: int = 0
 
     @property
     def name(self) -> str:
@@ -63,11 +67,12 @@ SHAPES: list[Shape] = []
 
 def shape(
     *blocks: set[str],
+    guarded: int = 0,
 ) -> Callable[[Callable[[SparkSession], DataFrame]], Callable[[SparkSession], DataFrame]]:
     """Add a shape; each set holds the predicates of one block, as text."""
 
     def add(build: Callable[[SparkSession], DataFrame]) -> Callable[[SparkSession], DataFrame]:
-        SHAPES.append(Shape(build, tuple(frozenset(block) for block in blocks)))
+        SHAPES.append(Shape(build, tuple(frozenset(block) for block in blocks), guarded))
         return build
 
     return add
@@ -899,7 +904,7 @@ def arguments_that_may_throw_above_a_filter(spark: SparkSession) -> DataFrame:
     return table(spark).filter(good("id") & even((10 / (col("n") + 1)).cast("int")))
 
 
-@shape()
+@shape(guarded=1)  # good is called only for the rows that span accepts
 def intervals(spark: SparkSession) -> DataFrame:
     span = udf(lambda d: d.seconds > 1, BooleanType(), useArrow=True)
     gap = F.make_dt_interval(col("id"))

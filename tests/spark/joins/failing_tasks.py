@@ -108,9 +108,9 @@ def predicates(failure: Failure, folder: Path) -> tuple[Callable[..., Any], Call
                 fail_once(mark, how)
         return (number + other) % 3 != 0
 
-    # They look at the task, and at files: as they answer the same all the same, joins may take them.
-    alone, both = map(eddyline.deterministic, (alone, both))
-    return F.udf(alone, "boolean"), F.udf(both, "boolean")
+    # They look at the task, and at files, and answer the same all the same: joins may take them.
+    same = eddyline.deterministic
+    return F.udf(same(alone), "boolean"), F.udf(same(both), "boolean")
 
 
 def joined(spark: SparkSession, failure: Failure, folder: Path) -> DataFrame:
