@@ -63,20 +63,25 @@ class Way:
         return f"{verb}(joins={self.joins}), {self.action}; {spark}"
 
 
-def way_of(seed: int) -> Way:
-    """Return the way in which the query of a seed is run."""
+def way_of(seed: int, *, everywhere: bool) -> Way:
+    """Return the way in which the query of a seed is run.
+
+    Unless ``everywhere``, it is none in which the guide says that an eddy may call a function more
+    often than plain Spark.
+    """
     chance = random.Random(f"way {seed}")
     joins = chance.choice(["auto", "always"])
     enabled = chance.random() < 0.5
     # A block of joins computes what the DataFrame has that was adapted, be it dropped then or not.
-    whole = joins == "always" and not enabled
+    whole = joins == "always" and not enabled and not everywhere
+    # Where one side of a join turns out to be empty, adaptive execution gives the other up.
+    # An eddy that makes the join itself reads both.
+    adaptive = joins == "auto" or everywhere
     return Way(
         enabled=enabled,
         joins=joins,
         action="rows" if whole else chance.choice(["rows", "rows", "rows", *ACTIONS]),
-        # Where one side of a join turns out to be empty, adaptive execution gives the other up.
-        # An eddy that makes the join itself reads both.
-        adaptive=joins == "auto" and chance.random() < 0.5,
+        adaptive=adaptive and chance.random() < 0.5,
         broadcast=chance.random() < 0.5,
     )
 
@@ -119,9 +124,12 @@ class Comparison:
                 table.cache().count()
             table.createOrReplaceTempView(name)
 
-    def findings(self, seed: int) -> list[Finding]:
-        """Return what is wrong with the query of a seed; nothing where all is as it should be."""
-        query, way = query_of(seed), way_of(seed)
+    def findings(self, seed: int, *, everywhere: bool = True) -> list[Finding]:
+        """Return what is wrong with the query of a seed; nothing where all is as it should be.
+
+        ``everywhere``: see :func:`way_of`.
+        """
+        query, way = query_of(seed), way_of(seed, everywhere=everywhere)
         self.spark.conf.set("spark.sql.adaptive.enabled", str(way.adaptive).lower())
         bound = "10MB" if way.broadcast else "-1"
         self.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", bound)
