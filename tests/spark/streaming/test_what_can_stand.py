@@ -72,7 +72,7 @@ def test_columns_of_all_kinds(spark: SparkSession, tmp_path: Path, events: Feed)
         spark, streams={"events": events.stream()}, state=tmp_path / "state"
     ) as queries:
         for name, sql in QUERIES.items():
-            queries.add(sql, name=name)
+            queries.add(sql, name=name, keep="forever" if " JOIN " in sql else None)
         queries.add_many(SINCE, since)
         queries.subscribe("written otherwise", tell)
         run_all(queries, sink)

@@ -302,7 +302,8 @@ class _Judgement:
         for identity in results:
             result = self._definitions.results.get(identity)
             guarded = self._guarded if result is None else result.guarded
-            need = self._needs(identity)
+            # What may raise is not asked beforehand: a function may guard it.
+            need = without(self._needs(identity), lambda c: c.sure)
             native = without(need, lambda c: not any(map(self._definitions.depends, c.attributes)))
             for each in dict.fromkeys((need, native)):
                 mark = self._terms.contents.mark()

@@ -49,7 +49,7 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
 from eddyline.spark.plan.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.spark.plan.definitions import Definitions
-from eddyline.spark.plan.needs import NeedOf, unknown
+from eddyline.spark.plan.needs import NeedOf, unknown, without
 from eddyline.spark.plan.regions import Kept, OneSided, Path, Region
 
 NONE: Mapping[int, LookupTable] = MappingProxyType({})
@@ -396,7 +396,8 @@ class _Judgement:
         if result is not None:
             try:
                 call = self._terms.evaluable(self._terms.call(result))
-                return self._terms.where_needed(call, self._needs(identity))
+                sure = without(self._needs(identity), lambda c: c.sure)
+                return self._terms.where_needed(call, sure)
             except DeclinedError as declined:
                 text = self._definitions.text(result.function)
                 raise declined.of(text, self._path_of(identity)) from None

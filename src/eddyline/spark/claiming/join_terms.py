@@ -7,6 +7,7 @@ from typing import Final
 from eddyline.query.expressions import Expression
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.claiming.terms import Terms
+from eddyline.spark.decline import DeclinedError, DeclineReason
 from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import ExpressionId, Tree
 from eddyline.spark.plan.definitions import Definitions
@@ -106,6 +107,10 @@ class JoinTerms(Terms):
         if tree.name in _NORMALIZED and self._inputs.mask(tree) & self._looked_up:
             return self.expression(tree.children[0], guarded=guarded)
         return super()._leaf(tree, guarded=guarded)
+
+    def _attempted(self, tree: Tree) -> Expression:
+        """Leave what may raise to Spark, whose errors have classes of their own: mostly a key."""
+        raise DeclinedError(DeclineReason.MAY_THROW, self._definitions.text(tree))
 
     def _is_column(self, tree: Tree) -> bool:
         return self._definitions.named(tree).name == "AttributeReference"

@@ -78,6 +78,27 @@ public final class PlanMaker {
         return left == null ? right : right == null ? left : new And(left, right);
     }
 
+    /**
+     * An expression with others in place of parts of it. An attribute is the same whatever it is called in a
+     * query and whether it may be NULL there, as above an outer join.
+     */
+    public static Expression inTermsOf(Expression expression, ArrayList parts, ArrayList others) {
+        for (int n = 0; n < parts.size(); n++) {
+            if (expression.semanticEquals((Expression) parts.get(n))) {
+                return (Expression) others.get(n);
+            }
+        }
+        Seq old = expression.children();
+        if (old.isEmpty()) {
+            return expression;
+        }
+        ArrayList children = new ArrayList();
+        for (int n = 0; n < old.size(); n++) {
+            children.add(inTermsOf((Expression) old.apply(n), parts, others));
+        }
+        return (Expression) expression.withNewChildren(PythonUtils.toSeq(children).toIndexedSeq());
+    }
+
     /** What a session's optimizer makes of a plan that is to have the columns of another, in their order. */
     public static LogicalPlan optimizedLike(SparkSession session, LogicalPlan like, LogicalPlan plan) {
         LogicalPlan made = new Project(like.output(), plan);

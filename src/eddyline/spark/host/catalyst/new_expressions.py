@@ -17,6 +17,7 @@ from eddyline.spark.host.catalyst.gateway import (
     static_near,
 )
 from eddyline.spark.host.catalyst.handles import CatalystExpression
+from eddyline.spark.host.catalyst.pipeline import Later, maker
 
 
 def attribute_of(named_expression: CatalystExpression) -> CatalystExpression:
@@ -29,6 +30,10 @@ def in_terms_of(
     meant: Sequence[tuple[CatalystExpression, CatalystExpression]],
 ) -> CatalystExpression:
     """Return an expression with other expressions in place of parts of it, as attributes are."""
+    if meant and isinstance(expression.java, Later):
+        parts, others = ([each.java for each in side] for side in zip(*meant, strict=True))
+        renamed = maker(expression.java.pipeline).inTermsOf(expression.java, parts, others)
+        return CatalystExpression(renamed)
     renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
     for part, other in meant:
         renewed = renewed.updated(part.java, other.java)
