@@ -35,14 +35,18 @@ def tables(spark: SparkSession) -> Iterator[None]:
 
 
 class Counted:
-    """Functions ``f``, ``g`` and ``h`` of SQL, which count the rows that they are called for."""
+    """Functions ``f``, ``g`` and ``h`` of SQL, which count the rows that they are called for.
 
-    def __init__(self, spark: SparkSession, kind: str) -> None:
+    All are of one kind, or each of its own.
+    """
+
+    def __init__(self, spark: SparkSession, *kinds: str) -> None:
         self._counts = {name: spark.sparkContext.accumulator(0) for name in "fgh"}
+        f, g, h = kinds * (3 // len(kinds))
         for name, function in {
-            "f": made(kind, lambda value: value * 2, "long", self._counts["f"]),
-            "g": made(kind, lambda value: value % 2 == 0, "boolean", self._counts["g"]),
-            "h": made(kind, lambda value: f"s{value % 5}", "string", self._counts["h"]),
+            "f": made(f, lambda value: value * 2, "long", self._counts["f"]),
+            "g": made(g, lambda value: value % 2 == 0, "boolean", self._counts["g"]),
+            "h": made(h, lambda value: f"s{value % 5}", "string", self._counts["h"]),
         }.items():
             spark.udf.register(name, function)
 
@@ -73,6 +77,11 @@ def made(
     if kind == "arrow":
         return VECTORIZED.arrow_udf(of_array, returns)  # type: ignore[no-any-return]
     return F.udf(of_row, returns, useArrow=kind == "row")
+
+
+def of_values(statement: str) -> str:
+    """Return a statement over values ``q`` of ``f``, computed below what looks at them."""
+    return statement.replace("@", "(SELECT id, b, f(u) AS q FROM d)")
 
 
 # Of each function the rows that need it. One that remembers may be called for fewer.
@@ -147,6 +156,67 @@ QUERIES: dict[str, tuple[str, dict[str, int]]] = {
         "SELECT IF(id < 9, IF(g(u), f(u), 0), IF(f(u) > 9, IF(g(u), 1, 2), 3)) FROM d",
         {"f": 396, "g": ROWS},
     ),
+    "other spellings": (
+        """SELECT nanvl(IF(id % 4 = 0, double('nan'), double(id)), f(u)), ifnull(have, f(u)),
+           zeroifnull(nvl(have, f(u))), CASE id % 4 WHEN 0 THEN f(u) END FROM d""",
+        {"f": 100},
+    ),
+    "of a distinct": (of_values("SELECT DISTINCT IF(id < 20, q, 0) FROM @"), {"f": 20}),
+    "having": (
+        "SELECT b, max(f(u)) FILTER (WHERE id < 20) AS m FROM d GROUP BY b HAVING m > 1",
+        {"f": 20},
+    ),
+    "above a top": (
+        of_values("SELECT IF(id < 3, q, 0) FROM (SELECT * FROM @ ORDER BY id LIMIT 9)"),
+        {"f": 3},
+    ),
+    "in a subquery": ("SELECT k, (SELECT max(IF(id < 5, f(u), 0)) FROM d) FROM o", {"f": 5}),
+    "a value IN": (
+        "SELECT k FROM o WHERE k IN (SELECT id FROM d WHERE IF(id < 9, f(u) > 3, true)) OR k > 18",
+        {"f": 9},
+    ),
+    "a side that is left out": (
+        of_values("SELECT k FROM o LEFT SEMI JOIN @ ON k = id AND IF(id < 10, q > k, true)"),
+        {"f": 10},
+    ),
+    # Of these all rows count: what decides is not there yet, may raise, or is by chance.
+    "decided by the other side": (
+        "SELECT id, v FROM d LEFT JOIN o ON id = k AND IF(v < 10, f(u) > v, true)",
+        {"f": ROWS},
+    ),
+    "decided by what may raise": (
+        of_values("SELECT IF(100 DIV (id - 30) > -9, q, 0) FROM @ JOIN o ON id = k"),
+        {"f": ROWS},
+    ),
+    "decided by the name of what may raise": (
+        of_values(
+            """SELECT IF(p > -9, q, p)
+               FROM (SELECT 100 DIV (id - 30) AS p, q FROM @ JOIN o ON id = k)"""
+        ),
+        {"f": ROWS},
+    ),
+    "decided by chance": (
+        of_values("SELECT IF(rand(3) < 0.5, q, 0) FROM @"),
+        {"f": ROWS},
+    ),
+    "decided by elements": (
+        of_values("SELECT transform(sequence(1, 3), x -> IF(x > 1, q, id)) FROM @ WHERE id < 9"),
+        {"f": 9},
+    ),
+    "one function on both sides": (
+        of_values(
+            """WITH c AS (SELECT * FROM @)
+               SELECT x.id, IF(x.id < 20, x.q, 0), y.q FROM c x JOIN c y ON x.id = y.id"""
+        ),
+        {},
+    ),
+    "what a window looks at": (
+        of_values(
+            """SELECT IF(id < 20, q, 0), s
+               FROM (SELECT *, sum(q) OVER (PARTITION BY b) AS s FROM @)"""
+        ),
+        {"f": ROWS},
+    ),
 }
 
 
@@ -189,6 +259,20 @@ def test_functions_of_all_kinds_are_called_where_needed(
         calls = counted.calls()
         assert all(calls[name] <= needed.get(name, 0) for name in calls)
         assert calls["f"] > 0
+
+
+@pytest.mark.usefixtures("tables")
+def test_functions_of_several_kinds_decide_on_each_other(spark: SparkSession) -> None:
+    """Each kind is evaluated in a node of its own, where the others' values may not be there."""
+    strict = F.udf(lambda value: value + 1, "long").asNondeterministic()  # of NULL it raises
+    spark.udf.register("strict", strict)
+    around = "SELECT IF(g(b), f(u), 0), IF(f(b) > 3, h(u), 'x'), IF(h(b) = 's1', g(u), true) FROM d"
+    for statement in (around, of_values("SELECT id < 20 AND strict(q) > 7, id FROM @")):
+        counted = Counted(spark, "pandas", "row", "arrow")
+        expected, of_plain = rows(spark.sql(statement)), counted.calls()
+        counted = Counted(spark, "pandas", "row", "arrow")
+        assert rows(eddyline.adapt(spark.sql(statement), remember=False)) == expected
+        assert all(calls <= of_plain[name] for name, calls in counted.calls().items())
 
 
 @pytest.mark.usefixtures("tables")
