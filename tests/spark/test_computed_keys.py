@@ -63,6 +63,9 @@ JOINS = (
     "SELECT r.id, n.name FROM rows r JOIN names n ON n.k = r.k + 1 WHERE is_odd(r.id) AND n.x > 2",
     "SELECT o.id, s.name FROM other o JOIN small s ON s.k = o.large",
     "SELECT o.id, s.name FROM other o LEFT JOIN small s ON s.k = o.a + 1",
+    "SELECT r.id, n.name FROM rows r JOIN names n ON n.k = r.k AND n.x = r.k + n.k * 9",
+    "SELECT r.id, n.x FROM rows r JOIN names n ON n.k = r.k AND CAST(n.x AS boolean) = (r.id > 3)",
+    "SELECT r.id, n.x FROM rows r JOIN names n ON CAST(n.k AS decimal(20)) = CAST(r.k AS decimal)",
 )
 SUBQUERIES = (
     "SELECT id, 0 FROM rows r WHERE k + 1 IN (SELECT k FROM names)",
@@ -98,6 +101,11 @@ CORRELATED = (
        + (SELECT min(x) FROM small s WHERE s.k = r.k) FROM rows r""",
     """SELECT r.id, l.name FROM rows r JOIN (SELECT n.k, n.name, o.a FROM names n
        LEFT JOIN other o ON o.id = n.x) l ON l.k = r.k""",
+    """SELECT id + int(odd), (SELECT max(x) FROM names n WHERE n.k = r.k)
+       FROM (SELECT id, k + 1 AS k, is_odd(id) AS odd FROM rows) r""",
+    "SELECT id, m FROM (SELECT k, max(x) AS m FROM names GROUP BY k) RIGHT JOIN rows USING (k)",
+    "SELECT k, m FROM (SELECT k, max(x) AS m FROM names GROUP BY k) SEMI JOIN rows USING (k)",
+    "SELECT id, k FROM (SELECT k FROM names EXCEPT SELECT a FROM other) RIGHT JOIN rows USING (k)",
 )
 
 
@@ -187,6 +195,24 @@ def test_a_key_that_cannot_be_computed_fails_as_in_an_ordinary_join(
             "SELECT id, (SELECT max(x) FROM names n WHERE n.k = r.k) FROM rows r WHERE is_odd(id)",
             "read again.*localCheckpoint",
         ),
+        (
+            """SELECT r.id, m FROM rows r JOIN other o ON o.id = r.id AND is_odd(o.a)
+               LEFT JOIN (SELECT k, max(x) AS m FROM names GROUP BY k) l ON l.k = r.k""",
+            "read again.*localCheckpoint",
+        ),
+        # Rows that are not joined count as well: in the result, or in what is said of the others.
+        ("SELECT * FROM names n LEFT JOIN rows r ON n.k = r.k + 1", ""),
+        ("SELECT * FROM (SELECT k, max(x) FROM names GROUP BY k) l LEFT JOIN other ON k = a", ""),
+        ("SELECT * FROM (SELECT k, max(x) FROM names GROUP BY k) l FULL JOIN other ON k = a", ""),
+        ("SELECT * FROM (SELECT k, max(x) FROM names GROUP BY k) l ANTI JOIN other ON k = a", ""),
+        ("SELECT * FROM rows JOIN (SELECT k, rank() OVER (ORDER BY x) FROM names) USING (k)", ""),
+        ("SELECT * FROM rows JOIN (SELECT k, max(k) OVER(PARTITION BY x) FROM names) USING(k)", ""),
+        (
+            """SELECT * FROM rows r JOIN (SELECT b, rank() OVER (PARTITION BY b ORDER BY x)
+               FROM (SELECT boolean(k) AS b, x FROM names)) l ON l.b = (r.k > 1)""",
+            "",
+        ),
+        ("SELECT * FROM other JOIN names ON CAST(k AS decimal(3)) = CAST(a AS decimal(3))", ""),
     ],
 )  # fmt: skip
 def test_what_gives_no_values_is_named_with_a_way_round(
