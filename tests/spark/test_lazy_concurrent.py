@@ -116,3 +116,34 @@ def test_calls_are_made_where_the_value_is_needed(spark: SparkSession, query: st
         spark.udf.register(name, concurrent)
     assert rows(eddyline.adapt(spark.sql(statement))) == of_plain
     assert calls == expected
+
+
+REPORTED: dict[str, tuple[int, int]] = {
+    "SELECT twice(n) FROM some": (12, 36),
+    "SELECT sum(twice(n)), min(even(n)) FROM some": (24, 72),
+    "SELECT n, count(*) FROM some WHERE even(n) GROUP BY n": (12, 36),
+    "SELECT twice(twice(n)) FROM some": (18, 72),
+    "SELECT IF(id < 20, twice(n), 0) FROM some": (12, 36),
+    "SELECT CASE WHEN even(n) THEN twice(n) END FROM some": (18, 72),
+    "SELECT id FROM some WHERE twice(n) IN (SELECT id FROM some)": (12, 36),
+}
+"""Calls that are made, and those of plain Spark: each argument comes three times."""
+
+
+@pytest.mark.usefixtures("_tables")
+def test_the_report_counts_what_the_functions_count(spark: SparkSession) -> None:
+    some = spark.range(0, 36, 1, 3).selectExpr("id", "id % 12 AS n")
+    some.createOrReplaceTempView("some")
+    found = {}
+    for statement in REPORTED:
+        calls: Counter[str] = Counter()
+        for name, (answer, kind) in ANSWERS.items():
+            concurrent = eddyline.concurrent(counting(calls, name, answer), returns=kind)
+            spark.udf.register(name, concurrent)
+        adapted = eddyline.adapt(spark.sql(statement))
+        adapted.collect()
+        report = eddyline.report(adapted)
+        compared = report.to_dict()["compared"]
+        found[statement] = compared["calls"], compared["plain_calls"]
+        assert compared["calls"] == calls.total() == sum(each.calls for each in report.called)
+    assert found == REPORTED
