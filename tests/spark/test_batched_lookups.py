@@ -98,6 +98,21 @@ def test_keys_that_other_lookups_bring_go_together(spark: SparkSession) -> None:
     assert sum(first.sizes) == sum(second.sizes) == KEYS
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT g.k, t.v FROM asking_in_batches g LEFT JOIN batched t ON g.k = t.k",
+        "SELECT k FROM asking_in_batches g WHERE EXISTS (SELECT 1 FROM batched t WHERE g.k = t.k)",
+        "SELECT t.v FROM batched t WHERE t.k IN (SELECT k FROM asking_in_batches)",
+    ],
+)
+def test_other_joins_ask_in_full_calls(spark: SparkSession, sql: str) -> None:
+    by_k, _ = batched(spark, several=False)
+    assert len(eddyline.adapt(spark.sql(sql)).collect()) == KEYS
+    assert sum(by_k.sizes) == KEYS
+    assert IDEAL <= len(by_k.sizes) <= 2 * IDEAL, by_k.sizes
+
+
 def test_few_keys_wait_for_no_others(spark: SparkSession) -> None:
     """Of tasks that have no more, the rest goes at once; there are two here."""
     by_k, _ = batched(spark, several=False)
