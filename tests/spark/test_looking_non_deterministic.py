@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
 import uuid
 from collections.abc import Callable, Iterator
@@ -89,6 +91,27 @@ def test_each_row_gets_its_own(spark: SparkSession, numbers: DataFrame) -> None:
     ):
         why = f"looks non-deterministic: calls {source}; {ADVICE}"
         assert f"{call}: it is called for every row ({why})" in said
+
+
+def test_each_row_gets_its_own_by_whatever_way(spark: SparkSession, numbers: DataFrame) -> None:
+    generator, numbered = random.Random(5), itertools.count()
+    ways: dict[str, Callable[..., object]] = {
+        "another version": lambda _: str(uuid.uuid1()),
+        "a generator outside": lambda _: str(generator.random()),
+        "the system's": lambda _: str(random.SystemRandom().random()),
+        "a counter": lambda _: str(next(numbered)),
+        "a part": functools.partial(make_id),
+        "a helper": lambda few: make_id(few).upper(),
+        "an inner function": lambda few: max("ab", key=lambda _: random.random()) + make_id(few),
+    }
+
+    def build() -> DataFrame:
+        return numbers.select(*(F.udf(way, "string")("few") for way in ways.values()))
+
+    with enabled(spark):
+        for rows in (eddyline.adapt(build()).collect(), build().collect()):
+            different = [len(set(column)) for column in zip(*rows, strict=True)]
+            assert dict(zip(ways, different, strict=True)) == dict.fromkeys(ways, ROWS)
 
 
 def test_an_eddy_asks_once_for_a_row(spark: SparkSession, numbers: DataFrame) -> None:
