@@ -62,6 +62,17 @@ def query(spark: SparkSession) -> DataFrame:
     )
 
 
+def chosen(spark: SparkSession) -> DataFrame:
+    """Return a select list of these functions, which are remembered."""
+    functions = (
+        F.udf(is_even, "boolean"),
+        F.udf(Above(-1), "boolean"),
+        VECTORIZED.pandas_udf(is_small, "boolean"),
+        VECTORIZED.arrow_udf(is_natural, "boolean"),
+    )
+    return spark.range(0, 6, 1, 1).select(*(function("id") for function in functions))
+
+
 @contextmanager
 def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
     spark.conf.set(key, value)
@@ -73,11 +84,16 @@ def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
 
 def test_functions_are_profiled_as_in_plain_spark(spark: SparkSession) -> None:
     profiles: Any = spark.profile
-    runs: list[Callable[[SparkSession], int]] = [_adapted, _enabled]
-    for run in runs:
+    runs: list[tuple[Callable[[SparkSession], int], int]] = [
+        (_adapted, 3),
+        (_enabled, 3),
+        (lambda spark: len(eddyline.adapt(chosen(spark)).collect()), 6),
+        (lambda spark: RUNS["joined"](spark).count(), 7),
+    ]
+    for run, rows in runs:
         profiles.clear()
         with setting(spark, PROFILER, "perf"):
-            assert run(spark) == 3
+            assert run(spark) == rows
             said = str(eddyline.explain(query(spark)))
         collector: Any = spark
         stats = collector._profiler_collector._perf_profile_results.values()
@@ -87,7 +103,11 @@ def test_functions_are_profiled_as_in_plain_spark(spark: SparkSession) -> None:
         assert not {"filter_task.py", "filter_eddy.py", "remembered_call.py"} & files
         assert "the whole query: a profiler of Spark's is on" in said
     profiles.clear()
-    assert adapted_blocks(eddyline.adapt(query(spark)))
+    for other in (query(spark), chosen(spark)):
+        with setting(spark, PROFILER, "memory"):  # which would show nothing of what a block calls
+            assert not adapted_blocks(eddyline.adapt(other, joins="always"))
+            assert "a profiler of Spark's is on" in str(eddyline.explain(other))
+        assert adapted_blocks(eddyline.adapt(other, joins="always"))
 
 
 def _adapted(spark: SparkSession) -> int:
@@ -112,19 +132,7 @@ def test_concurrent_functions_are_called_under_a_profiler(spark: SparkSession) -
 RUNS: dict[str, Callable[[SparkSession], DataFrame]] = {
     "plain": query,
     "in an eddy": lambda spark: eddyline.adapt(query(spark)),
-    "remembered": lambda spark: eddyline.adapt(
-        spark.range(0, 6, 1, 1).select(
-            *(
-                function("id")
-                for function in (
-                    F.udf(is_even, "boolean"),
-                    F.udf(Above(-1), "boolean"),
-                    VECTORIZED.pandas_udf(is_small, "boolean"),
-                    VECTORIZED.arrow_udf(is_natural, "boolean"),
-                )
-            )
-        )
-    ),
+    "remembered": lambda spark: eddyline.adapt(chosen(spark)),
     "joined": lambda spark: eddyline.adapt(
         query(spark).join(spark.range(3).withColumnRenamed("id", "other"), F.expr("id >= other")),
         joins="always",
