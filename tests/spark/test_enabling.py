@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final
@@ -20,6 +21,7 @@ import eddyline
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.concurrent_functions import FunctionPlaceError
 from tests.fresh_process import printed_lines
+from tests.spark.jvm_calls import counted_calls
 
 SIMPLIFIED: Final = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 
@@ -530,3 +532,33 @@ def test_mapped_in_pandas(tables: SparkSession) -> None:
     wanted = ask()
     with eddyline.enable(tables):
         assert ask() == wanted
+
+
+FEW_CALLS = {
+    "SELECT id FROM few_rows WHERE is_even(n) AND is_small(id)": 18,
+    "SELECT id FROM few_rows WHERE is_even(n) OR n = 3": 22,
+    "SELECT next_one(id) FROM few_rows": 15,
+    "SELECT CASE WHEN is_even(n) THEN next_one(id) END FROM few_rows": 24,
+    "SELECT n, count(*) FROM few_rows WHERE is_even(id) GROUP BY n": 16,
+    "SELECT a.id FROM few_rows a JOIN few_rows b ON a.id = next_one(b.n)": 26,
+    """SELECT a.id FROM few_rows a JOIN few_rows b ON a.id = b.id
+       WHERE is_even(a.n) AND is_small(b.n)""": 36,
+    "SELECT id FROM few_rows WHERE id > 2": 0,
+}
+"""Calls into the JVM that a query is adapted with: what a query over a few rows pays for."""
+
+
+def test_a_small_query_is_adapted_in_few_calls(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.range(0, 6, 1, 1).selectExpr("id", "id AS n").createOrReplaceTempView("few_rows")
+    spark.udf.register("is_even", F.udf(lambda number: number % 2 == 0, "boolean"))
+    spark.udf.register("is_small", F.udf(lambda number: number < 9, "boolean"))
+    spark.udf.register("next_one", F.udf(lambda number: number + 1, "long"))
+    for text, most in FEW_CALLS.items():
+        run = partial(lambda sql: spark.sql(sql).collect(), text)
+        run()
+        plain = counted_calls(monkeypatch, run)
+        with eddyline.enable(spark):
+            run()
+            assert counted_calls(monkeypatch, run) - plain <= most, text
