@@ -179,6 +179,13 @@ QUERIES: dict[str, tuple[str, dict[str, int]]] = {
         of_values("SELECT k FROM o LEFT SEMI JOIN @ ON k = id AND IF(id < 10, q > k, true)"),
         {"f": 10},
     ),
+    "below a window": (
+        of_values(
+            """SELECT IF(id < 20, q, s)
+               FROM (SELECT *, sum(id) OVER (PARTITION BY b) AS s FROM @) WHERE s > 9"""
+        ),
+        {"f": 20},
+    ),
     # Of these all rows count: what decides is not there yet, may raise, or is by chance.
     "decided by the other side": (
         "SELECT id, v FROM d LEFT JOIN o ON id = k AND IF(v < 10, f(u) > v, true)",
