@@ -37,6 +37,42 @@ def draw_all(values: pa.Array) -> pa.Array:
     return pa.array([random.random() for _ in values])
 
 
+tallies: dict[str, int] = {"rows": 0}
+known: dict[int, str] = {}
+
+
+def tallied(_: object) -> int:
+    tallies["rows"] += 1
+    return tallies["rows"]
+
+
+def listed(few: int, rows: list[int] = []) -> int:  # noqa: B006 - as people do
+    rows.append(few)
+    return len(rows)
+
+
+def again(few: int) -> str:
+    if few in known:
+        return f"again {few}"
+    known[few] = "seen"
+    return f"new {few}"
+
+
+class Keeping:
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.names: dict[int, str] = {}
+
+    def grows(self, few: int) -> int:
+        self.rows.append(few)
+        return len(self.rows)
+
+    def remembers(self, few: int) -> str:
+        if few not in self.names:
+            self.names[few] = f"number {few}"
+        return self.names[few]
+
+
 class Salted:
     def __init__(self, large: bytes) -> None:
         self.large = large
@@ -112,6 +148,45 @@ def test_each_row_gets_its_own_by_whatever_way(spark: SparkSession, numbers: Dat
         for rows in (eddyline.adapt(build()).collect(), build().collect()):
             different = [len(set(column)) for column in zip(*rows, strict=True)]
             assert dict(zip(ways, different, strict=True)) == dict.fromkeys(ways, ROWS)
+
+
+def test_what_outlives_a_call_is_called_for_every_row(
+    spark: SparkSession, numbers: DataFrame
+) -> None:
+    """And a cache of people's own does not count as such."""
+    cached = spark.sparkContext.accumulator(0)
+    keeping = Keeping()
+
+    def remembered(few: int) -> str:
+        cached.add(1)
+        return keeping.remembers(few)
+
+    functions = {
+        "tallied": F.udf(tallied, "long"),
+        "listed": F.udf(listed, "long"),
+        "grows": F.udf(keeping.grows, "long"),
+        "again": F.udf(again, "string"),
+        "cached": F.udf(remembered, "string"),
+    }
+    frame = numbers.select(*[made("few").alias(name) for name, made in functions.items()])
+    plain = frame.collect()
+    before = cached.value
+    fast = eddyline.adapt(frame)
+    found = fast.collect()
+    assert found == plain
+    assert before == ROWS
+    assert cached.value - before == DISTINCT
+    assert [len(set(each)) for each in zip(*found, strict=True)] == [50, 50, 50, 20, 10]
+    said = str(eddyline.explain(fast))
+    for call, place in (
+        ("tallied(few)", "tallies['rows']"),
+        ("listed(few)", "rows"),
+        ("grows(few)", "self.rows"),
+        ("again(few)", "known[…]"),
+    ):
+        why = f"looks non-deterministic: changes {place}, which outlives the call; {ADVICE}"
+        assert f"{call}: it is called for every row ({why})" in said
+    assert "remembered(few): it" not in said
 
 
 def test_an_eddy_asks_once_for_a_row(spark: SparkSession, numbers: DataFrame) -> None:

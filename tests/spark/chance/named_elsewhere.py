@@ -11,6 +11,8 @@ from uuid import uuid4 as new
 import numpy as np
 
 GENERATOR = random.Random(4)
+STATE = {"n": 0}
+ROWS: list[object] = []
 
 
 def make(_: object) -> str:
@@ -63,3 +65,13 @@ class Maker:
 
     def prefixed(self, value: object) -> str:
         return f"{self.prefix}{value}"
+
+
+def in_dict(_: object) -> int:
+    STATE["n"] += 1
+    return STATE["n"]
+
+
+def in_list(value: object) -> int:
+    ROWS.append(value)
+    return len(ROWS)

@@ -15,9 +15,18 @@ from collections.abc import Generator, Iterator, Mapping, MutableMapping, Sequen
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    ModuleType,
+)
 from typing import Final
 
+from eddyline.spark.chance.changes import changes_in
+from eddyline.spark.chance.flow_steps import FlowSteps
 from eddyline.spark.chance.inert_pickle import MISSING, Member, Stand, named
 from eddyline.spark.chance.instructions import Do, Step, arguments_given, steps_of
 from eddyline.spark.chance.sources import (
@@ -104,7 +113,8 @@ class _Search:
 
     def __init__(self, package: str) -> None:
         self._package = package
-        self._seen: dict[tuple[int, int, frozenset[str]], object] = {}  # kept: identities are keys
+        self._seen: dict[object, object] = {}  # kept: identities are keys
+        self._files: set[str] = set()  # whether some are read, and written
 
     def of_value(
         self, value: object, names: frozenset[str] = _NO_NAMES, seeded: frozenset[str] = _NO_NAMES
@@ -134,14 +144,18 @@ class _Search:
                 yield from self._of_function(method, seeded, made)
 
     def _of_function(
-        self, function: object, seeded: frozenset[str], owner: object = MISSING
+        self,
+        function: object,
+        seeded: frozenset[str],
+        owner: object = MISSING,
+        given: Mapping[str, object] = MappingProxyType({}),
     ) -> Iterator[str]:
         if not isinstance(function, FunctionType) or is_marked(function):
             return
-        key = (id(function), id(owner), seeded)
+        key = (id(function), id(owner), seeded, *((name, id(given[name])) for name in given))
         if key in self._seen or len(self._seen) >= CODES_MOST or not self._is_own(function):
             return
-        self._seen[key] = function, owner
+        self._seen[key] = function, owner, dict(given)
         code = function.__code__
         outer: dict[str, object] = {}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -154,10 +168,11 @@ class _Search:
         scope.here.update(function.__kwdefaults__ or {})
         if owner is not MISSING and places:
             scope.here[places[0]] = scope.owner = owner
+        scope.here.update(given)
         yield from self._of_code(code, scope)
 
     def _of_code(self, code: CodeType, scope: _Scope) -> Iterator[str]:
-        steps, place = steps_of(code), 0
+        steps, place, given = steps_of(code), 0, dict(scope.here)
         while place < len(steps):
             step = steps[place]
             if step.do is Do.CODE and isinstance(step.what, CodeType):
@@ -170,6 +185,30 @@ class _Search:
             place += 1
             if value is not MISSING:
                 place = yield from self._of_path(value, steps, place, scope, code)
+        yield from self._of_flow(code, scope, given)
+
+    def _of_flow(self, code: CodeType, scope: _Scope, given: dict[str, object]) -> Iterator[str]:
+        """Search for what outlives the call, and for what is named at run time by constants."""
+        flow = FlowSteps(
+            scope.known,
+            scope.closure,
+            lambda name: scope.value(Step(Do.LOAD_OUTER, name)),
+            given,
+            scope.owner if _is_made_by_call(code, scope.owner) else MISSING,
+        )
+        found: list[str] = []
+        with suppress(Exception):  # of another version of Python, of which some is not understood
+            found.extend(changes_in(code, flow))
+        yield from found
+        for thing in flow.named:
+            yield from self._of_name("", _as_loaded(thing))
+        for program in flow.programs:
+            yield from self._of_code(program, scope.inside())
+        for function, outside in flow.called:
+            yield from self._of_function(function, frozenset(scope.seeded), given=outside)
+        self._files |= flow.files
+        if self._files == {"read", "write"}:
+            yield "reads files and writes some, which outlive the call"
 
     def _of_path(
         self, value: object, steps: Sequence[Step], place: int, scope: _Scope, code: CodeType
@@ -235,6 +274,11 @@ class _Search:
             return False
         file = str(getattr(module, "__file__", None) or "")
         return "site-packages" not in file and "dist-packages" not in file
+
+
+def _is_made_by_call(code: CodeType, owner: object) -> bool:
+    """Whether the object of a method is one that the call has made, of a class that it names."""
+    return isinstance(owner, type) and code.co_varnames[:1] != ("cls",)
 
 
 def _as_loaded(value: object) -> object:

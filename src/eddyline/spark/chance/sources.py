@@ -27,6 +27,10 @@ _NEEDED: Final = {
     "time.gmtime": 1,
     "time.localtime": 1,
     "time.strftime": 2,
+    **{
+        f"tempfile.{maker}": NEVER
+        for maker in ("NamedTemporaryFile", "TemporaryDirectory", "mkdtemp", "mkstemp", "mktemp")
+    },
     "uuid.uuid1": NEVER,
     "uuid.uuid4": NEVER,
     "uuid.uuid6": NEVER,
@@ -50,6 +54,7 @@ _NEEDED: Final = {
     "pyspark.taskcontext.TaskContext.get": NEVER,
     "pyspark.taskcontext.BarrierTaskContext.get": NEVER,
     "nanoid.generate": NEVER,
+    "shelve.open": NEVER,
     "shortuuid.random": NEVER,
     "shortuuid.uuid": NEVER,
     **{

@@ -59,7 +59,7 @@ def keeps(value: object) -> str:
     """Return what a thing is that gives another value each time, as "a random.Random", or ""."""
     if isinstance(value, type | FunctionType | ModuleType | partial):
         return ""
-    for name in map(known_as, _class_names(type(value))):
+    for name in map(known_as, class_names(type(value))):
         if gives_another_each_time(name):
             return f"a {name}"
     if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
@@ -127,12 +127,13 @@ def _state(stand: Stand) -> dict[str, object]:
     return held
 
 
-def _class_names(made: type) -> Iterator[str]:
+def class_names(made: type) -> Iterator[str]:
+    """Yield the names of a class and of those that it inherits from."""
     if issubclass(made, Stand):
         yield dotted(made)
         loaded = live(made)
         for base in made.inherits if loaded is made else (loaded,):
             if isinstance(base, type):
-                yield from _class_names(base)
+                yield from class_names(base)
         return
     yield from map(dotted, made.__mro__)
