@@ -163,6 +163,24 @@ def test_only_keys_that_are_wanted_are_asked_for(spark: SparkSession, sources: S
         assert set(asked) == keys, sql
 
 
+def test_correlated_subqueries_below_a_limit_are_those_of_ordinary_tables(
+    spark: SparkSession, sources: Sources
+) -> None:
+    """Spark pushes the limit to the rows that have the keys, and these are read twice."""
+    assert sources
+    for sql in (
+        "SELECT id, (SELECT max(x) FROM {0} n WHERE n.k = r.k) AS m FROM rows r LIMIT 24",
+        """SELECT id, (SELECT max(x) FROM {0} n WHERE n.k = r.k) AS m,
+           (SELECT min(x) FROM {0} n WHERE n.k = r.k + 1) AS l FROM rows r LIMIT 30""",
+        """SELECT id, l.name FROM rows r LEFT JOIN LATERAL (SELECT max(name) AS name FROM {0} n
+           WHERE n.k = r.k) l LIMIT 25 OFFSET 1""",
+    ):
+        plain = spark.sql(sql.format("plain_names"))
+        adapted = eddyline.adapt(spark.sql(sql.format("names")))
+        assert Counter(adapted.collect()) == Counter(plain.collect()), sql
+        assert len(adapted.take(3)) == 3
+
+
 def test_a_key_that_cannot_be_computed_fails_as_in_an_ordinary_join(
     spark: SparkSession, sources: Sources
 ) -> None:

@@ -49,6 +49,7 @@ from eddyline.spark.rewriting.remembered_functions import Remember
 from eddyline.spark.rewriting.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
 from eddyline.spark.rewriting.scanned_tables import with_scans
 from eddyline.spark.rewriting.semijoins import forms
+from eddyline.spark.session_rules import tell_limits
 from eddyline.spark.statement import called_as_statement
 from eddyline.spark.worker.filter_task import result_type
 
@@ -126,6 +127,8 @@ def adapt(
     )
     if not rewriting.changed and not dropped:
         return df
+    if any_declared() or table_of_session(classic.sparkSession) is not None:
+        tell_limits(classic.sparkSession)
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
     _left[adapted] = rewriting.left
     _dropped[adapted] = dropped
@@ -177,7 +180,7 @@ def rewritten(
         spark,
         options,
         registry.records,
-        lambda block, command: registry.remember(command, block, options),
+        lambda block, command, make: registry.remember(command, block, options, make),
         lambda: lookup_tables_of(spark.sparkContext).address,
     )
     tables = lookup_tables_of(spark.sparkContext)
@@ -223,7 +226,7 @@ def explain(df: DataFrame) -> Explanation:
         classic.sparkSession,
         RoutingOptions(),
         registry_of(classic.sparkSession.sparkContext).records,
-        lambda block, _: joined.append(block),
+        lambda block, *_: joined.append(block),
         lambda: Address("", 0, ""),
     )
     spark = classic.sparkSession

@@ -120,8 +120,9 @@ def concurrent(
     name = getattr(code, "__name__", type(code).__name__)
     declaration = Declaration(name, code, limits, size, price)
     number = DECLARED.add(declaration)
-    width = limits.max_in_flight * max(1, size)
-    mark = ConcurrentMark(name, number, width, unit, str(price), declaration)
+    values = max(1, size)
+    width = limits.max_in_flight * values
+    mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)
     udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
     functools.update_wrapper(udf, code, updated=())
     return udf

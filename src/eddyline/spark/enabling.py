@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Final, Self
@@ -17,11 +16,7 @@ from eddyline.spark.host import catalyst
 from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.registry import registry_of
 from eddyline.spark.rewriting.rewrite_plan import Joins
-
-_rules: Final[dict[str, list[catalyst.OptimizerRule]]] = {}
-"""What was begun and not ended for a session, by its identity; the last is at work."""
-
-_changing: Final = threading.Lock()
+from eddyline.spark.session_rules import change_rules, told_limits
 
 
 class Enabled(contextlib.AbstractContextManager["Enabled"]):
@@ -34,10 +29,8 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
 
     def __enter__(self) -> Self:
         """Return this; where it has ended it begins again."""
-        with _changing:
-            rules = _rules.get(catalyst.identity_of(self.spark), [])
-            if self._rule not in rules:
-                _put(self.spark, [*rules, self._rule])
+        own = self._rule
+        change_rules(self.spark, lambda rules: rules if own in rules else [*rules, own])
         return self
 
     def __exit__(
@@ -49,9 +42,8 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         """End this; what was begun before or since, and has not ended, stays."""
         if catalyst.is_stopped(self.spark):
             return
-        with _changing:
-            rules = _rules.get(catalyst.identity_of(self.spark), [])
-            _put(self.spark, [each for each in rules if each is not self._rule])
+        own = self._rule
+        change_rules(self.spark, lambda rules: [each for each in rules if each is not own])
 
     def __repr__(self) -> str:
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
@@ -75,9 +67,7 @@ class Disabled(contextlib.AbstractContextManager["Disabled"]):
         rules, self._rules = self._rules, []
         if not rules or catalyst.is_stopped(self._spark):
             return
-        with _changing:
-            since = _rules.get(catalyst.identity_of(self._spark), [])
-            _put(self._spark, [*rules, *since])
+        change_rules(self._spark, lambda since: [*rules, *since])
 
     def __repr__(self) -> str:
         return "What this session runs is left to Spark; eddyline.enable() changes that."
@@ -123,8 +113,7 @@ def enable(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
         every=chosen.joins is Joins.ALWAYS,
     )
-    with _changing:
-        _put(found, [*_rules.get(catalyst.identity_of(found), []), rule])
+    change_rules(found, lambda rules: [*rules, rule])
     return Enabled(found, rule)
 
 
@@ -140,23 +129,7 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
         return Disabled(spark, [])
     found = chosen_session(spark)
-    with _changing:
-        before = _rules.get(catalyst.identity_of(found), [])
-        _put(found, [])
-    return Disabled(found, before)
-
-
-def _put(spark: SparkSession, rules: list[catalyst.OptimizerRule]) -> None:
-    """Let a session have these rules, of which the last one is at work."""
-    name = catalyst.identity_of(spark)
-    before = _rules.pop(name, [])
-    if before[-1:] != rules[-1:]:
-        if before:
-            before[-1].stop(spark)
-        if rules:
-            rules[-1].start(spark)
-    if rules:
-        _rules[name] = rules
+    return Disabled(found, change_rules(found, lambda _: []))
 
 
 def _adapted(
@@ -164,7 +137,8 @@ def _adapted(
 ) -> catalyst.Plan | None:
     """Return an optimized plan with eddies in it; None to leave it to Spark."""
     if next(fused_commands(plan, within_cached=False), None) is not None:
-        return None  # it was adapted by hand
+        told = told_limits(spark, plan)  # it was adapted by hand
+        return None if told is plan else told
     streaming = catalyst.is_streaming(plan)
     rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming)
-    return rewriting.plan if rewriting.changed else None
+    return told_limits(spark, rewriting.plan) if rewriting.changed else None

@@ -9,7 +9,8 @@ function.
 from __future__ import annotations
 
 import itertools
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from pyspark import Accumulator, SparkContext
 
@@ -31,6 +32,9 @@ _CAPACITY: Final = 1_000
 Block: TypeAlias = FilterBlock | JoinBlock
 """What runs in an eddy."""
 
+Maker: TypeAlias = Callable[[Any], bytes]
+"""Makes the function of a block of its kind, pickled: of one with another limit, too."""
+
 
 class Registry:
     """The fused functions of one Spark context."""
@@ -39,6 +43,8 @@ class Registry:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
         self._functions = Latest[tuple[str, RoutingOptions], FusedFunction](_CAPACITY)
         self._made = Latest[bytes, tuple[Block, RoutingOptions]](_CAPACITY)
+        self._makers = Latest[bytes, Maker](_CAPACITY)
+        self._again = Latest[tuple[bytes, int, bool], bytes](_CAPACITY)
         self._reporting = Latest[str, tuple[Block, RoutingOptions]](_CAPACITY)
         self._runs = itertools.count(1)
 
@@ -54,8 +60,11 @@ class Registry:
             command = fused_command(block, options, self.records)
             function = FusedFunction(command, result_type(block).json())
             self._functions.put(key, function)
-        self.remember(function.command, block, options)
+        self.remember(function.command, block, options, lambda of: self._fused(of, options))
         return function
+
+    def _fused(self, block: FilterBlock, options: RoutingOptions) -> bytes:
+        return fused_command(block, options, self.records)
 
     def remembered(self, block: FilterBlock, options: RoutingOptions) -> bytes:
         """Return the function of a block of one value, pickled; the same for an equal block."""
@@ -68,10 +77,31 @@ class Registry:
         self.remember(function.command, block, options)
         return function.command
 
-    def remember(self, command: bytes, block: Block, options: RoutingOptions) -> None:
-        """Take note of what a function was made of."""
+    def remember(
+        self, command: bytes, block: Block, options: RoutingOptions, make: Maker | None = None
+    ) -> None:
+        """Take note of what a function was made of, and of who can ``make`` it of another block."""
         self._made.put(digest(command), (block, options))
         self._reporting.put(record_key(block.identity, options), (block, options))
+        if make is not None:
+            self._makers.put(digest(command), make)
+
+    def made_again(self, command: bytes, block: Block) -> bytes | None:
+        """Return a function with another limit in its block; None where nobody can make it.
+
+        Tasks report as those of the first one do.
+        """
+        make, made = self._makers.get(digest(command)), self.made(command)
+        if make is None or made is None:
+            return None
+        key = digest(command), block.limit, block.stops
+        again = self._again.get(key)
+        if again is None:
+            again = make(block)
+            self._again.put(key, again)
+        self._made.put(digest(again), (block, made[1]))
+        self._makers.put(digest(again), make)
+        return again
 
     def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""

@@ -11,7 +11,7 @@ from eddyline.query.join_query import JoinQuery, JoinRelation
 from eddyline.spark.blocks.filter_block import SessionSettings
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.lookup_table import BlockLookup
-from eddyline.spark.worker.in_place import PUSHED_ROWS, Rounds
+from eddyline.spark.worker.rounds import PUSHED_ROWS, Rounds
 
 BLOCK = JoinBlock(
     "b",
@@ -35,7 +35,7 @@ BLOCK = JoinBlock(
 )
 def test_rounds_grow(width: int, keys_per_call: int, limit: int, expected: list[int]) -> None:
     lookup = BlockLookup("t", (0,), width, keys_per_call=keys_per_call)
-    rounds = Rounds(replace(BLOCK, lookups=(lookup,), limit=limit))
+    rounds = Rounds.of_join(replace(BLOCK, lookups=(lookup,), limit=limit))
     assert rounds.small
     assert [rounds.next(1 << 20) for _ in expected] == expected
     assert rounds.next(3) == 3
@@ -46,6 +46,6 @@ def test_rounds_grow(width: int, keys_per_call: int, limit: int, expected: list[
 
 
 def test_without_lookups_all_rows_come_next() -> None:
-    rounds = Rounds(replace(BLOCK, limit=5))
+    rounds = Rounds.of_join(replace(BLOCK, limit=5))
     assert rounds.next(100_000) == 100_000
     assert not rounds.small

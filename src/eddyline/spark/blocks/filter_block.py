@@ -31,7 +31,7 @@ class CalledByDriver:
 
     ``method`` is what the server of lookups calls it with these arguments, ``number`` the
     function itself; ``width`` values are worked on at a time. ``price`` is for people,
-    ``unit`` what it is paid in.
+    ``unit`` what it is paid in, ``values`` how many a call is for at the most.
     """
 
     number: int
@@ -39,6 +39,7 @@ class CalledByDriver:
     width: int
     unit: str = ""
     price: str = ""
+    values: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,9 @@ class FilterBlock:
     value is passed on for which it calls a function again. A block that ``hands_on_errors`` keeps
     the rows for which a predicate failed, with the error as text, for joins above it that may drop
     them. ``joined`` says in words what was done to its rows before, and what joins them after.
+    ``limit`` is how many of its rows a limit above keeps of each task's, or somebody between wants
+    first; 0 where there is none. A task that has given as many ``stops`` if nothing between drops
+    any.
     """
 
     identity: str
@@ -135,3 +139,5 @@ class FilterBlock:
     waits: tuple[int, ...] = ()
     after: tuple[tuple[Call, int], ...] = ()
     spared: bool = False
+    limit: int = 0
+    stops: bool = False

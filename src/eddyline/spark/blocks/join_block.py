@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from functools import cached_property
 
 from eddyline.query.join_graph import JoinGraph
@@ -10,6 +11,16 @@ from eddyline.query.join_query import JoinQuery
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import BlockLookup
+
+
+class Counted(StrEnum):
+    """What a row of the result is, where rows stay in the JVM and each has its matches."""
+
+    MATCHES = "a match"
+    MATCHES_OR_ROW = "a match, or a row without any"
+    MATCHED = "a row with matches"
+    UNMATCHED = "a row without"
+    ROWS = "a row"
 
 
 @dataclass(frozen=True)
@@ -21,7 +32,7 @@ class JoinBlock:
     inputs meet. ``lookups`` are those of the query, in its order, which ``server`` makes.
     ``notes`` say in words why the eddy joins, and what reduces its inputs before. ``limit`` is how
     many rows a limit above keeps of each task's, 0 where there is none; a task that has given as
-    many ``stops`` if nothing between drops any.
+    many ``stops`` if nothing between drops any. ``counted`` says what counts as one.
     """
 
     identity: str
@@ -37,6 +48,7 @@ class JoinBlock:
     notes: tuple[str, ...] = ()
     limit: int = 0
     stops: bool = False
+    counted: Counted = Counted.MATCHES
 
     @cached_property
     def graph(self) -> JoinGraph:

@@ -34,5 +34,7 @@ def called_by_driver(
     converted = (types, function.keywords, function.return_type, settings)
     digest = hashlib.sha256(repr(converted).encode()).hexdigest()[:16]
     method = f"function/{mark.number}/{digest}"
-    driver = CalledByDriver(mark.number, method, mark.width, mark.unit, mark.price)
+    driver = CalledByDriver(
+        mark.number, method, mark.width, mark.unit, mark.price, values=mark.values
+    )
     return replace(function, driver=driver)

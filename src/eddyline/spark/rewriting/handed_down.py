@@ -132,12 +132,14 @@ def _handed_down(
 def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
     """Return a plan that gives the same rows again, and keys of another plan over it.
 
-    None where there is none that has just these keys.
+    None where there is none that has just these keys, or more of them below a limit that Spark has
+    pushed to this side: one of another place than the query's may keep other rows when it is read
+    again, and without it the keys are those that the query has without its LIMIT.
     """
     while not catalyst.gives_same_rows(plan):
         kind = catalyst.class_name(plan).rpartition(".")[2]
-        if kind not in {"Join", "Project", "ArrowEvalPython", "BatchEvalPython"}:
-            return None
+        if kind not in {"Join", "Project", "LocalLimit", "ArrowEvalPython", "BatchEvalPython"}:
+            return None  # a GlobalLimit is the query's own: what is below it may have far more keys
         if kind == "Join" and catalyst.join_type(plan) not in _PASSING_ALL:
             return None
         if kind == "Project":

@@ -71,8 +71,8 @@ in 290 and 480 ms if not. All that one task reads goes through one function: fiv
 MATCHES: Final = "matches"
 """The column of a row's matches, where the row stays in the JVM."""
 
-Registered: TypeAlias = "Callable[[JoinBlock, bytes], None]"
-"""Takes note of a block and of the function that runs it."""
+Registered: TypeAlias = "Callable[[JoinBlock, bytes, Callable[[JoinBlock], bytes]], None]"
+"""Takes note of a block, of the function that runs it, and of what makes that of another limit."""
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def with_matches(
     number = next(workshop.numbers)
     side = MatchesSide(driver, number, block, workshop.options, workshop.records)
     command = pickled(side, result)
-    workshop.register(block, command)
+    workshop.register(block, command, lambda again: pickled(replace(side, block=again), result))
     call = catalyst.python_call(
         name=_block_name(block),
         command=command,
@@ -346,9 +346,13 @@ def _last(
 ) -> Plan:
     """Return the step that joins, and let it be found again."""
     function = side(block, workshop.options, workshop.records)
-    command = pickled(function, output_type(block))
-    workshop.register(block, command)
     result = output_type(block)
+    command = pickled(function, result)
+    workshop.register(
+        block,
+        command,
+        lambda again: pickled(side(again, workshop.options, workshop.records), result),
+    )
     return map_in_arrow(plan, command, result, environments, name=_block_name(block))
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
+from eddyline.spark.blocks.join_block import Counted
 from eddyline.spark.claiming.bindings import UnboundLookupError
 from eddyline.spark.claiming.join_choice import possible_drivers
 from eddyline.spark.claiming.join_claim import JoinClaim
@@ -36,6 +38,13 @@ from eddyline.spark.worker.matches import LeftBehind, left_behind
 
 KEPT: int = 0
 """The number of the input whose rows are kept."""
+
+_COUNTED: Final = {
+    Kept.ALL: Counted.MATCHES_OR_ROW,
+    Kept.MATCHED: Counted.MATCHED,
+    Kept.UNMATCHED: Counted.UNMATCHED,
+    Kept.MARKED: Counted.ROWS,
+}
 
 
 def rebuilt_keeping(
@@ -80,6 +89,7 @@ def _with_small_inputs(
         block,
         server=workshop.server(),
         layout=f"no shuffle: {kept.value} join, the rows of {names[KEPT]} stay in place",
+        counted=_COUNTED[kept],
     )
     wide = left_behind(block, KEPT, worth=0, marked=any(map(_is_computed, claim.items)))
     if wide is None:

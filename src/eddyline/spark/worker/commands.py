@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import select
 import socket
 import stat
 import sys
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar, cast
+from typing import IO, Any, Final, TypeVar, cast
 
 from pyspark import cloudpickle, util
 from pyspark.serializers import CloudPickleSerializer
@@ -34,6 +35,9 @@ from eddyline.errors import EddylineError
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """Where Linux lists the open files of this process."""
 
+
+LAST_WAIT: Final = 1.0
+"""Seconds that a task waits to be ended by a limit that has all it wants: it mostly takes 10 ms."""
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
@@ -154,17 +158,40 @@ def send_results() -> None:
     end. Whoever has enough with the first rows of a slow task would wait for all of them. Does
     nothing where the worker's file is not found. NobodyReadsError where the JVM has ended the task.
     """
+    file = _results()
+    if file is not None:
+        try:
+            file.flush()
+        except ConnectionError as error:
+            raise NobodyReadsError from error
+
+
+def send_last_results() -> None:
+    """Send results likewise, of which a limit above has enough, and wait for the JVM to say so.
+
+    It does by ending the task, and what is written then would be told of as a broken pipe.
+    NobodyReadsError when it has; goes on where it reads on.
+    """
+    send_results()
+    file = _results()
+    if file is None or not hasattr(select, "poll"):
+        return
+    poll = select.poll()
+    poll.register(file.fileno(), getattr(select, "POLLRDHUP", 0))  # other ends are always told
+    if poll.poll(1000 * LAST_WAIT):
+        raise NobodyReadsError
+
+
+def _results() -> IO[bytes] | None:
+    """Return the file to which PySpark's worker writes results; None where it is not found."""
     frame = sys._getframe()  # noqa: SLF001 - documented, though not for every Python
     while frame.f_back is not None:
         frame = frame.f_back
         if frame.f_code.co_filename.endswith("worker.py"):
-            file = frame.f_locals.get("outfile")
+            file: IO[bytes] | None = frame.f_locals.get("outfile")
             if file is not None:
-                try:
-                    file.flush()
-                except ConnectionError as error:
-                    raise NobodyReadsError from error
-                return
+                return file
+    return None
 
 
 def acknowledge() -> None:

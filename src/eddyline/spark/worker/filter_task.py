@@ -44,9 +44,15 @@ from eddyline.spark.blocks.column_types import returned_type, spark_type
 from eddyline.spark.blocks.filter_block import FilterBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.block_task import BlockTask
-from eddyline.spark.worker.commands import pickled
+from eddyline.spark.worker.commands import (
+    ending_quietly,
+    pickled,
+    send_last_results,
+    send_results,
+)
 from eddyline.spark.worker.error_texts import ErrorTexts
 from eddyline.spark.worker.live_news import live_news
+from eddyline.spark.worker.rounds import Rounds
 from eddyline.spark.worker.task_records import (
     Records,
     function_records,
@@ -108,13 +114,15 @@ class FusedFilter:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
         key = record_key(self._block.identity, self._options)
         task = FilterTask(self._block, self._options)
+        rounds = Rounds.of_filter(self._block)
         news = live_news(key)
         if news.wanted:
             task.between_visits(lambda: news.glance(task.record))
         try:
-            for batch in batches:
-                columns = batch if isinstance(batch, tuple) else (batch,)
-                yield task.filter(columns)
+            with ending_quietly():
+                for batch in batches:
+                    columns = batch if isinstance(batch, tuple) else (batch,)
+                    yield from task.filtered(columns, rounds)
         except BaseException as error:
             task.end(error)
             raise
@@ -160,6 +168,25 @@ class FilterTask(BlockTask):
         self._changes_seen = len(self._changes())
         self._changes_noticed: list[Change] = []
         self._order = self._eddy.eddy.policy.order(ENTERING)
+
+    def filtered(self, columns: Sequence[pa.Array], rounds: Rounds) -> Iterator[pa.StructArray]:
+        """Yield what :meth:`filter` returns for a batch, a round at a time.
+
+        What comes when a limit above has all that it keeps is dropped, and nobody is asked.
+        """
+        rows, done = len(columns[0]), 0
+        for start, count in rounds.of(rows):
+            result = self.filter([column.slice(start, count) for column in columns])
+            yield result
+            if rounds.gave(result.field(0).true_count):
+                send_last_results()
+            elif rounds.limited and rounds.small:
+                send_results()
+            done = start + count
+        if done < rows:
+            none = pa.array(np.zeros(rows - done, dtype=np.bool_))
+            fields = (pa.nulls(rows - done, field.type) for field in self._fields[1:])
+            yield pa.StructArray.from_arrays([none, *fields], fields=self._fields)
 
     def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
         """Return ``keep`` and the outputs for one batch."""

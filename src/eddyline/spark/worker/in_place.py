@@ -21,6 +21,7 @@ from eddyline.spark.worker.block_task import MEMORY
 from eddyline.spark.worker.commands import ending_quietly
 from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.live_news import live_news
+from eddyline.spark.worker.rounds import PUSHED_ROWS, Rounds
 from eddyline.spark.worker.task_lookups import job_of
 from eddyline.spark.worker.task_records import Records, of_action, record_key
 
@@ -31,43 +32,6 @@ Bytes, one frame after the other; NULL where there is none. They are not a list 
 Spark measures what it has written after every row, which takes it 27 µs where there are nested
 columns.
 """
-
-PUSHED_ROWS: Final = 1 << 15
-"""Rows that are handed to the eddy at a time, where Spark's batches are smaller.
-
-Spark sends 10,000 rows at a time by default. A visit to a SteM costs some 100 µs of its own.
-"""
-
-
-class Rounds:
-    """How many rows a task takes at a time, where lookups have to answer for them.
-
-    With a limit above first as many as it keeps, then twice as many each time: more would be asked
-    for than anybody wants. Without one whoever wants no more ends the task, so that the first
-    rounds are small as well: as many rows as calls can be under way for at a time, which takes no
-    longer than all would.
-    """
-
-    def __init__(self, block: JoinBlock) -> None:
-        """Begin with the first."""
-        lookups = block.lookups
-        self._call = max((each.keys_per_call for each in lookups), default=1)
-        at_a_time = max((each.width * each.keys_per_call for each in lookups), default=0)
-        self._limit = block.limit
-        self._size = (self._limit or at_a_time) if lookups else 0
-
-    @property
-    def small(self) -> bool:
-        """Whether rounds are still smaller than they would be without lookups."""
-        return 0 < self._size < PUSHED_ROWS
-
-    def next(self, rows: int) -> int:
-        """Return how many of so many rows come next."""
-        if not self._size:
-            return rows
-        size = self._size
-        self._size = min(max((2 if self._limit else 4) * size, self._call), PUSHED_ROWS)
-        return min(size, rows)
 
 
 @dataclass(frozen=True)
@@ -88,28 +52,22 @@ class InPlaceSide:
         arriving = gathered(batches, PUSHED_ROWS)
         for first in arriving:
             with ending_quietly(), self.running(first.column(SMALL_INPUTS)[0].as_buffer()) as task:
-                given = 0
-                for joined in self._joined(task, chain([first], arriving)):
+                rounds = Rounds.of_join(self.block)
+                for joined in self._joined(task, chain([first], arriving), rounds):
                     yield joined
-                    given += joined.num_rows
-                    if self.block.stops and given >= self.block.limit:
+                    if rounds.gave(joined.num_rows):
                         return
 
     def _joined(
-        self, task: JoinTask, batches: Iterable[pa.RecordBatch]
+        self, task: JoinTask, batches: Iterable[pa.RecordBatch], rounds: Rounds
     ) -> Iterator[pa.RecordBatch]:
         """Yield joined rows; with a limit above all those of a round before the next begins."""
-        limited = self.block.limit > 0 and len(self.block.lookups) > 0
-        rounds = Rounds(self.block)
         for batch in batches:
             columns, rows = batch.columns[:-1], batch.num_rows
-            start = 0
-            while start < rows:
-                size = rounds.next(rows - start) if limited else rows
+            for start, size in rounds.of(rows) if rounds.limited else [(0, rows)]:
                 arrival = Arrival(tuple(column.slice(start, size) for column in columns), size)
-                start += size
                 yield from task.results(task.eddy.push(self.driver, arrival))
-                if limited:
+                if rounds.limited:
                     yield from task.results(task.eddy.finish())
         yield from task.results(task.eddy.finish())
 

@@ -23,10 +23,11 @@ from eddyline.evaluation.labels import relabelled
 from eddyline.query.expressions import Argument, Expression, with_arguments
 from eddyline.query.join_query import JoinQuery
 from eddyline.spark.blocks.column_types import returned_type, spark_type, width
-from eddyline.spark.blocks.join_block import JoinBlock
-from eddyline.spark.worker.commands import ending_quietly, send_results
-from eddyline.spark.worker.in_place import InPlaceSide, Rounds
+from eddyline.spark.blocks.join_block import Counted, JoinBlock
+from eddyline.spark.worker.commands import ending_quietly, send_last_results, send_results
+from eddyline.spark.worker.in_place import InPlaceSide
 from eddyline.spark.worker.join_task import JoinTask
+from eddyline.spark.worker.rounds import Rounds
 
 WORTH_STAYING: Final = 16
 """Bytes of a row that the result wants as they are, for it to pay that they stay in the JVM.
@@ -146,7 +147,7 @@ class MatchesSide(InPlaceSide):
 
     def __call__(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.ListArray]:
         """Yield for each row of one partition its matches; the last column is the small inputs."""
-        rounds = Rounds(self.block)
+        rounds = Rounds.of_join(self.block)
         for first in batches:
             with ending_quietly(), self.running(first[-1][0].as_buffer()) as task:
                 for batch in chain([first], batches):
@@ -157,7 +158,7 @@ class MatchesSide(InPlaceSide):
     ) -> Iterator[pa.ListArray]:
         rows = len(columns[0])
         start, step = 0, rows
-        while start < rows:
+        while start < rows and not rounds.enough:
             count = rounds.next(min(step, rows - start))
             own = tuple(column.slice(start, count) for column in columns)
             numbers = pa.array(np.arange(count))
@@ -165,11 +166,30 @@ class MatchesSide(InPlaceSide):
             joined = chain(task.eddy.push(self.driver, arrival), task.eddy.finish())
             found = self._listed(task.timed(joined), count)
             yield found
-            if rounds.small:
+            if rounds.gave(self._rows_of(found)):
+                send_last_results()
+            elif rounds.small:
                 send_results()
             start += count
             matches = len(found.values)
             step = max(1, count * MOST_MATCHES // matches) if matches > MOST_MATCHES else 2 * count
+        if start < rows:  # a limit above has what it keeps, and Spark wants an array for each row
+            yield self._listed((), rows - start)
+
+    def _rows_of(self, found: pa.ListArray) -> int:
+        """Return how many rows of the result the matches of some rows make."""
+        matches = np.diff(found.offsets.to_numpy())
+        match self.block.counted:
+            case Counted.MATCHES:
+                return int(matches.sum())
+            case Counted.MATCHES_OR_ROW:
+                return int(np.maximum(matches, 1).sum())
+            case Counted.MATCHED:
+                return int(np.count_nonzero(matches))
+            case Counted.UNMATCHED:
+                return len(matches) - int(np.count_nonzero(matches))
+            case Counted.ROWS:
+                return len(matches)
 
     def _listed(self, joined: Iterable[Joined], rows: int) -> pa.ListArray:
         """Return matches by the row that they belong to."""

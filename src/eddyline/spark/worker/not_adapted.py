@@ -48,8 +48,8 @@ class Scanned:
 class ConcurrentMark:
     """Stands for a function that is called where the driver is; ``number`` says for which.
 
-    ``width``, ``unit`` and ``price`` are those of CalledByDriver. Who has made it gives it the
-    ``declaration`` to hold, which does not travel.
+    ``width``, ``unit``, ``price`` and ``values`` are those of CalledByDriver. Who has made it gives
+    it the ``declaration`` to hold, which does not travel.
     """
 
     name: str
@@ -57,11 +57,13 @@ class ConcurrentMark:
     width: int
     unit: str
     price: str
+    values: int = 1
     declaration: object = field(default=None, compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[type[ConcurrentMark], tuple[str, int, int, str, str]]:
+    def __reduce__(self) -> tuple[type[ConcurrentMark], tuple[object, ...]]:
         """Return what a plan holds of it."""
-        return ConcurrentMark, (self.name, self.number, self.width, self.unit, self.price)
+        own = (self.name, self.number, self.width, self.unit, self.price, self.values)
+        return ConcurrentMark, own
 
     def __call__(self, *columns: object) -> object:
         """Raise NotAdaptedError: here nobody knows the limits of the job."""

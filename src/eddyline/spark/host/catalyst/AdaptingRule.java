@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.function.BiFunction;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -24,6 +26,7 @@ public final class AdaptingRule extends Rule {
 
     private BiFunction rewrite;
     private boolean every;
+    private String limited;
     private volatile boolean on = true;
 
     /**
@@ -31,10 +34,12 @@ public final class AdaptingRule extends Rule {
      *
      * @param rewrite from a plan, and the identity of the session that runs it, to one with the same output
      * @param every whether to rewrite plans without Python functions too
+     * @param limited whether to rewrite only plans with limits that call functions whose names begin so; null for all
      */
-    public void be(BiFunction rewrite, boolean every) {
+    public void be(BiFunction rewrite, boolean every, String limited) {
         this.rewrite = rewrite;
         this.every = every;
+        this.limited = limited;
     }
 
     /** Rewrite plans from now on, or leave them as they are, wherever the rule was copied to. */
@@ -66,7 +71,12 @@ public final class AdaptingRule extends Rule {
             || plan.containsPattern(TreePattern.CTE())) {  // of which a part stands for another
             return plan;
         }
-        if (plan instanceof Command || plan instanceof WriteFiles || plan.output().isEmpty()) {
+        if (limited != null && (!plan.containsPattern(TreePattern.LIMIT()) || !calls(plan))) {
+            return plan;
+        }
+        // A plan without output is one whose rows are counted, or a limit of these, as for isEmpty.
+        boolean counted = plan.output().isEmpty() && !(plan instanceof GlobalLimit);
+        if (limited == null && (plan instanceof Command || plan instanceof WriteFiles || counted)) {
             ArrayList children = new ArrayList();
             for (int n = 0; n < plan.children().length(); n++) {
                 children.add(adapted((LogicalPlan) plan.children().apply(n)));
@@ -89,5 +99,28 @@ public final class AdaptingRule extends Rule {
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;
+    }
+
+    /** Whether a plan calls functions whose names begin as those that are to be told of limits. */
+    private boolean calls(LogicalPlan plan) {
+        if (!plan.containsPattern(TreePattern.PYTHON_UDF())) {
+            return false;
+        }
+        for (int n = 0; n < plan.expressions().length(); n++) {
+            Object own = plan.expressions().apply(n);
+            if (own instanceof PythonUDF && ((PythonUDF) own).name().startsWith(limited)) {
+                return true;
+            }
+        }
+        return anyCalls(plan.children()) || anyCalls(plan.subqueries());
+    }
+
+    private boolean anyCalls(scala.collection.Seq plans) {
+        for (int n = 0; n < plans.length(); n++) {
+            if (calls((LogicalPlan) plans.apply(n))) {
+                return true;
+            }
+        }
+        return false;
     }
 }

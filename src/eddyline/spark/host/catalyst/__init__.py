@@ -46,6 +46,7 @@ from eddyline.spark.host.catalyst.expressions import (
 )
 from eddyline.spark.host.catalyst.functions import (
     PickledFunction,
+    calling_instead,
     function_name,
     pickled_function,
     pickled_functions,
@@ -210,6 +211,7 @@ __all__ = [
     "bytes_of",
     "cached",
     "called_in_one_go",
+    "calling_instead",
     "case_when",
     "children",
     "chosen",

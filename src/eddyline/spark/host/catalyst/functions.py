@@ -15,6 +15,7 @@ from pyspark import SparkContext
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
+    LOGICAL,
     base64_in,
     each_of,
     in_python,
@@ -179,6 +180,41 @@ def python_call(  # the fields of Spark's node
         new_identity(like_java),
     )
     return CatalystExpression(java)
+
+
+def calling_instead(node: Plan, number: int, command: bytes, *, maps: bool) -> Plan:
+    """Return a node that evaluates functions with another pickle in one of these.
+
+    It ``maps`` if it is a ``MapInArrow``, which has one.
+    """
+    old = node.java.functionExpr() if maps else node.java.udfs().apply(number)
+    function = old.func()
+    environment = java_class("org.apache.spark.api.python.SimplePythonFunction")(
+        bytearray(command),
+        function.envVars(),
+        function.pythonIncludes(),
+        function.pythonExec(),
+        function.pythonVer(),
+        function.broadcastVars(),
+        function.accumulator(),
+    )
+    new = java_class(EXPRESSIONS + "PythonUDF")(
+        old.name(),
+        environment,
+        old.dataType(),
+        old.children(),
+        old.evalType(),
+        old.udfDeterministic(),
+        old.resultId(),
+    )
+    child = node.java.child()
+    if maps:
+        make = java_class(LOGICAL + "MapInArrow")
+        java = node.java
+        return Plan(make(new, java.output(), child, java.isBarrier(), java.profile()))
+    functions = node.java.udfs().updated(number, new)
+    make = java_class(LOGICAL + "ArrowEvalPython")
+    return Plan(make(functions, node.java.resultAttrs(), child, node.java.evalType()))
 
 
 def _files(lists: Sequence[Any]) -> Any:  # noqa: ANN401  # Py4J has no types

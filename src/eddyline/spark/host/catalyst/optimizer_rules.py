@@ -46,8 +46,11 @@ class OptimizerRule:
     plan, this stays as it is; an ``EddylineError`` is raised to whoever asked for the plan.
     """
 
-    def __init__(self, rewrite: Rewrite, *, every: bool) -> None:
+    def __init__(self, rewrite: Rewrite, *, every: bool, limited: str | None = None) -> None:
         """Compile the rule; a session begins to apply it in :meth:`start`.
+
+        With ``limited`` only plans with limits are rewritten that call Python functions whose names
+        begin so; what becomes of them is not optimized again.
 
         Raises ``RuntimeError`` where Python's threads do not have their own in the JVM: what is
         asked there while a plan is rewritten would ask to have it rewritten again, for ever; and
@@ -62,7 +65,9 @@ class OptimizerRule:
         except (Py4JError, TypeError) as error:  # TypeError: no such class
             message = "Eddyline cannot be enabled where Spark has no Janino to compile a rule."
             raise RuntimeError(message) from error
-        self._rule.be(_Asked(rewrite), every)  # Py4J keeps it as long as the JVM does
+        self._rule.be(
+            _Asked(rewrite, optimizes=limited is None), every, limited
+        )  # Py4J keeps it as long as the JVM does
 
     def start(self, spark: SparkSession) -> None:
         """Apply the rule in a session from now on, and no other of this class."""
@@ -84,8 +89,9 @@ def identity_of(spark: SparkSession) -> str:
 class _Asked:
     """What the rule in the JVM asks."""
 
-    def __init__(self, rewrite: Rewrite) -> None:
+    def __init__(self, rewrite: Rewrite, *, optimizes: bool) -> None:
         self._rewrite = rewrite
+        self._optimizes = optimizes
         self._of_thread = threading.local()
         self._sessions = Latest[str, SparkSession](_SESSIONS)
         self._told = Latest[str, bool](_REASONS)  # why plans were left to Spark, and what else
@@ -116,6 +122,9 @@ class _Asked:
         return known
 
     def _rewritten(self, spark: SparkSession, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
+        if not self._optimizes:
+            same_nodes = self._rewrite(spark, Plan(put_off(java)))
+            return java if same_nodes is None else fetched(same_nodes.java)
         whole = whole_plan(java, java_session(spark))
         if whole is not None:
             self._tell(f"{LOST} {', '.join(whole.dropped)}")

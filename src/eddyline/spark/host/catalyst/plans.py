@@ -178,6 +178,8 @@ def rows_wanted(plan: Plan, limit: int = 0) -> int:
         text = str(plan.java.limitExpr().toString())
         own = int(text) if text.isdecimal() else 0
         return min(own, limit) if own and limit else own or limit
+    if kind == "Repartition":  # of which one without a shuffle only puts tasks together
+        return 0 if not limit or bool(plan.java.shuffle()) else limit
     return limit if kind in {"GlobalLimit", "Project", "SubqueryAlias"} else 0
 
 
