@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from eddyline.engine.clock import VirtualClock
-from eddyline.sources.filling import GATHERED, UNKNOWN, Filling
+from eddyline.sources.filling import BEGINNING, GATHERED, UNKNOWN, Filling
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.python_lookup import PythonLookup
@@ -27,7 +27,7 @@ def test_how_long_keys_wait_for_others() -> None:
     clock.advance(5.0)
     filling.begin()
     assert filling.patience(under_way=True, usual_seconds=2.0) == 0.0  # nobody has more
-    filling.tasks = 2
+    filling.expect(2, 0)
     assert filling.patience(under_way=False, usual_seconds=2.0) == pytest.approx(GATHERED)
     assert filling.patience(under_way=True, usual_seconds=2.0) == 2.0
     assert filling.patience(under_way=True, usual_seconds=0.0) == UNKNOWN
@@ -37,6 +37,28 @@ def test_how_long_keys_wait_for_others() -> None:
     assert filling.patience(under_way=True, usual_seconds=2.0) == 0.5
     clock.advance(0.5)
     assert filling.patience(under_way=True, usual_seconds=2.0) == 0.0
+
+
+def test_keys_wait_for_tasks_that_begin_but_not_twice_in_vain() -> None:
+    clock = VirtualClock()
+    filling = Filling(clock.now)
+    clock.advance(5.0)
+    filling.begin()
+    filling.expect(0, 1)
+    assert filling.patience(under_way=False, usual_seconds=0.001) == BEGINNING
+    clock.advance(BEGINNING / 2)
+    filling.expect(1, 0)  # it has come, and hands its keys over a few at a time
+    assert filling.patience(under_way=False, usual_seconds=0.001) == pytest.approx(GATHERED)
+    filling.expect(0, 0)
+    assert filling.patience(under_way=False, usual_seconds=0.001) == 0.0
+    filling.leave()
+    filling.expect(0, 2)
+    assert filling.patience(under_way=False, usual_seconds=0.001) == BEGINNING / 2
+    clock.advance(BEGINNING / 2)
+    assert filling.patience(under_way=False, usual_seconds=0.001) == 0.0
+    filling.leave()
+    filling.begin()
+    assert filling.patience(under_way=False, usual_seconds=0.001) == 0.0
 
 
 class Slow:
@@ -151,6 +173,26 @@ def test_one_key_a_call_waits_for_nothing() -> None:
         await asyncio.gather(*answers)
 
     assert asked(work, keys_per_call=1) == [1, 1, 1]
+
+
+def test_keys_wait_for_tasks_that_bring_their_first_ones() -> None:
+    async def work(lookup: SharedLookup, slow: Slow) -> None:
+        slow.answers.set()
+        lookup.expect_of(0, 1)
+        answers = lookup.rows(keys(0, 4))
+        await asyncio.sleep(3 * GATHERED)
+        assert slow.sizes == []
+        answers += lookup.rows(keys(4, 9))
+        lookup.expect_of(0, 0)
+        await asyncio.gather(*answers)
+        lookup.expect_of(0, 1)  # and it never comes
+        await asyncio.gather(*lookup.rows(keys(9, 10)))
+        assert slow.sizes == [9, 1]
+        answers = lookup.rows(keys(10, 11))
+        await asyncio.wait(answers, timeout=BEGINNING / 2)
+        assert answers[0].done()
+
+    assert asked(work) == [9, 1, 1]
 
 
 def test_what_nobody_wants_any_more_is_not_asked_for() -> None:

@@ -17,7 +17,9 @@ from eddyline.concurrency.event_loop import EventLoop
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.engine.modules.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
+from eddyline.sources.beginning import StageSize, TaskPlace
 from eddyline.sources.failures import LookupFailedError
+from eddyline.sources.filling import GATHERED
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_server import LookupServer
 from eddyline.sources.lookup_source import LookedUpTable
@@ -33,11 +35,15 @@ WANTED = [(1, pa.string()), (0, pa.int64())]
 
 @contextmanager
 def serving(
-    function: Callable[[list[Any]], object], limits: Limits | None = None
+    function: Callable[[list[Any]], object],
+    limits: Limits | None = None,
+    keys_per_call: int = 1,
+    size_of: Callable[[int], StageSize | None] | None = None,
 ) -> Iterator[LookupServer]:
     loop = EventLoop()
-    methods = {"t": AccessMethod(TABLE, PythonLookup(function), limits or Limits(retries=0))}
-    server = LookupServer(loop, methods, time.monotonic)
+    source = PythonLookup(function, keys_per_call)
+    methods = {"t": AccessMethod(TABLE, source, limits or Limits(retries=0))}
+    server = LookupServer(loop, methods, time.monotonic, size_of=size_of)
     try:
         yield server
     finally:
@@ -48,9 +54,15 @@ def serving(
 class Task:
     """One task's connection, with what it gets."""
 
-    def __init__(self, address: Address, job: str = "1", method: str = "t") -> None:
+    def __init__(
+        self,
+        address: Address,
+        job: str = "1",
+        method: str = "t",
+        place: TaskPlace | None = None,
+    ) -> None:
         self.agenda = SharedAgenda()
-        self.remote = RemoteLookup(address, job, method, self.agenda, WANTED, width=4)
+        self.remote = RemoteLookup(address, job, method, self.agenda, WANTED, width=4, task=place)
         self.remote.attend(0)
 
     def ask(self, *keys: int) -> None:
@@ -128,6 +140,42 @@ def test_what_a_task_that_has_gone_waited_for_is_not_asked_for_unless_another_wa
         assert sorted(asked) == [0, 1, 50, 51, 99]
         assert server.statistics("1")["t"].keys == 5
         stays.remote.close()
+
+
+def asked_by_two(sizes: dict[int, StageSize | None], *, empty: bool = False) -> list[int]:
+    """Return how many keys each call had: of two tasks, one begins when the other waits."""
+    calls: list[int] = []
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        calls.append(len(keys))
+        return [(key, "x") for key in keys]
+
+    with serving(function, keys_per_call=10, size_of=sizes.get) as server:
+        one = Task(server.address, place=TaskPlace(7, 0))
+        one.ask(1, 2, 3)
+        one.remote.rest()
+        time.sleep(3 * GATHERED)
+        two = Task(server.address, place=TaskPlace(7, 1))
+        if not empty:
+            two.ask(3, 4, 5)
+            two.remote.rest()
+            two.answers(3)
+        two.remote.close()
+        assert sorted(one.answers(3)) == [1, 2, 3]
+        one.remote.close()
+    return calls
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_keys_wait_for_tasks_of_the_stage_that_have_not_begun(empty: bool) -> None:  # noqa: FBT001 - a parameter
+    assert asked_by_two({7: StageSize(2, 2)}, empty=empty) == [3 if empty else 5]
+
+
+@pytest.mark.parametrize(
+    "size", [StageSize(2, 1), StageSize(1, 2), None], ids=["no core", "no task", "unknown"]
+)
+def test_keys_wait_for_no_task_that_cannot_begin(size: StageSize | None) -> None:
+    assert asked_by_two({7: size}) == [3, 2]
 
 
 def test_a_failure_comes_as_it_was_said() -> None:

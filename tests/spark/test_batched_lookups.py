@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
 
@@ -113,10 +114,42 @@ def test_other_joins_ask_in_full_calls(spark: SparkSession, sql: str) -> None:
     assert IDEAL <= len(by_k.sizes) <= 2 * IDEAL, by_k.sizes
 
 
-def test_few_keys_wait_for_no_others(spark: SparkSession) -> None:
-    """Of tasks that have no more, the rest goes at once; there are two here."""
-    by_k, _ = batched(spark, several=False)
-    sql = "SELECT t.v FROM batched t WHERE t.k IN (1, 2, 3)"
-    assert sorted(row.v for row in eddyline.adapt(spark.sql(sql)).collect()) == [2, 4, 6]
-    assert sum(by_k.sizes) == 3
-    assert len(by_k.sizes) <= 2
+class Tens:
+    """A source of up to ten keys a call."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.sizes: list[int] = []
+        source = eddyline.PythonLookup(self, keys_per_call=10)
+        eddyline.lookup_table(spark, "tens", "k int, v int", ["k"], source)
+
+    def __call__(self, keys: list[int]) -> list[tuple[int, int]]:
+        self.sizes.append(len(keys))
+        return [(key, 2 * key) for key in keys]
+
+
+def test_constants_go_in_full_calls(spark: SparkSession) -> None:
+    """All are known before the first call."""
+    tens = Tens(spark)
+    for many, sizes in ((2, [2]), (3, [3]), (10, [10]), (25, [5, 10, 10])):
+        rows = spark.table("tens").where(F.col("k").isin(*range(many)))
+        for frame in (rows, rows.orderBy("v")):
+            tens.sizes.clear()
+            found = eddyline.adapt(frame).collect()
+            assert sorted(row.v for row in found) == [2 * key for key in range(many)]
+            assert sorted(tens.sizes) == sizes
+
+
+def test_few_keys_of_several_tasks_go_together(spark: SparkSession) -> None:
+    """Also where a task has no rows; and a further one cannot begin before others have ended."""
+    tens = Tens(spark)
+    for tasks, step in ((2, 5), (2, 1), (4, 2)):
+        rows = spark.range(0, 10, 1, tasks).where(f"id % {step} = 0")
+        rows = rows.selectExpr("cast(id AS int) k", "id")
+        for join in ("inner", "left"):
+            tens.sizes.clear()
+            found = eddyline.adapt(rows.join(spark.table("tens"), "k", join)).collect()
+            assert sorted((row.id, row.v) for row in found) == [
+                (key, 2 * key) for key in range(0, 10, step)
+            ]
+            assert sum(tens.sizes) == len(found)
+            assert len(tens.sizes) <= tasks // 2, (tasks, step, join)

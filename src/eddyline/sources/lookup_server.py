@@ -10,8 +10,9 @@ import asyncio
 import hmac
 import json
 import secrets
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple, Protocol
@@ -21,6 +22,7 @@ import pyarrow as pa
 from eddyline.concurrency.event_loop import EventLoop
 from eddyline.concurrency.listening import stop_listening
 from eddyline.sources.asked_once import Found
+from eddyline.sources.beginning import Beginning, StageSize, TaskPlace
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.frozen import frozen
 from eddyline.sources.lookup_source import Key
@@ -50,8 +52,11 @@ class Shared(Protocol):
         """
         ...
 
-    def expect_of(self, tasks: int) -> None:
-        """Know that so many tasks may ask for more before they wait for answers alone."""
+    def expect_of(self, tasks: int, beginning: int = 0) -> None:
+        """Know how many tasks may ask for more before they wait for answers alone.
+
+        So many are ``beginning``: they may ask for the first time.
+        """
         ...
 
     def give_up(self, keys: Sequence[Key]) -> None:
@@ -80,15 +85,22 @@ class _Job:
     """The lookups of one job, by access method, and the tasks that use them now.
 
     ``asking`` are those of a method that may ask for more before they wait for answers alone,
-    ``wanted`` the keys that tasks wait for, :func:`frozen`, as arguments may hold lists, and how
-    many do.
+    ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
+    for, :func:`frozen`, as arguments may hold lists, and how many do.
     """
 
     lookups: dict[str, Shared] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
+    beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
     wanted: dict[str, Counter[object]] = field(default_factory=dict)
     leaving: asyncio.TimerHandle | None = None
+
+    def expect(self, method: str) -> None:
+        """Tell a method who may ask it for more, and who for the first time."""
+        lookup = self.lookups.get(method)
+        if lookup is not None:
+            lookup.expect_of(self.asking[method], self.beginning[method].count)
 
 
 class LookupServer:
@@ -107,12 +119,19 @@ class LookupServer:
         host: str = "127.0.0.1",
         port: int = 0,
         seed: int = 0,
+        size_of: Callable[[int], StageSize | None] | None = None,
     ) -> None:
-        """Begin to listen at once, on any free port by default; OSError where that fails."""
+        """Begin to listen at once, on any free port by default; OSError where that fails.
+
+        ``size_of`` tells how large a stage of Spark's is, None where it does not know; it is
+        called in a thread of its own.
+        """
         self._loop = loop
         self._methods = methods
         self._now = now
         self._seed = seed
+        self._size_of = size_of
+        self._threads = ThreadPoolExecutor(1, "eddyline-stages")  # starts with the first question
         self._jobs: dict[str, _Job] = {}
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
@@ -165,6 +184,7 @@ class LookupServer:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 
     async def _close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
         await stop_listening(self._server)
         for job in self._jobs.values():
             for lookup in job.lookups.values():
@@ -204,12 +224,16 @@ class LookupServer:
         job = self._entered(name)
         answers = _Answers(writer)
         sending = asyncio.create_task(answers.send())
-        asking = _Asking(job, method)
+        task = None if hello.get("task") is None else TaskPlace(*hello["task"])
+        asking = _Asking(job, method, task)
+        if task is not None and asking.wants_size:
+            self._find_size(job, method, task.stage)
         try:
             while line := await reader.readline():
                 request = json.loads(line)
                 asking.may_go_on(going_on="calls" in request)
                 if "calls" not in request:
+                    asking.speak()
                     continue
                 keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
                 lookup = self._lookup(name, job, method)
@@ -222,10 +246,25 @@ class LookupServer:
                 for call, key, future in zip(request["calls"], values, rows, strict=True):
                     answers.expect(call, future)
                     asking.wait_for(key, future)
+                asking.speak()
         finally:
             sending.cancel()
             asking.end()
             self._left(name, job)
+
+    def _find_size(self, job: _Job, method: str, stage: int) -> None:
+        """Find out how many tasks a stage has; until then it may have more."""
+
+        def found(answer: asyncio.Future[StageSize | None]) -> None:
+            known = not answer.cancelled() and answer.exception() is None
+            job.beginning[method].sized(stage, answer.result() if known else None)
+            job.expect(method)
+
+        if self._size_of is None:
+            job.beginning[method].sized(stage, None)
+        else:
+            loop = self._loop.loop
+            loop.run_in_executor(self._threads, self._size_of, stage).add_done_callback(found)
 
     def _entered(self, name: str) -> _Job:
         job = self._jobs.setdefault(name, _Job())
@@ -261,7 +300,7 @@ class LookupServer:
         if found is not None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
             lookup = job.lookups[method] = found.shared(name, random, self._now)
-            lookup.expect_of(job.asking[method])
+            job.expect(method)
         return lookup
 
     def _unknown(self, method: str) -> asyncio.Future[Found]:
@@ -280,9 +319,12 @@ class LookupServer:
 class _Asking:
     """A task that asks a method: what it waits for, and whether it may ask for more."""
 
-    def __init__(self, job: _Job, method: str) -> None:
+    def __init__(self, job: _Job, method: str, task: TaskPlace | None = None) -> None:
         self._job = job
         self._method = method
+        self._task = task
+        self._silent = task is not None
+        self.wants_size = task is not None and job.beginning[method].enter(task)
         self._wanted = job.wanted.setdefault(method, Counter())
         self._waits_for: dict[asyncio.Future[Found], Key] = {}
         self._going_on = False
@@ -293,11 +335,15 @@ class _Asking:
         if going_on == self._going_on:
             return
         self._going_on = going_on
-        asking = self._job.asking
-        asking[self._method] += 1 if going_on else -1
-        lookup = self._job.lookups.get(self._method)
-        if lookup is not None:
-            lookup.expect_of(asking[self._method])
+        self._job.asking[self._method] += 1 if going_on else -1
+        self._job.expect(self._method)
+
+    def speak(self) -> None:
+        """Take note that the task has brought its first keys, or has none."""
+        if self._silent and self._task is not None:
+            self._silent = False
+            self._job.beginning[self._method].speak(self._task)
+            self._job.expect(self._method)
 
     def wait_for(self, key: Key, answer: asyncio.Future[Found]) -> None:
         """Take note of a key that the task wants to know of."""
@@ -308,6 +354,9 @@ class _Asking:
 
     def end(self) -> None:
         """The task has gone: let nobody be asked for what no other one wants."""
+        if self._task is not None:
+            self._job.beginning[self._method].leave(self._task)
+            self._job.expect(self._method)
         self.may_go_on(going_on=False)
         unwanted = []
         for answer, key in list(self._waits_for.items()):

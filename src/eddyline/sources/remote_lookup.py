@@ -15,6 +15,7 @@ import pyarrow as pa
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, checked_width
 from eddyline.errors import EddylineError
+from eddyline.sources.beginning import TaskPlace
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.wire import Address, packed
 
@@ -43,13 +44,14 @@ class RemoteLookup:
         width: int,
         asked: Sequence[int] = (),
         exact: bool = False,
+        task: TaskPlace | None = None,
     ) -> None:
         """Connect; ServerGoneError where nobody is there.
 
         ``wanted`` are the columns of the table that calls return, and their types here. Those at
         the positions ``asked`` are what was asked for instead, one for each bind column. Without
         rows that have their key in another spelling than it was asked for, if they are to be
-        ``exact``.
+        ``exact``. ``task`` is where this is, if the others of its stage are to be waited for.
         """
         self._wanted = tuple(wanted)
         self._places = tuple(asked)
@@ -71,7 +73,13 @@ class RemoteLookup:
                 f"cannot be reached from here: {error}"
             ) from error
         self._socket.settimeout(None)
-        hello = {"token": address.token, "job": job, "method": method, "exact": exact}
+        hello = {
+            "token": address.token,
+            "job": job,
+            "method": method,
+            "exact": exact,
+            "task": task,
+        }
         self._socket.sendall(json.dumps(hello).encode() + b"\n")
         self._reader = threading.Thread(target=self._read, name="eddyline-answers", daemon=True)
         self._reader.start()

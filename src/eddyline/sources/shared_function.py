@@ -86,7 +86,7 @@ class SharedFunction:
             self._asked.start(self._work())
         return found
 
-    def expect_of(self, tasks: int) -> None:
+    def expect_of(self, tasks: int, beginning: int = 0) -> None:
         """Do nothing: a call takes what is there, whoever may bring more."""
 
     def give_up(self, keys: Sequence[Key]) -> None:

@@ -153,9 +153,12 @@ class SharedLookup:
         """Forget keys that wait still to be asked for, of which nobody wants the answers."""
         self._asked.give_up(tuple(map(_canonical, key)) for key in keys)
 
-    def expect_of(self, tasks: int) -> None:
-        """Know that so many tasks may ask for more before they wait for answers alone."""
-        self._filling.tasks = tasks
+    def expect_of(self, tasks: int, beginning: int = 0) -> None:
+        """Know how many tasks may ask for more before they wait for answers alone.
+
+        So many are ``beginning``: they may ask for the first time.
+        """
+        self._filling.expect(tasks, beginning)
         self._let_work()
 
     async def close(self) -> None:
@@ -230,7 +233,7 @@ class SharedLookup:
         while waiting and len(keys) < mirror.keys_per_call:
             key = waiting.popleft()
             (passed if mirror in self._tried.get(key, ()) else keys).append(key)
-        if 0 < len(keys) < mirror.keys_per_call and self._patience_for_more(mirror):
+        if self._wait_for_more(mirror, keys):
             waiting.extendleft(reversed(keys))
             keys.clear()
         waiting.extendleft(reversed(passed))
@@ -248,6 +251,15 @@ class SharedLookup:
                 if now - began >= self._limit(mirror, other) and self._may_take(mirror, key):
                     keys.append(key)
         return keys
+
+    def _wait_for_more(self, mirror: Mirror, keys: Sequence[Key]) -> bool:
+        """Tell whether keys wait for more; where they do not, the call leaves with these."""
+        if not 0 < len(keys) < mirror.keys_per_call:
+            return False
+        if self._patience_for_more(mirror):
+            return True
+        self._filling.leave()
+        return False
 
     def _may_take(self, mirror: Mirror, key: Key) -> bool:
         """Tell whether a key that is under way elsewhere may be asked for here as well."""

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from pyspark import SparkContext
 
 from eddyline.concurrency.event_loop import EventLoop
+from eddyline.sources.beginning import StageSize
 from eddyline.sources.price import Books
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupTable, PlannedLookup
@@ -112,6 +113,7 @@ class LookupTables:
                     WallClock().now,
                     host="127.0.0.1" if local else "0.0.0.0",  # noqa: S104 - executors are elsewhere, and bring a token
                     port=int(settings.get(PORT, "0") or 0),
+                    size_of=self._stage_size,
                 )
             return self._server
 
@@ -133,6 +135,18 @@ class LookupTables:
             server.close()
         if loop is not None:
             loop.close()
+
+    def _stage_size(self, stage: int) -> StageSize | None:
+        """Return how large a stage is; None where Spark does not know it, or has stopped."""
+        context = self._context()
+        try:
+            if context is None or (known := context.statusTracker().getStageInfo(stage)) is None:
+                return None
+            cores = local_cores(str(context.master)) or context.defaultParallelism
+            each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+        except Exception:  # noqa: BLE001 - Spark has stopped, in whatever way Py4J says so
+            return None
+        return StageSize(known.numTasks, max(1, cores // each))
 
     def _living_context(self) -> SparkContext:
         context = self._context()

@@ -68,6 +68,12 @@ in 290 and 480 ms if not. All that one task reads goes through one function: fiv
 26,000 rows were together in 515 ms, in 835 ms by a function each. Nested columns have their own.
 """
 
+ONE_TASK: Final = 1 << 12
+"""Constants that are one task's. Spark would deal them out, and each task ask for its part.
+
+All are known before the first call, so calls for them are full; more of them are worth the cores.
+"""
+
 MATCHES: Final = "matches"
 """The column of a row's matches, where the row stays in the JVM."""
 
@@ -199,6 +205,8 @@ def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
         kind = from_arrow_type(column.type, prefer_timestamp_ntz=True)
         struct = StructType([StructField("c0", kind)])
         rows = spark.createDataFrame(pa.table([values], names=["c0"]), struct)
+        if len(constants.values) <= ONE_TASK:
+            rows = rows.coalesce(1)
         plan = catalyst.analyzed_plan(rows)
         found.append(Input(plan, tuple(catalyst.outputs(plan))))
     return found

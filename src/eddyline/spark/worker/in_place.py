@@ -22,7 +22,7 @@ from eddyline.spark.worker.commands import ending_quietly
 from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.live_news import live_news
 from eddyline.spark.worker.rounds import PUSHED_ROWS, Rounds
-from eddyline.spark.worker.task_lookups import job_of
+from eddyline.spark.worker.task_lookups import ask_for_nothing, job_of
 from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 SMALL_INPUTS: Final = "small_inputs"
@@ -50,13 +50,17 @@ class InPlaceSide:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the joined rows of one partition."""
         arriving = gathered(batches, PUSHED_ROWS)
+        empty = True
         for first in arriving:
+            empty = False
             with ending_quietly(), self.running(first.column(SMALL_INPUTS)[0].as_buffer()) as task:
                 rounds = Rounds.of_join(self.block)
                 for joined in self._joined(task, chain([first], arriving), rounds):
                     yield joined
                     if rounds.gave(joined.num_rows):
                         return
+        if empty:
+            ask_for_nothing(self.block, job_of(self.options))
 
     def _joined(
         self, task: JoinTask, batches: Iterable[pa.RecordBatch], rounds: Rounds

@@ -28,6 +28,7 @@ from eddyline.spark.worker.commands import ending_quietly, send_last_results, se
 from eddyline.spark.worker.in_place import InPlaceSide
 from eddyline.spark.worker.join_task import JoinTask
 from eddyline.spark.worker.rounds import Rounds
+from eddyline.spark.worker.task_lookups import ask_for_nothing, job_of
 
 WORTH_STAYING: Final = 16
 """Bytes of a row that the result wants as they are, for it to pay that they stay in the JVM.
@@ -148,10 +149,14 @@ class MatchesSide(InPlaceSide):
     def __call__(self, batches: Iterator[Sequence[pa.Array]]) -> Iterator[pa.ListArray]:
         """Yield for each row of one partition its matches; the last column is the small inputs."""
         rounds = Rounds.of_join(self.block)
+        empty = True
         for first in batches:
+            empty = False
             with ending_quietly(), self.running(first[-1][0].as_buffer()) as task:
                 for batch in chain([first], batches):
                     yield from self._matches(task, batch[:-1], rounds)
+        if empty:
+            ask_for_nothing(self.block, job_of(self.options))
 
     def _matches(
         self, task: JoinTask, columns: Sequence[pa.Array], rounds: Rounds

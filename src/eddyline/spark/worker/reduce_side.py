@@ -19,6 +19,7 @@ from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.worker.join_task import JoinTask, reading
 from eddyline.spark.worker.live_news import LiveNews, live_news
+from eddyline.spark.worker.task_lookups import ask_for_nothing, job_of
 from eddyline.spark.worker.task_records import Records, of_action, record_key
 
 
@@ -70,8 +71,12 @@ class ReduceSide:
                     for rows in decoded(blob.batch):
                         done.came[blob.relation] += rows.num_rows
                         spill.add(blob.relation, rows, blob.done)
+            empty = True
             for inputs in spill.parts():
+                empty = False
                 yield from self._joined(inputs, done, news)
+            if empty:
+                ask_for_nothing(self.block, job_of(self.options))
         finally:
             spill.close()
             record = of_action(self._record(done, spill.totals))

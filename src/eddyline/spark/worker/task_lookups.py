@@ -7,8 +7,10 @@ from typing import Final
 
 from pyspark import TaskContext
 
+from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
+from eddyline.sources.beginning import TaskPlace
 from eddyline.sources.remote_lookup import RemoteLookup
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
@@ -46,6 +48,7 @@ class TaskLookups:
                         width=lookup.width,
                         asked=lookup.asked,
                         exact=not lookup.asked,
+                        task=None if lookup.keys_per_call == 1 else task_place(),
                     )
                     opened.callback(caller.close)
                     self.sources[r, number] = ConcurrentSource(
@@ -59,6 +62,18 @@ class TaskLookups:
     def close(self) -> None:
         """Hang up."""
         self._open.close()
+
+
+def ask_for_nothing(block: JoinBlock, job: str) -> None:
+    """Say that this task has nothing to look up, to whoever might wait for its keys."""
+    if any(lookup.keys_per_call > 1 for lookup in block.lookups):
+        TaskLookups(block, job, SharedAgenda()).close()
+
+
+def task_place() -> TaskPlace | None:
+    """Return which task this is; None where it is none of Spark's."""
+    context = TaskContext.get()
+    return None if context is None else TaskPlace(context.stageId(), context.partitionId())
 
 
 def job_of(options: RoutingOptions) -> str:
