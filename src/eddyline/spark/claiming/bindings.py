@@ -73,7 +73,7 @@ def end_below_values(
     if conjunct.name != "EqualTo":
         return
     for column, value in (conjunct.children, conjunct.children[::-1]):
-        if value.name != "AttributeReference" or not _binds(column, region, tables, definitions):
+        if value.name != "AttributeReference" or not is_bound(column, region, tables, definitions):
             continue
         name = value
         meaning = definitions.known_alias(name.identity)
@@ -90,7 +90,7 @@ def end_below_values(
                 raise EndsBelowError(DeclineReason.JOIN_KEY, "", text, path)
 
 
-def _binds(
+def is_bound(
     tree: Tree, region: Region, tables: Mapping[int, LookupTable], definitions: Definitions
 ) -> bool:
     """Whether an expression is a column by which rows of a lookup table are looked up."""
@@ -205,7 +205,14 @@ def _without_values(said: Sequence[str], columns: Sequence[str]) -> str:
     names = "|".join(map(re.escape, columns))
     about = [text for text in dict.fromkeys(said) if re.search(rf"(?<!\w)({names})(?!\w)", text)]
     about = [text for text in about if not text.rstrip(")").endswith("IS NOT NULL")]
-    return f"What is said of it gives none: {'; '.join(about)}. " if about else ""
+    if not about:
+        return ""
+    null_safe = any("<=>" in text for text in about)
+    why = "By <=>, or IS NOT DISTINCT FROM, a NULL matches NULL, and no row is looked up by NULL: "
+    return (
+        f"What is said of it gives none: {'; '.join(about)}. "
+        f"{why + 'write = instead. ' if null_safe else ''}"
+    )
 
 
 def _advice(columns: Sequence[str]) -> str:

@@ -24,8 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -41,9 +39,14 @@ from eddyline.query.expressions import (
 )
 from eddyline.spark.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.claiming.bindings import end_below_values, without_what_equalities_say
-from eddyline.spark.claiming.constants import Constants, constants_in
+from eddyline.spark.claiming.bindings import (
+    end_below_values,
+    is_bound,
+    without_what_equalities_say,
+)
+from eddyline.spark.claiming.constants import Constants, constants_implied, constants_in
 from eddyline.spark.claiming.join_terms import Inputs, JoinTerms
+from eddyline.spark.claiming.related_inputs import RelatedInputs
 from eddyline.spark.decline import DeclinedError, DeclineReason
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
@@ -181,10 +184,10 @@ class _Judgement:
         )
         self._above: list[Tree] = []
         self._constants: list[Constants] = []
+        self._left: list[Tree] = []  # conditions on a lookup table that are more than constants
         self._below: list[list[CatalystExpression]] = [[] for _ in region.inputs]
         self._predicates: dict[Expression, str] = {}
-        self._related: list[int] = []  # inputs that native keys relate, as masks
-        self._made_keys: list[tuple[Tree, int]] = []  # keys that functions make, likewise
+        self._related = RelatedInputs(self._inputs, self._terms)
 
     def claim(self) -> JoinClaim:
         for link, path in zip(self._region.links, self._region.paths, strict=True):
@@ -198,6 +201,7 @@ class _Judgement:
                     text = self._definitions.text(conjunct)
                     raise declined.of(text, path) from None
         self._leave_made_keys()
+        self._take_implied()
         items, needed = ((), {}) if self._whole else self._top()
         left = without_what_equalities_say(
             self._above, self._predicates, self._constants, self._terms.contents.arguments
@@ -231,11 +235,8 @@ class _Judgement:
         if not mask & self._looked_up or self._definitions.is_dependent(conjunct):
             self._take_in(conjunct)
         elif self._whole:
-            constants = None if mask & (mask - 1) else self._constants_in(conjunct)
-            if constants is None:
+            if mask & (mask - 1) or not self._take_constants(conjunct):
                 self._take_predicate(conjunct)
-            else:
-                self._constants.append(constants)
         elif mask & (mask - 1) or self._equates_columns(conjunct):
             end_below_values(conjunct, self._region, self._tables, self._definitions, self._terms)
             mark = self._terms.contents.mark()
@@ -244,18 +245,33 @@ class _Judgement:
             except DeclinedError:
                 self._terms.back_to(mark)
                 self._above.append(conjunct)
-        else:
-            constants = self._constants_in(conjunct)
-            if constants is None:
-                self._above.append(conjunct)
-            else:
-                self._constants.append(constants)
+        elif not self._take_constants(conjunct):
+            self._above.append(conjunct)
 
     def _equates_columns(self, conjunct: Tree) -> bool:
         """Whether a condition sets two columns equal: values of one are those of the other."""
         return conjunct.name == "EqualTo" and all(
             self._inputs.mask(child) and self._terms.is_native(child) for child in conjunct.children
         )
+
+    def _take_constants(self, conjunct: Tree) -> bool:
+        """Take a condition on a lookup table that gives values and says no more."""
+        constants = self._constants_in(conjunct)
+        if constants is None:
+            self._left.append(conjunct)
+            return False
+        self._constants.append(constants)
+        return True
+
+    def _take_implied(self) -> None:
+        """Take the values that conditions give which say more, where no join gives any."""
+        for conjunct in self._left:
+            if self._related.related_to(self._inputs.mask(conjunct)):
+                continue
+            for column, constants in constants_implied(conjunct, self._constants_in).items():
+                tree = Tree.of(self._terms.contents.arguments[column.index])
+                if is_bound(tree, self._region, self._tables, self._definitions):
+                    self._constants.append(constants)
 
     def _constants_in(self, conjunct: Tree) -> Constants | None:
         """Return the values that a condition on a lookup table gives for a column of it."""
@@ -279,51 +295,37 @@ class _Judgement:
         self._take_predicate(conjunct)
 
     def _take_predicate(self, conjunct: Tree) -> None:
-        self._note_key(conjunct)
+        self._related.note(conjunct)
         text = self._definitions.text(conjunct)
         expression = self._null_safe_key(conjunct) or self._terms.expression(conjunct, guarded=True)
         expression = self._terms.evaluable(expression)
         self._predicates.setdefault(expression, text)
 
-    def _note_key(self, conjunct: Tree) -> None:
-        """Remember what an equality of two inputs does for joining them."""
-        if conjunct.name not in {"EqualTo", "EqualNullSafe"}:
-            return
-        masks = [self._inputs.mask(child) for child in conjunct.children]
-        if any(mask.bit_count() != 1 for mask in masks) or masks[0] == masks[1]:
-            return
-        both = masks[0] | masks[1]
-        if all(self._terms.is_native(child) for child in conjunct.children):
-            apart = [mask for mask in self._related if not mask & both]
-            self._related = [*apart, reduce(or_, self._related_to(both), both)]
-        else:
-            self._made_keys.append((conjunct, both))
-
-    def _related_to(self, inputs: int) -> list[int]:
-        return [mask for mask in self._related if mask & inputs]
-
     def _leave_made_keys(self) -> None:
         """Leave a function to the input that it makes a key of, where there is no other key."""
-        for conjunct, both in self._made_keys:
-            if any(mask & both == both for mask in self._related):
-                continue
+        for conjunct in self._related.keys_of_functions_alone():
             for result in sorted(self._definitions.results_in(conjunct)):
                 text = self._definitions.text(self._definitions.results[result].function)
                 declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
                 raise declined.of(text, self._path_of(result))
 
     def _null_safe_key(self, conjunct: Tree) -> Expression | None:
-        """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds."""
-        if conjunct.name != "EqualNullSafe" or not all(
-            self._terms.is_native(child) and not self._inputs.mask(child) & self._looked_up
-            for child in conjunct.children
-        ):
+        """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds.
+
+        Rows are looked up by values alone: there it is one of values, where one is never NULL.
+        """
+        sides = conjunct.children
+        if conjunct.name != "EqualNullSafe" or not all(map(self._terms.is_native, sides)):
             return None
-        sides = [
-            self._terms.native_column(child, catalyst.in_struct, guarded=True)
-            for child in conjunct.children
-        ]
-        return Comparison(ComparisonOperator.EQUAL, sides[0], sides[1])
+        if self._inputs.mask(conjunct) & self._looked_up:
+            if all(catalyst.is_nullable(side.handle) for side in sides):
+                return None
+            left, right = (self._terms.expression(side, guarded=True) for side in sides)
+        else:
+            left, right = (
+                self._terms.native_column(side, catalyst.in_struct, guarded=True) for side in sides
+            )
+        return Comparison(ComparisonOperator.EQUAL, left, right)
 
     def _top(self) -> tuple[tuple[CatalystExpression, ...], dict[ExpressionId, CatalystExpression]]:
         """Return the expressions of the region's output, and the attributes that they need."""
@@ -438,11 +440,8 @@ class _JudgementOfMatches(_Judgement):
         if native and not mask & self._looked_up:
             self._take_in(conjunct)
             return
-        constants = None if mask & (mask - 1) else self._constants_in(conjunct)
-        if constants is None:
+        if mask & (mask - 1) or not self._take_constants(conjunct):
             self._take_predicate(conjunct)
-        else:
-            self._constants.append(constants)
 
     def _wanted(self) -> Sequence[CatalystExpression]:
         if self._kept is not Kept.ALL:

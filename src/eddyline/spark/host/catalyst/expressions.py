@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from eddyline.spark.host.catalyst.gateway import (
     EXPRESSIONS,
@@ -195,11 +195,38 @@ def hash_of_value(expression: CatalystExpression) -> int:
     return int(expression.java.semanticHash())
 
 
-@remembered
 def pretty(expression: CatalystExpression) -> str:
-    """Return the text that Spark would show for a column of this expression."""
+    """Return the text that Spark would show for a column of this expression.
+
+    Without what the optimizer has put around parts of it, which nobody has written.
+    """
+    text = text_of_spark(expression)
+    if any(f"{name.lower()}(" in text for name in _UNWRITTEN):
+        return text_of_spark(CatalystExpression(_as_written(expression.java)))
+    return text
+
+
+@remembered
+def text_of_spark(expression: CatalystExpression) -> str:
+    """Return the text that Spark shows for an expression, be it as it was written or not."""
     prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
     return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
+
+
+_UNWRITTEN: Final = (
+    "KnownFloatingPointNormalized",
+    "KnownNotNull",
+    "KnownNullable",
+    "NormalizeNaNAndZero",
+)
+"""Nodes that only the optimizer makes; each has one child, of the same type."""
+
+
+def _as_written(java: Any) -> Any:  # noqa: ANN401 - of the JVM
+    children = in_python(java.children())
+    if str(java.getClass().getSimpleName()) in _UNWRITTEN:
+        return _as_written(children[0])
+    return java.withNewChildren(scala_seq(map(_as_written, children))) if children else java
 
 
 @remembered

@@ -75,7 +75,7 @@ _TOLD: Final = {
     "escape": "escape_character",
     "deterministic": "is_deterministic",
     "value": "literal_value",
-    "shown": "pretty",
+    "shown": "text_of_spark",
 }
 """What the text tells beside fields, by the function of this room that is asked for it."""
 
@@ -147,7 +147,7 @@ class _Reading:
             "data_type": self._words[kind],
             "is_nullable": nullable,
             "hash_of_value": hashed,
-            "pretty": shown,
+            "text_of_spark": shown,
             "column": (identity, self._words[kind]),
         }
         return node
