@@ -1,4 +1,4 @@
-"""Numbers that users give, checked where they give them."""
+"""Numbers, switches and texts that users give, checked where they give them."""
 
 from __future__ import annotations
 
@@ -47,3 +47,27 @@ def real_number(value: object, name: str, kind: str = "number") -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is a {kind}, not {value!r}")
     return float(value)
+
+
+def switch(value: object, name: str) -> bool:
+    """Return True or False; TypeError for anything else.
+
+    >>> switch("yes", "remember")
+    Traceback (most recent call last):
+    TypeError: remember is True or False, not 'yes'
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return value
+
+
+def text(value: object, name: str, example: str) -> str:
+    """Return a text; TypeError for anything else.
+
+    >>> text(3, "url", "https://api.example/{id}")
+    Traceback (most recent call last):
+    TypeError: url is a text, as 'https://api.example/{id}', not 3
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a text, as {example!r}, not {value!r}")
+    return value

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 import jmespath
 
-from eddyline.sources.checked_numbers import whole_number
+from eddyline.sources.checked_numbers import switch, text, whole_number
 from eddyline.sources.gate import Gate
 from eddyline.sources.http_connection import HttpConnection
 from eddyline.sources.http_pages import Cursor, NextLink, PageNumber
@@ -58,7 +58,8 @@ class HttpLookup:
     verify: bool = True
 
     def __post_init__(self) -> None:
-        """Check what can be checked without a table; ValueError."""
+        """Check what can be checked without a table; TypeError, ValueError."""
+        self._check_kinds()
         if urlsplit(self.url).scheme not in {"http", "https"}:
             raise ValueError(f"a URL begins with http:// or https://, not {self.url!r}")
         whole_number(self.keys_per_call, "keys_per_call", 1)
@@ -68,6 +69,26 @@ class HttpLookup:
                     jmespath.compile(path)
                 except jmespath.exceptions.JMESPathError as error:
                     raise ValueError(f"{path!r} is no JMESPath: {error}") from None
+
+    def _check_kinds(self) -> None:
+        text(self.url, "url", "https://api.example/{id}")
+        text(self.method, "method", "GET")
+        text(self.rows, "rows", "data.rows")
+        for name in ("params", "headers", "columns"):
+            given = getattr(self, name)
+            parts = (*given, *given.values()) if isinstance(given, Mapping) else (given,)
+            strange = next((part for part in parts if not isinstance(part, str)), None)
+            if strange is not None or not isinstance(given, Mapping):  # unsaid: it may be a secret
+                kind = type(strange).__name__
+                raise TypeError(f'{name} is a mapping of texts, as {{"a": "b"}}: it has a {kind}')
+        pages: object = self.pages
+        if not isinstance(pages, NextLink | PageNumber | Cursor | None):
+            raise TypeError(f"pages is a NextLink, PageNumber or Cursor, or None, not {pages!r}")
+        hosts: object = self.allow_hosts
+        if isinstance(hosts, str) or not isinstance(hosts, Collection):
+            raise TypeError(f'allow_hosts are names, as ["api.example"], not {hosts!r}')
+        switch(self.verify, "verify")
+        whole_number(self.max_bytes, "max_bytes", 1)
 
     @property
     def label(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from eddyline.errors import EddylineError
+from eddyline.sources.checked_numbers import text
 from eddyline.sources.failures import described_error
 
 ROUNDING: Final = 1e-9
@@ -43,13 +44,14 @@ class Price:
 
     def __post_init__(self) -> None:
         """Check the numbers; TypeError, ValueError."""
+        text(self.unit, "unit", "USD")
         if self.cost is None:
             if self.budget is not None or self.unit:
                 raise ValueError("a budget or a unit needs a cost, which says what a call costs")
             return
         if not callable(self.cost) and not _is_amount(self.cost):
             raise ValueError(f"cost is a number from 0 on, or a function, not {self.cost!r}")
-        if not self.unit or not isinstance(self.unit, str):
+        if not self.unit:
             raise ValueError('a cost has a unit, as unit="USD"')
         if self.budget is not None and not _is_amount(self.budget):
             raise ValueError(f"budget is a number from 0 on, not {self.budget!r}")

@@ -44,7 +44,9 @@ class SqlLookup:
     keys_per_call: int = KEYS_PER_CALL
 
     def __post_init__(self) -> None:
-        """Check what was given; ValueError."""
+        """Check what was given; TypeError, ValueError."""
+        if not isinstance(self.url, str | sa.URL):
+            raise TypeError(f"url is a text, as 'postgresql://db.example/shop', not {self.url!r}")
         whole_number(self.keys_per_call, "keys_per_call", 1)
         try:
             sa.make_url(self.url)

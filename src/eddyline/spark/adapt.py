@@ -283,7 +283,11 @@ def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float]
     for unit, given in cast("Mapping[str, object]", worth).items():
         if not isinstance(unit, str):
             raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
-        if not isinstance(given, Real) or not 0 <= float(given) < math.inf:
+        if (
+            isinstance(given, bool)
+            or not isinstance(given, Real)
+            or not 0 <= float(given) < math.inf
+        ):
             raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
         found.append((unit, float(given)))
     return tuple(found)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
+from eddyline.sources.checked_numbers import switch
 from eddyline.spark.adapt import adapted_blocks, left_in
 from eddyline.spark.block_reports import DriverCalls, block_report
 from eddyline.spark.blocks.join_block import JoinBlock
@@ -30,13 +31,14 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     action the blocks stand there without figures. What was left to Spark is told
     only for the very DataFrame that ``adapt`` returned. Raises as ``adapt`` does.
     """
+    every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
-    calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=all)
+    calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
     blocks = []
     for block, options in adapted:
-        record = recorded(records, record_key(block.identity, options), earlier=all)
+        record = recorded(records, record_key(block.identity, options), earlier=every)
         if record is not None and not isinstance(block, JoinBlock):
             record = calls.in_record(record, block, options)
         blocks.append(block_report(block, options, record))

@@ -17,7 +17,7 @@ from eddyline.spark.claiming.session_settings import session_settings
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Analyst
 from eddyline.spark.streaming.errors import NotShareableError
-from eddyline.spark.streaming.markers import PARAMETER, markers_in, with_markers
+from eddyline.spark.streaming.markers import PARAMETER, require_columns, with_markers
 from eddyline.spark.streaming.reading import ReadQuery, read_query
 
 _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
@@ -56,11 +56,7 @@ class Analysis:
         Raises PySpark's ``ParseException`` and ``AnalysisException``, and NotShareableError.
         """
         types = dict(parameters or {})
-        missing = [name for name in markers_in(sql) if name not in types]
-        if missing:
-            raise NotShareableError(
-                f"there is no parameter {missing[0]} for :{missing[0]} in: {sql}"
-            )
+        require_columns(sql, types)
         # What begins so can be nothing but a query, and is parsed with its analysis: 1 ms saved.
         if not _SELECT.match(sql) and not catalyst.is_query(
             self._spark, with_markers(sql, lambda _: "NULL")

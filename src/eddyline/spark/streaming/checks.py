@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Final
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
 from urllib.parse import quote
 
 import pandas as pd
@@ -36,11 +39,52 @@ def checked_table(name: str, df: DataFrame) -> ClassicDataFrame:
     return frame
 
 
+def checked_frames(
+    streams: object, tables: object
+) -> tuple[dict[str, ClassicDataFrame], dict[str, ClassicDataFrame]]:
+    """Return the streams and the tables of standing queries; TypeError, ValueError for others."""
+    given = {"streams": streams, "tables": {} if tables is None else tables}
+    for what, frames in given.items():
+        if not isinstance(frames, Mapping):
+            raise TypeError(f'{what} are DataFrames by name, as {{"events": df}}, not {frames!r}')
+        for name in frames:
+            if not str(name).isidentifier():
+                raise ValueError(f"{name!r} is no name for SQL: letters, digits and _ make one")
+    named, others = (cast("Mapping[str, DataFrame]", each) for each in given.values())
+    if not named:
+        raise ValueError("standing queries need a stream")
+    checked = {name: checked_stream(name, df) for name, df in named.items()}
+    checked_others = {name: checked_table(name, df) for name, df in others.items()}
+    if both := checked.keys() & checked_others.keys():
+        raise ValueError(f"{min(both)} is a stream and a table")
+    return checked, checked_others
+
+
+def checked_state(state: object) -> Path:
+    """Return the directory of a state; TypeError and ValueError for what names none."""
+    if not isinstance(state, str | os.PathLike):
+        raise TypeError(f"state is the path of a directory, not {state!r}")
+    if not os.fspath(state):
+        raise ValueError(f"state is the path of a directory, not {state!r}")
+    return Path(os.fspath(state)).absolute()
+
+
+def checked_names(names: tuple[object, ...], what: str) -> tuple[str, ...]:
+    """Return names of queries; TypeError where there is none, or one is no text."""
+    texts = tuple(name for name in names if isinstance(name, str))
+    if not texts or len(texts) < len(names):
+        given = ", ".join(map(repr, names)) or "nothing"
+        raise TypeError(f"{what} takes the names of queries, one at least, not {given}")
+    return texts
+
+
 def checked_name(name: object) -> str:
     """Return the name of a query; ValueError for what is none, or too long for a directory."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"a query's name is a text, not {name!r}")
-    if len(quote(name)) > LONGEST_NAME:
+    if "\0" in name:
+        raise ValueError(f"a query's name becomes that of a directory, which has no NUL: {name!r}")
+    if len(quote(name, safe="")) > LONGEST_NAME:
         raise ValueError(
             f"a query's name becomes that of a directory, and {name[:20]!r}... is too long: "
             f"at most {LONGEST_NAME} characters, as they stand in a URL"

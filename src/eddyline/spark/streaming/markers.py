@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
+
+from eddyline.spark.streaming.errors import NotShareableError
 
 _TOKENS: Final = re.compile(
     r"""
@@ -47,3 +49,10 @@ def markers_in(sql: str) -> tuple[str, ...]:
 
     with_markers(sql, take)
     return tuple(found)
+
+
+def require_columns(sql: str, columns: Collection[str]) -> None:
+    """Raise NotShareableError where a statement has a marker that none of the columns gives."""
+    for name in markers_in(sql):
+        if name not in columns:
+            raise NotShareableError(f"there is no parameter {name} for :{name} in: {sql}")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from eddyline.sources.checked_numbers import positive_number
+from eddyline.sources.checked_numbers import positive_number, switch, text
 from eddyline.spark.blocks.standing import QueryGroup
 from eddyline.spark.classic import classic_session
 from eddyline.spark.query_log.constants import ConstantError, constants_of
@@ -23,16 +23,17 @@ from eddyline.spark.query_log.jobs import Job, job_of
 from eddyline.spark.query_log.live_queries import LiveQuery
 from eddyline.spark.streaming.analysis import Analysis
 from eddyline.spark.streaming.checks import (
+    checked_frames,
     checked_name,
-    checked_stream,
-    checked_table,
+    checked_names,
+    checked_state,
     kept_for,
     microseconds_of,
 )
 from eddyline.spark.streaming.errors import NotShareableError, UnknownQueryError
 from eddyline.spark.streaming.introspection import Introspection, Progress
 from eddyline.spark.streaming.joining_job import JoiningBatches
-from eddyline.spark.streaming.markers import markers_in
+from eddyline.spark.streaming.markers import markers_in, require_columns
 from eddyline.spark.streaming.outputs import QUERY, SAMPLE, OutputColumns
 from eddyline.spark.streaming.overload import POLICIES, Overload
 from eddyline.spark.streaming.parameter_tables import as_sent, as_table, check_shown, kinds_of
@@ -88,22 +89,15 @@ class StandingQueries:
         self._spark = classic_session(spark)
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
-        self._remember = remember
+        self._remember = switch(remember, "remember")
         self._on_overload, self._target = on_overload, positive_number(target, "target")
-        for name in (*streams, *(tables or {})):
-            if not str(name).isidentifier():
-                raise ValueError(f"{name!r} is no name for SQL: letters, digits and _ make one")
-        self._streams = {name: checked_stream(name, df) for name, df in streams.items()}
-        if not self._streams:
-            raise ValueError("standing queries need a stream")
-        self._tables = {name: checked_table(name, df) for name, df in (tables or {}).items()}
-        if both := self._streams.keys() & self._tables.keys():
-            raise ValueError(f"{min(both)} is a stream and a table")
+        self._streams, self._tables = checked_frames(streams, tables)
+        directory = checked_state(state)
         frames = self._streams | self._tables
         self._schemas = {name: df.schema for name, df in frames.items()}
         self._analysis = Analysis(self._spark, self._schemas, self._tables)
         schemas = {name: schema.json() for name, schema in self._schemas.items()}
-        self._registry = QueryRegistry(Path(state).absolute(), schemas)
+        self._registry = QueryRegistry(directory, schemas)
         # Once it has sampled, what is kept may have lost events, and results go on to say so.
         self._samples = self._registry.samples(now=on_overload == "sample")
         self._columns = OutputColumns((QUERY, SAMPLE) if self._samples else (QUERY,))
@@ -163,6 +157,7 @@ class StandingQueries:
         table they are ``TIMESTAMP_NTZ``.
         ``keep`` is as for :meth:`add`. Returns their names.
         """
+        text(template, "a query", "SELECT * FROM events WHERE id = :id")
         table = as_table(parameters, self._analysis.time_zone)
         if not len(table):
             return ()
@@ -173,6 +168,7 @@ class StandingQueries:
         elif name is not None:
             names = tuple(f"{checked_name(name)}-{number}" for number in range(len(table)))
         else:
+            require_columns(template, table.column_names)
             raise ValueError("queries need names: a column `name`, or name=")
         if len(set(names)) < len(names):
             raise ValueError("two queries have the same name")
@@ -189,15 +185,15 @@ class StandingQueries:
 
     def drop(self, *names: str) -> None:
         """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
-        self._registry.drop(names)
+        self._registry.drop(checked_names(names, "drop"))
 
     def pause(self, *names: str) -> None:
         """Let queries stand still: they miss the rows that come until they are resumed."""
-        self._registry.pause(names)
+        self._registry.pause(checked_names(names, "pause"))
 
     def resume(self, *names: str) -> None:
         """Let queries that stand still go on with the rows that come from now on."""
-        self._registry.resume(names)
+        self._registry.resume(checked_names(names, "resume"))
         self._start_jobs(self._jobs_wanted())
 
     def subscribe(self, name: str, callback: Callback) -> None:
@@ -207,6 +203,8 @@ class StandingQueries:
         """
         if not self._registry.has(name):
             raise UnknownQueryError(f"there is no query {name!r}")
+        if not callable(callback):
+            raise TypeError(f"callback is a function of a table and a batch, not {callback!r}")
         self._callbacks.setdefault(name, []).append(callback)
 
     def queries(self) -> DataFrame:
@@ -264,6 +262,8 @@ class StandingQueries:
         Returns whether they have. Where no query has run yet there is nothing to end, unless the
         jobs take only what is there.
         """
+        if timeout is not None:
+            timeout = positive_number(timeout, "timeout", "of seconds")
         while not self._jobs and not self._ends_by_itself:
             if timeout is not None:
                 time.sleep(timeout)
@@ -318,6 +318,7 @@ class StandingQueries:
         keep: int | None = None,
     ) -> None:
         self._registry.require_open()
+        text(sql, "a query", "SELECT * FROM events")
         template = self._analysis.read(sql, kinds, keep).template
         check_bounded(template, self._schemas)
         job = job_of(template)

@@ -24,7 +24,7 @@ from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.online.live_table import SourceLine, live_table
 from eddyline.query.expressions import calls_in
-from eddyline.sources.checked_numbers import positive_number, real_number, whole_number
+from eddyline.sources.checked_numbers import positive_number, real_number, switch, whole_number
 from eddyline.spark.adapt import checked_seed, table_of_session
 from eddyline.spark.claiming.session_settings import task_memory
 from eddyline.spark.classic import classic
@@ -88,6 +88,7 @@ def watch(
         raise ValueError(f"confidence is a number between 0 and 1, not {confidence!r}")
     if not 0.0 <= real_number(every, "every") < math.inf:
         raise ValueError(f"every is a number of seconds from 0 on, not {every!r}")
+    switch(partial, "partial")
     checked_seed(seed)
     room = task_memory(frame.sparkSession, memory)
     wishes = Wishes(partial, name, seed, units, confidence, room)
@@ -142,8 +143,10 @@ class Watch:
         """Show a table that changes as rows come, to the end; in a terminal and in a notebook.
 
         Of rows the last ones are shown, ``rows`` at the most. Interrupt it (Ctrl-C) to look no
-        further: the query goes on, until :meth:`stop`.
+        further: the query goes on, until :meth:`stop`. TypeError, ValueError for rows that are no
+        number from 0 on.
         """
+        rows = whole_number(rows, "rows", 0)
         last: pa.Table | None = None
         with _screen(console or get_console()) as show:
             for part in self:
