@@ -45,6 +45,7 @@ queued = collections.deque(range(9))
 counted: collections.Counter[Any] = collections.Counter()
 grouped: collections.defaultdict[Any, list[Any]] = collections.defaultdict(list)
 seen: Any = set()
+append: Any = L.append
 array = np.zeros(3)
 heap = [3, 4]
 GG = 0
@@ -305,6 +306,22 @@ def deleted(k: int) -> int:
     return len(d)
 
 
+def grown_by_default(k: int, add: Any = L.append) -> int:
+    add(k)
+    return len(L)
+
+
+def spread(k: int) -> int:
+    L.extend(*[[k]])
+    return len(L)
+
+
+def locked(k: int) -> int:
+    with open("lock", "w"):
+        d["n"] += 1
+        return int(d["n"])
+
+
 def changes_its_argument(state: dict[str, int]) -> int:
     state["n"] += 1
     return state["n"]
@@ -479,6 +496,11 @@ CHANGES: dict[str, tuple[Function, str]] = {
     "closure": (closure_list(), "changes values"),
     "nonlocal": (closure_number(), "changes n"),
     "closure of a lambda": (closing_over([]), "changes rows"),
+    "spread": (spread, "changes L"),
+    "handed on": (lambda k: list(map(L.append, [k])) and len(L), "changes L"),
+    "under another name": (lambda k: append(k) or len(L), "changes append"),
+    "default": (grown_by_default, "changes add"),
+    "locked": (locked, "changes d['n']"),
     "popleft": (lambda k: queued.popleft(), "changes queued"),
     "pop": (lambda k: L.pop(), "changes L"),
     "popitem": (lambda k: d.popitem(), "changes d"),
@@ -521,6 +543,13 @@ def memoized_by_return(k: int) -> Any:
     value = load(k)
     CACHE[k] = value
     return value
+
+
+def memoized_by_reading_back(k: int) -> Any:
+    if k in CACHE:
+        return CACHE[k]
+    CACHE[k] = load(k)
+    return CACHE[k]
 
 
 def memoized_by_get(k: int) -> Any:
@@ -689,7 +718,13 @@ HARMLESS: dict[str, Function] = {
     **{
         each.__name__: each
         for each in (
-            *(memoized, memoized_by_return, memoized_by_get, memoized_by_exception),
+            *(
+                memoized,
+                memoized_by_return,
+                memoized_by_reading_back,
+                memoized_by_get,
+                memoized_by_exception,
+            ),
             *(memoized_by_setdefault, memoized_for_two, memoized_by_text, memoized_in_default),
             *(loads_global, loads_into_dict, loads_for_function, sets_up_once, changes_its_own),
             *(helper_changes_its_own, inner_changes_its_own, changes_its_argument_only),

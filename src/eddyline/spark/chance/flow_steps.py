@@ -10,11 +10,11 @@ import builtins
 import dis
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Final, NamedTuple
 
 from eddyline.spark.chance.dataflow import NULL, State, Value
-from eddyline.spark.chance.inert_pickle import MISSING, named
+from eddyline.spark.chance.inert_pickle import MISSING, Member, named
 from eddyline.spark.chance.places import (
     PLAIN,
     QUEUES,
@@ -172,6 +172,10 @@ class FlowSteps:
             self._import(name, str(what), state)
         elif name in {"CALL", "CALL_KW"}:
             self._call(each, int(what), state)
+        elif name == "CALL_FUNCTION_EX":  # with *values, of which it is not known how many
+            parts = state.pop(1 - dis.stack_effect(each.opcode, each.arg))
+            functions = [part for part in parts if part is not NULL]
+            state.push(self._called(functions[0], functions[1:], {}, each, state))
         else:
             self._any(each, state)
 
@@ -313,6 +317,8 @@ class FlowSteps:
         if by_name.get("out", NULL).place:
             self._change(by_name["out"].place)
         self._note_files(name or path, path, given, by_name)
+        for part in (function, *given, *by_name.values()):
+            self._note_bound(part)
         if name == "__setattr__" and given[2:]:  # as of object
             path = "builtins.setattr"
         elif owner is not None and given and given[0].place and _is_builtin_type(owner.thing):
@@ -398,6 +404,19 @@ class FlowSteps:
         }
         if shared:
             self.called.append((function, shared))
+
+    def _note_bound(self, value: Value) -> None:
+        """Note a method of a container that is called under another name, or handed on."""
+        owner, name, place = MISSING, value.name, ""
+        if value.owner is not None:
+            owner, place = value.owner.thing, value.owner.place
+        elif isinstance(value.thing, BuiltinFunctionType):
+            owner, name, place = value.thing.__self__, value.thing.__name__, value.place
+        elif isinstance(value.thing, Member):
+            owner, name = value.thing.arguments[0], str(value.thing.arguments[1])
+            place = value.place
+        if place and name in _CHANGING and is_container(owner):
+            self._change(place)
 
     def _note_files(
         self, name: str, path: str, given: list[Value], by_name: Mapping[str, Value]
