@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from eddyline.sources import filling
+from eddyline.sources.filling import Filling
 
 KEYS = 2_000
 A_CALL = 200
@@ -140,7 +142,7 @@ def test_constants_go_in_full_calls(spark: SparkSession) -> None:
 
 
 def test_few_keys_of_several_tasks_go_together(spark: SparkSession) -> None:
-    """Also where a task has no rows; and a further one cannot begin before others have ended."""
+    """A further task cannot begin before others have ended."""
     tens = Tens(spark)
     for tasks, step in ((2, 5), (2, 1), (4, 2)):
         rows = spark.range(0, 10, 1, tasks).where(f"id % {step} = 0")
@@ -153,3 +155,37 @@ def test_few_keys_of_several_tasks_go_together(spark: SparkSession) -> None:
             ]
             assert sum(tens.sizes) == len(found)
             assert len(tens.sizes) <= tasks // 2, (tasks, step, join)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_nobody_waits_for_tasks_without_rows(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    shuffled: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """They say that they have nothing to ask for: no call leaves while a task still begins."""
+    begin: list[int] = []
+    leave = Filling.leave
+    monkeypatch.setattr(filling, "BEGINNING", 30.0)
+
+    def noted(each: Filling) -> None:
+        begin.append(each.beginning)
+        leave(each)
+
+    monkeypatch.setattr(Filling, "leave", noted)
+    tens = Tens(spark)
+    rows = spark.range(0, 10, 1, 4).where("id = 9").selectExpr("cast(id AS int) k", "id")
+    if shuffled:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", -1)
+        other = spark.range(0, 10, 1, 2).selectExpr("id", "cast(id AS int) j")
+        rows = rows.join(other, "id")
+    try:
+        for join in ("inner",) if shuffled else ("inner", "left"):
+            tens.sizes.clear()
+            found = eddyline.adapt(rows.join(spark.table("tens"), "k", join), joins="always")
+            assert [(row.id, row.v) for row in found.collect()] == [(9, 18)]
+            assert tens.sizes == [1]
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert begin
+    assert not any(begin)
