@@ -33,28 +33,27 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench calls", description=__doc__)
     parser.add_argument("--queries", type=int, default=5_000, help="how many queries")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first one")
-    parser.add_argument(
-        "--promised",
-        action="store_true",
-        help="only ways in which the guide promises that no function is called more often",
-    )
     chosen = parser.parse_args(arguments)
     spark = eddyline.session("calls", master="local[2]", config=QUIET)
     counted = tempfile.TemporaryDirectory()
     comparison = Comparison(spark, Path(counted.name))
     kinds: Counter[str] = Counter()
+    compared: Counter[str] = Counter()
     for done, seed in enumerate(range(chosen.first, chosen.first + chosen.queries), start=1):
         try:
-            findings = comparison.findings(seed, everywhere=not chosen.promised)
+            findings = comparison.findings(seed)
         except Exception as error:  # noqa: BLE001 - the next query is another one
             kinds["failed"] += 1
             print(f"failed: seed {seed}: {type(error).__name__}: {str(error)[:600]}", flush=True)
             continue
+        compared[comparison.compared] += 1
         for finding in findings:
             kinds[finding.kind] += 1
             print(finding, flush=True)
         if done % A_SESSION == 0:
             print(f"{done:,} queries: {dict(kinds)}", flush=True)
+    for what, number in compared.most_common():
+        print(f"{number:,} queries: {what}")
     wrong = ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none wrong"
     print(f"{chosen.queries:,} queries from seed {chosen.first} on: {wrong}")
     spark.stop()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import eddyline
@@ -63,35 +66,30 @@ class Way:
         return f"{verb}(joins={self.joins}), {self.action}; {spark}"
 
 
-def way_of(seed: int, *, everywhere: bool) -> Way:
-    """Return the way in which the query of a seed is run.
-
-    Unless ``everywhere``, it is none in which the guide says that an eddy may call a function more
-    often than plain Spark.
-    """
+def way_of(seed: int) -> Way:
+    """Return the way in which the query of a seed is run."""
     chance = random.Random(f"way {seed}")
-    joins = chance.choice(["auto", "always"])
-    enabled = chance.random() < 0.5
-    # A block of joins computes what the DataFrame has that was adapted, be it dropped then or not.
-    whole = joins == "always" and not enabled and not everywhere
-    # Where one side of a join turns out to be empty, adaptive execution gives the other up.
-    # An eddy that makes the join itself reads both.
-    adaptive = joins == "auto" or everywhere
     return Way(
-        enabled=enabled,
-        joins=joins,
-        action="rows" if whole else chance.choice(["rows", "rows", "rows", *ACTIONS]),
-        adaptive=adaptive and chance.random() < 0.5,
+        joins=chance.choice(["auto", "always"]),
+        enabled=chance.random() < 0.5,
+        action=chance.choice(["rows", "rows", "rows", *ACTIONS]),
+        adaptive=chance.random() < 0.5,
         broadcast=chance.random() < 0.5,
     )
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a query gave, and how often it called each function."""
+    """What a query gave, and how often it called each function.
+
+    ``spared`` where plain Spark has left out a part of the plan that it found in the course of
+    the query to be of no use: a side of a join where the other one turns out to be empty, or a part
+    that it has computed for another place.
+    """
 
     rows: Counter[str]
     calls: Mapping[str, int]
+    spared: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,15 @@ class Finding:
         return f"{self.kind}: seed {self.seed}, {self.way}\n  {self.query.text}\n  {self.told}"
 
 
+class Compared(StrEnum):
+    """What was compared of a query."""
+
+    ALL = "rows, calls and report"
+    ROWS = "rows only, as plain Spark left out a side of a join while the query ran"
+    FILTERED = "rows only, as a filter was added to what had been adapted"
+    NOTHING = "nothing, as Spark refuses the query"
+
+
 class Comparison:
     """A session with tables and functions, in which queries are compared one after the other."""
 
@@ -118,60 +125,83 @@ class Comparison:
         for name, value in SETTINGS.items():
             spark.conf.set(name, value)
         self.counters = Counters(spark, folder)
+        java: Any = spark.sparkContext._jsc  # noqa: SLF001 - nothing public knows running tasks
+        self._tracker = java.sc().statusTracker()
         for name, rows in ROWS.items():
             table = spark.range(0, rows, 1, 2).selectExpr(*COLUMNS[name])
             if name != "u":
                 table.cache().count()
             table.createOrReplaceTempView(name)
 
-    def findings(self, seed: int, *, everywhere: bool = True) -> list[Finding]:
-        """Return what is wrong with the query of a seed; nothing where all is as it should be.
-
-        ``everywhere``: see :func:`way_of`.
-        """
-        query, way = query_of(seed), way_of(seed, everywhere=everywhere)
+    def findings(self, seed: int) -> list[Finding]:
+        """Return what is wrong with the query of a seed; nothing where all is as it should be."""
+        query, way = query_of(seed), way_of(seed)
+        self.compared = Compared.ALL
         self.spark.conf.set("spark.sql.adaptive.enabled", str(way.adaptive).lower())
         bound = "10MB" if way.broadcast else "-1"
         self.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", bound)
-        plain = self._plain(query, way)
+        try:
+            plain = self._plain(query, way)
+        except AnalysisException:  # such as of a function in the condition of an outer join
+            self.compared = Compared.NOTHING
+            return []
         found, report = self._adapted(query, way)
         if found.rows != plain.rows and not (query.any_rows and same_number(plain, found)):
             told = f"only plain {plain.rows - found.rows}, only adapted {found.rows - plain.rows}"
             return [Finding(seed, "rows", query, way, told)]
+        if way.action == "a filter" and not way.enabled:
+            self.compared = Compared.FILTERED
+            return []
+        if plain.spared and (report.joins or way.adaptive or not found.spared):
+            self.compared = Compared.ROWS
+            return []
         # A block of joins asks in any order, also where plain Spark filters between two functions.
-        together = way.joins == "always" and not everywhere
-        more = _more(found.calls, plain.calls, together=together)
+        # And which of its tasks have the first rows is another matter than in plain Spark.
+        together = report.joins > 0
+        limited = query.any_rows and together
+        more_rows = int(query.text.rpartition("LIMIT ")[2]) if limited else 0
+        more = _more(found.calls, plain.calls, more_rows, together=together)
         for _ in range(TRIES - 1):
             if not more:
                 break
-            plain = Run(plain.rows, _most(plain.calls, self._plain(query, way).calls))
+            calls = _most(plain.calls, self._plain(query, way).calls)
+            plain = replace(plain, calls=calls)
             again, report = self._adapted(query, way)
-            found = Run(found.rows, again.calls)
-            more = _more(found.calls, plain.calls, together=together)
+            found = replace(found, calls=again.calls)
+            more = _more(found.calls, plain.calls, more_rows, together=together)
         findings = []
         if more:
             told = f"plain {dict(plain.calls)}, adapted {dict(found.calls)}"
             findings.append(Finding(seed, "calls", query, way, told))
-        # What adaptive execution gives up is in no record.
-        cut = query.any_rows or way.adaptive
+        # What is given up, or computed once for two places, is in no record.
+        cut = query.any_rows or way.adaptive or found.spared
         if told := report.differing(found.calls, plain.calls, cut=cut):
             findings.append(Finding(seed, "report", query, way, told))
         return findings
 
     def _plain(self, query: Query, way: Way) -> Run:
-        rows = ACTIONS[way.action](self.spark.sql(query.text)).collect()
-        return Run(Counter(map(repr, rows)), self.counters.taken())
+        return self._ran(ACTIONS[way.action](self.spark.sql(query.text)), query, way)
 
     def _adapted(self, query: Query, way: Way) -> tuple[Run, Reported]:
         if way.enabled:
             with eddyline.enable(self.spark, joins=way.joins):
                 df = ACTIONS[way.action](self.spark.sql(query.text))
-                rows = df.collect()
-                run = Run(Counter(map(repr, rows)), self.counters.taken())
-                return run, Reported.of(df)
+                return self._ran(df, query, way), Reported.of(df)
         df = ACTIONS[way.action](eddyline.adapt(self.spark.sql(query.text), joins=way.joins))
+        return self._ran(df, query, way), Reported.of(df)
+
+    def _ran(self, df: DataFrame, query: Query, way: Way) -> Run:
+        """Run a query to its end.
+
+        It has its rows before tasks have ended that a limit or adaptive execution gives up.
+        """
         rows = df.collect()
-        return Run(Counter(map(repr, rows)), self.counters.taken()), Reported.of(df)
+        while any(each.numRunningTasks() for each in self._tracker.getExecutorInfos()):
+            time.sleep(0.002)
+        if query.any_rows or way.adaptive:  # workers that are told to end do so in their own time
+            time.sleep(0.05)
+        calls = self.counters.taken()
+        return Run(Counter(map(repr, rows)), calls, _spares(executed_plan(df)))
 
 
 def same_number(one: Run, other: Run) -> bool:
@@ -179,11 +209,17 @@ def same_number(one: Run, other: Run) -> bool:
     return one.rows.total() == other.rows.total()
 
 
-def _more(found: Mapping[str, int], plain: Mapping[str, int], *, together: bool) -> list[str]:
-    """Return the functions that were called more often; ``together``: all, by all calls."""
+def _more(
+    found: Mapping[str, int], plain: Mapping[str, int], rows: int, *, together: bool
+) -> list[str]:
+    """Return the functions that were called more often; ``together``: all, by all calls.
+
+    Each may be called for so many ``rows`` more.
+    """
     if together:
-        return sorted(found) if sum(found.values()) > sum(plain.values()) else []
-    return [name for name, calls in found.items() if calls > plain.get(name, 0)]
+        more = sum(found.values()) > sum(plain.values()) + rows * len(found)
+        return sorted(found) if more else []
+    return [name for name, calls in found.items() if calls > plain.get(name, 0) + rows]
 
 
 def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
@@ -195,12 +231,14 @@ def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 class Reported:
     """What the report of a DataFrame says of its functions, by their names.
 
-    ``left`` are those that Spark calls itself somewhere in the plan.
+    ``left`` are those that Spark calls itself somewhere in the plan; ``joins`` counts the blocks
+    of joins.
     """
 
     functions: tuple[FunctionRecord, ...]
     left: frozenset[str]
     compared: Mapping[str, Any] | None
+    joins: int
 
     @classmethod
     def of(cls, df: DataFrame) -> Reported:
@@ -212,6 +250,7 @@ class Reported:
             tuple(function for record in records for function in record.functions),
             frozenset(_NAMES.findall(outside)),
             report.to_dict()["compared"],
+            sum(bool(block.inputs) for block in report.blocks),
         )
 
     def differing(self, made: Mapping[str, int], plain: Mapping[str, int], *, cut: bool) -> str:
@@ -242,6 +281,31 @@ class Reported:
 
 _NAMES: Final = re.compile(r"\b([a-z]+_(?:row|pickled|pandas|arrow))\b")
 """Names of functions, as in the text of a plan."""
+
+
+def executed_plan(df: Any) -> Any:  # noqa: ANN401 - its plan is not public
+    """Return the executed plan of a DataFrame that has run."""
+    return df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - likewise
+
+
+def _spares(plan: Any) -> bool:  # noqa: ANN401 - likewise
+    """Whether a plan that has run has left out a part of itself; see :class:`Run`."""
+    name = str(plan.getClass().getSimpleName())
+    if name.startswith(("Reused", "EmptyRelation")):
+        return True
+    if name == "BroadcastExchangeExec" and not plan.metrics().apply("numOutputRows").value():
+        return True
+    if name == "LocalTableScanExec" and not plan.rows().size():
+        return True
+    if name == "AdaptiveSparkPlanExec":
+        first, last = str(plan.initialPlan()), str(plan.executedPlan())
+        return last.count("Exchange ") < first.count("Exchange ") or _spares(plan.executedPlan())
+    if name.endswith("QueryStageExec"):
+        return _spares(plan.plan())
+    children, subqueries = plan.children(), plan.subqueries()
+    return any(_spares(children.apply(n)) for n in range(children.size())) or any(
+        _spares(subqueries.apply(n)) for n in range(subqueries.size())
+    )
 
 
 def optimized_text(df: Any) -> str:  # noqa: ANN401 - its plan is not public

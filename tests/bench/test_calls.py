@@ -25,9 +25,7 @@ def test_queries_call_no_function_more_often_than_plain_spark(
         for name in VALIDATED:  # queries of plain Spark's that its own validation refuses
             spark.conf.set(name, "false")
         comparison = Comparison(spark, tmp_path)
-        findings = [
-            each for seed in range(QUERIES) for each in comparison.findings(seed, everywhere=False)
-        ]
+        findings = [each for seed in range(QUERIES) for each in comparison.findings(seed)]
     finally:
         for name, value in before.items():
             if value is None:

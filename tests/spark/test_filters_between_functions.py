@@ -69,6 +69,8 @@ QUERIES = {
     "in CASE": ("row(a) < 8 AND row(CASE WHEN row(a) > 3 THEN a ELSE a + 1 END) = 1", None),
     "the same below": ("row(a) < 8 AND row(a) + pickled(a) = 3 AND pickled(a + 1) < 2", None),
     "or": ("(pandas(a) < 6 OR a > 390) AND (row(a) = 1 OR row(a + 1) = 3)", None),
+    "an argument that may raise": ("row(a) < 8 AND pickled(a + 1) = 1", (0, 1)),
+    "that within OR": ("row(a) < 8 AND (row(a + 1) = 9 OR pickled(a + 1) = 1)", None),
     "one kind": ("row(a) < 8 AND row(a + 1) = 1", ()),
 }
 

@@ -11,7 +11,7 @@ came out and from the share that each of these predicates has passed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from eddyline.reports.block_report import BlockReport
@@ -25,8 +25,9 @@ class PlainSpark:
 
     ``estimated`` where some of these were not counted, ``least`` where at least so many are made:
     where rows were dropped before they came to a block, on which plain Spark calls functions too,
-    or where nothing tells how many rows the joins have. ``seconds_less`` is at the mean cost of the
-    calls made, summed over tasks, and never measured.
+    where nothing tells how many rows the joins have, where Spark, which joins by a key that a
+    predicate is about, also asks it of the other side, and where no row has come to a block.
+    ``seconds_less`` is at the mean cost of the calls made, summed over tasks, and never measured.
     """
 
     calls: int
@@ -49,19 +50,23 @@ class PlainSpark:
         return f"Compared with plain Spark: {told}{less}"
 
 
-def compared(blocks: Iterable[BlockReport]) -> PlainSpark | None:
+def compared(blocks: Collection[BlockReport]) -> PlainSpark | None:
     """Compare all blocks that ran with plain Spark; None where no function could be called."""
     ran = [(block, block.record) for block in blocks if block.record is not None]
     functions = [each for _, record in ran for each in record.functions]
     if not any(each.calls_possible for each in functions):
         return None
+    unreached = len(ran) < len(blocks)  # plain Spark may call functions before it drops the rows
     return PlainSpark(
         sum(each.calls for each in functions),
         sum(each.calls_possible for each in functions),
         sum(each.seconds_spared for each in functions),
         any(each.estimated for each in functions),
-        any(
-            block.reduced or any(f.joined_calls and not f.estimated for f in record.functions)
+        unreached
+        or any(
+            block.reduced
+            or any(f.joined_calls and not f.estimated for f in record.functions)
+            or (block.inputs and not any(f.estimated for f in record.functions))
             for block, record in ran
         ),
     )

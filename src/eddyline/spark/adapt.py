@@ -260,6 +260,11 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
+def is_derived(df: DataFrame) -> bool:
+    """Whether a DataFrame was made from an adapted one, by what Spark did not know of then."""
+    return df not in _left and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
+
+
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
     return _left.get(df, ())

@@ -14,8 +14,15 @@ from eddyline.spark.blocks.routing_options import RoutingOptions
 from eddyline.spark.registry import Block
 
 
-def block_report(block: Block, options: RoutingOptions, record: TaskRecord | None) -> BlockReport:
-    """Return the report of a block; ``record`` is None where no task has reported."""
+def block_report(
+    block: Block, options: RoutingOptions, record: TaskRecord | None, *, derived: bool = False
+) -> BlockReport:
+    """Return the report of a block; ``record`` is None where no task has reported.
+
+    The calls of plain Spark are said to be estimated where the DataFrame is ``derived`` from the
+    one that was adapted, as plain Spark knows the whole query; and in a block of joins with several
+    kinds of functions, between which it filters.
+    """
     if isinstance(block, JoinBlock):
         inputs = tuple(relation.name for relation in block.query.relations)
         names, steps, layout = " join ".join(inputs), block.steps, block.layout
@@ -25,6 +32,10 @@ def block_report(block: Block, options: RoutingOptions, record: TaskRecord | Non
         steps, layout, inputs, notes = block.texts, "", (), block.joined
     if record is not None:
         record = with_plain_calls(record)
+        kinds = {function.kind for function in block.functions}
+        if derived or (isinstance(block, JoinBlock) and len(kinds) > 1):
+            functions = tuple(replace(each, estimated=True) for each in record.functions)
+            record = replace(record, functions=functions)
     reduced = any(" is reduced by " in note for note in notes)
     reduced |= isinstance(block, FilterBlock) and block.spared
     return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)

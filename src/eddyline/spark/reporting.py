@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -10,10 +11,12 @@ from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.sources.checked_numbers import switch
-from eddyline.spark.adapt import adapted_blocks, left_in
+from eddyline.spark.adapt import adapted_blocks, is_derived, left_in
 from eddyline.spark.block_reports import DriverCalls, block_report
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.routing_options import RoutingOptions
+from eddyline.spark.classic import classic as classic_frame
+from eddyline.spark.host import catalyst
 from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.registry import Block, registry_of
 from eddyline.spark.worker.task_records import record_key, recorded
@@ -33,6 +36,9 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     """
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
+    derived = is_derived(df)
+    # Filters that Spark derives from the keys of joins, when it optimizes once more, drop rows.
+    joined = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
     calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
@@ -41,7 +47,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         record = recorded(records, record_key(block.identity, options), earlier=every)
         if record is not None and not isinstance(block, JoinBlock):
             record = calls.in_record(record, block, options)
-        blocks.append(block_report(block, options, record))
+        told = block_report(block, options, record, derived=derived)
+        blocks.append(replace(told, reduced=told.reduced or joined))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 

@@ -149,9 +149,10 @@ class Terms:
         return mark_in(function) is None and mark_in(children[0]) is None
 
     def back_to(self, mark: Mark) -> None:
-        """Take back what was brought in since."""
+        """Take back what was brought in since, and the calls that look at it."""
         if self.contents.back_to(mark):
-            self._calls.clear()
+            calls = self._calls.items()
+            self._calls = {key: pair for key, pair in calls if self.contents.has(pair[1])}
 
     def evaluable(self, expression: ExpressionT) -> ExpressionT:
         """Return an expression of the block, be it a predicate or a value, as it is.

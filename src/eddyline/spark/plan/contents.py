@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from eddyline.query.expressions import Argument
+from eddyline.query.expressions import Argument, Call, Expression
 from eddyline.spark.blocks.filter_block import UserFunction
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import CatalystExpression, PickledFunction
@@ -84,6 +84,15 @@ class Contents:
             number = self._functions[function] = len(self._functions)
             self._environments.extend(environments)
         return number
+
+    def has(self, expression: Expression) -> bool:
+        """Whether all arguments and functions of an expression are there."""
+        arguments, functions = len(self._arguments), len(self._functions)
+        return all(
+            (not isinstance(node, Argument) or node.index < arguments)
+            and (not isinstance(node, Call) or node.function < functions)
+            for node in expression.walk()
+        )
 
     def mark(self) -> Mark:
         """Return how much there is now."""

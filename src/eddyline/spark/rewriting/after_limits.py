@@ -7,11 +7,15 @@ of these rows is then wanted ten times, while Spark calls it below the sort, for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
 from eddyline.spark.plan.chains import EvaluationLink, ProjectLink, read_link
 from eddyline.spark.rewriting.replaced import replaced
+
+_COMPUTING: Final = frozenset({"Project", "ArrowEvalPython", "BatchEvalPython"})
+"""Nodes that have the rows that are below them."""
 
 
 def with_functions_after_limits(plan: Plan) -> Plan:
@@ -28,6 +32,20 @@ def with_functions_after_limits(plan: Plan) -> Plan:
 def is_limit(plan: Plan) -> bool:
     """Whether a node keeps so many rows of all."""
     return catalyst.class_name(plan).endswith(".GlobalLimit")
+
+
+def keeps_few(plan: Plan) -> bool:
+    """Whether a node keeps so many rows, of all or of each task."""
+    return is_limit(plan) or catalyst.class_name(plan).endswith(".LocalLimit")
+
+
+def over_kept(plan: Plan) -> bool:
+    """Whether what is computed over a plan is computed for rows that a limit has kept."""
+    while not keeps_few(plan):
+        if catalyst.class_name(plan).rpartition(".")[2] not in _COMPUTING:
+            return False
+        (plan,) = catalyst.children(plan)
+    return True
 
 
 def _called_later(limit: Plan) -> Plan | None:

@@ -58,11 +58,13 @@ class Rewritten:
     """A chain's new plan, and the blocks in it.
 
     ``values`` are the numbers of attributes that carry what blocks give that only compute values.
+    ``spared`` are results that plain Spark computes below a filter which is now below them.
     """
 
     plan: Plan
     blocks: tuple[FilterBlock, ...]
     values: tuple[int, ...]
+    spared: frozenset[ExpressionId]
 
 
 def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -> Rewritten:
@@ -77,6 +79,7 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         if (identity := link.results[index].identity) in needs[0]
     }
     plan, blocks, only_values = chain.base, list[FilterBlock](), list[int]()
+    spared = _below_filters(chain, claim)
     for part, provided in _parts(claim, list(attributes)):
         outputs = tuple(dict.fromkeys(map(part.value, provided)))
         block = block_of(part, outputs, settings)
@@ -84,6 +87,8 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
             shown = map(catalyst.pretty, part.above)
             later = tuple(f"and {each} after these: it could raise" for each in shown)
             block = identified(replace(block, joined=later))
+        if blocks and not spared.isdisjoint(provided):
+            block = identified(replace(block, spared=True))
         struct, evaluated = block_over(plan, part, block, fuse)
         if part.above:  # as what is not deterministic, or Spark would move it below the block again
             last = catalyst.in_any_row(catalyst.conjunction(part.above))
@@ -102,7 +107,18 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         plan = _relink(link, plan, passing)
     if not isinstance(chain.links[-1], ProjectLink):
         plan = catalyst.projected_like(chain.top, plan)
-    return Rewritten(plan, tuple(blocks), tuple(only_values))
+    return Rewritten(plan, tuple(blocks), tuple(only_values), spared)
+
+
+def _below_filters(chain: Chain, claim: Claim) -> frozenset[ExpressionId]:
+    """Return the results of a chain that are computed below a filter which the block takes in."""
+    last = max((position for position, _ in claim.taken), default=0)
+    return frozenset(
+        link.results[index].identity
+        for link in chain.links[:last]
+        if isinstance(link, EvaluationLink)
+        for index in link.indexes
+    )
 
 
 def _parts(

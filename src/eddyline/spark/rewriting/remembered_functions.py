@@ -47,7 +47,7 @@ from eddyline.spark.plan.needs import (
     without,
 )
 from eddyline.spark.plan.throwing import may_throw
-from eddyline.spark.rewriting.after_limits import is_limit
+from eddyline.spark.rewriting.after_limits import keeps_few, over_kept
 from eddyline.spark.rewriting.computed_below import carrying, links_from, value_below
 from eddyline.spark.rewriting.filter_rewrite import Fuse, identified
 from eddyline.spark.rewriting.replaced import replaced
@@ -95,6 +95,7 @@ def with_memories(
     remember: Remember,
     needs: NeededResults,
     values: Collection[int] = (),
+    spared: frozenset[ExpressionId] = _NONE,
     *,
     all_remember: bool,
 ) -> WithMemories:
@@ -102,13 +103,14 @@ def with_memories(
 
     A function of which ``needs`` says that few rows need its result is called for these only;
     unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
-    what blocks give that only compute values; these, too, go into projections.
+    what blocks give that only compute values; these, too, go into projections. ``spared`` are
+    results that plain Spark computes for more rows.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
     if not others and not values:
         return WithMemories(plan, (), ())
-    walk = _Walk(settings, fuse, remember, needs.of, values, all_remember)
+    walk = _Walk(settings, fuse, remember, needs.of, values, spared, all_remember)
     return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks), tuple(walk.left))
 
 
@@ -119,19 +121,19 @@ class _Walk:
     remember: Remember
     needs: NeedOf
     values: Collection[int]
+    spared: frozenset[ExpressionId]
     all_remember: bool
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
     passed_on: set[ExpressionId] = field(default_factory=set)
+    shared: set[ExpressionId] = field(default_factory=set)  # what functions are not alone to use
 
     def rewrite(
         self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = _UNUSED
     ) -> Plan:
         """Return a plan with memories; ``asked`` are attributes that filters above it are about.
 
-        So are those that a function above is called with, where there is another use for them:
-        in a projection Spark would call what makes them in each of these places. ``used`` says how
-        often attributes are, as far as the chain goes.
+        ``used`` says how often attributes are, as far as the chain goes.
         """
         if not catalyst.has_python_function(plan):
             return plan
@@ -147,16 +149,16 @@ class _Walk:
                 if link.results[index].identity in asked
             }
             given = (each for function in link.functions for each in function.attributes())
-            filtered |= {each for each in given if used.get(each, 0) > 1}
+            self.shared |= {each for each in given if used.get(each, 0) > 1}
             below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered, used)
             done = self._evaluated(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if self.values and link is None and (struct := self._only_values(plan)) is not None:
             below = self.rewrite(children[0], _NONE)
-            if Tree.of(struct).identity in asked or is_limit(below):
+            if Tree.of(struct).identity in asked or keeps_few(below):
                 return replaced(plan, children, [below], self._alone)
             call = catalyst.evaluated_function(plan, 0)
-            return catalyst.output_and_more(below, below, [catalyst.attribute_like(struct, call)])
+            return catalyst.output_and_more(below, below, [self._named(Tree.of(struct), call)])
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
         elif isinstance(link, ProjectLink):
@@ -166,10 +168,22 @@ class _Walk:
                 if item.name == "Alias" and item.identity in asked
                 for each in item.attributes()
             }
+            for item in link.items:
+                if item.identity in self.shared:
+                    self.shared |= set(item.attributes())
         else:
             asked = _filtered_by(plan)
         new = [self.rewrite(child, asked, used) for child in children]
         return replaced(plan, children, new, self._alone)
+
+    def _named(self, result: Tree, call: CatalystExpression) -> CatalystExpression:
+        """Return a call under the name of its result, for a projection.
+
+        Where a function above is called with it and there is another use for it, it is marked:
+        Spark puts a bare call into each of these places, and makes it in each.
+        """
+        value = catalyst.known_nullable(call) if result.identity in self.shared else call
+        return catalyst.attribute_like(result.handle, value)
 
     def _only_values(self, plan: Plan) -> CatalystExpression | None:
         """Return the attribute of a block that only computes values; None for another node."""
@@ -231,7 +245,7 @@ class _Walk:
         ``joint`` is the block of those that decide on each other.
         """
         # Spark would push a projection below a limit, where it is called for all rows again.
-        over_limit = is_limit(below)
+        over_limit = keeps_few(below)
         together = () if joint is None else tuple(joint.fields)
         alone = {
             index: found
@@ -271,7 +285,7 @@ class _Walk:
             plan, fields = joint.over(plan, in_node=not set(together).isdisjoint(kept))
             calls |= fields
         values = [
-            catalyst.attribute_like(link.results[index].handle, call)
+            self._named(link.results[index], call)
             for index, call in calls.items()
             if index not in filtered
         ]
@@ -359,7 +373,11 @@ class _Walk:
             arguments = _safe_where(needed, contents.arguments)
         names = tuple(map(catalyst.pretty, arguments))
         stays = stays and computed is None
-        spared = stays or link.results[index].identity in self.passed_on
+        # Spark, which calls all functions of a node for the same rows, filters below this one.
+        beside = {each.identity for each in link.results}
+        fewer = any(not c.attributes.isdisjoint(beside) for c in conditions_of(own))
+        told = link.results[index].identity in self.passed_on | self.spared
+        spared = fewer or told or over_kept(below)
         block = identified(
             FilterBlock(
                 "",

@@ -11,24 +11,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.spark.blocks.lookup_table import LookupTable
 from eddyline.spark.claiming.bindings import UnboundLookupError, called_too_early
 from eddyline.spark.claiming.filter_claim import judge, left_to_chance, with_filters_below
-from eddyline.spark.claiming.join_claim import JoinClaim, claim_matches, claim_region
+from eddyline.spark.claiming.join_claim import JoinClaim
+from eddyline.spark.claiming.join_judgement import claim_matches, claim_region
 from eddyline.spark.claiming.native_choice import Choice, Joiner, NativeJoins
 from eddyline.spark.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.spark.host import catalyst
 from eddyline.spark.host.catalyst import Plan
-from eddyline.spark.plan.chains import Chain, EvaluationLink, read_chain
+from eddyline.spark.plan.chains import Chain, EvaluationLink, ExpressionId, read_chain
 from eddyline.spark.plan.concurrent_marks import marks_of
 from eddyline.spark.plan.lookup_leaves import lookup_leaves
 from eddyline.spark.plan.needed_results import NeededResults
 from eddyline.spark.plan.needs import NeedOf
-from eddyline.spark.plan.regions import Kept, Path, Region, read_one_sided, read_region
+from eddyline.spark.plan.regions import (
+    Kept,
+    Path,
+    Region,
+    joins_of_twins,
+    read_one_sided,
+    read_region,
+)
 from eddyline.spark.rewriting.after_limits import with_functions_after_limits
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 from eddyline.spark.rewriting.native_joins import JoinedNatively
@@ -124,14 +132,21 @@ def rewrite_plan(
     if catalyst.has_limit(plan):  # before blocks are claimed, and once more, for what these leave
         plan = with_functions_after_limits(plan)
     needs = NeededResults(plan)
-    walk = _Walk(settings, fuse, rules, needs.of, looks_up)
+    walk = _Walk(plan, settings, fuse, rules, needs.of, looks_up)
     rewritten = walk.rewrite(plan)
     if catalyst.has_limit(plan):
         rewritten = with_functions_after_limits(rewritten)
     left = walk.left
     if remember is not None:
         memories = with_memories(
-            rewritten, settings, fuse, remember, needs, walk.values, all_remember=all_remember
+            rewritten,
+            settings,
+            fuse,
+            remember,
+            needs,
+            walk.values,
+            walk.spared,
+            all_remember=all_remember,
         )
         rewritten = memories.plan
         walk.blocks += memories.blocks
@@ -160,6 +175,7 @@ _TOO_DEEP: Final = LeftToSpark(
 
 @dataclass
 class _Walk:
+    whole: Plan
     settings: SessionSettings
     fuse: Fuse
     rules: JoinRules | None
@@ -168,7 +184,13 @@ class _Walk:
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
+    spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
     limit: int = 0  # rows that are wanted of the node which is rewritten next
+
+    @cached_property
+    def twins(self) -> frozenset[Plan]:
+        """The joins of which a side stands in the plan once more; looked for when it matters."""
+        return joins_of_twins(self.whole)
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -246,6 +268,8 @@ class _Walk:
             for number, each in enumerate(region.inputs)
         ]
         if chosen.natively is None:
+            if rules.joins is Joins.AUTO and not claim.looked_up and claim.only_values:
+                claim = claim_region(region, self.settings, needs=self.needs, values=False)
             reduced, notes = rules.reduce(region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
             claim = replace(claim, notes=(*why, *notes), limit=limit)
@@ -258,7 +282,7 @@ class _Walk:
 
     def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
         """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
-        if any(map(_joins_the_same, (link.plan for link in region.links))):
+        if not self.twins.isdisjoint(link.plan for link in region.links):
             alike = DeclineReason.SIDES_ALIKE
             self.left.extend(LeftToSpark(text, alike) for text in claim.asking)
             return Choice(Joiner.SPARK, alike)
@@ -318,7 +342,8 @@ class _Walk:
             if not tables and (not region.joins or rules.joins is Joins.NEVER):
                 break
             try:
-                claim = claim_region(region, self.settings, tables, self.needs)
+                values = rules.joins is Joins.AUTO and not tables
+                claim = claim_region(region, self.settings, tables, self.needs, values=values)
             except DeclinedError as error:
                 declined.extend(error.left)
                 if error.path in boundaries:
@@ -378,6 +403,7 @@ class _Walk:
                 rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
                 self.blocks += rewritten.blocks
                 self.values.update(rewritten.values)
+                self.spared |= rewritten.spared
                 if verdict.barrier is None:
                     return rewritten.plan
                 # The block now ends the chain, so only what is above it is left to judge.
@@ -387,17 +413,6 @@ class _Walk:
             else:
                 rest = rest.above(verdict.barrier + 1)
         return chain.top
-
-
-def _joins_the_same(plan: Plan) -> bool:
-    """Whether a node joins a plan that calls functions with itself.
-
-    Shuffled, Spark computes it once for both sides; an eddy that joins them would read it twice.
-    """
-    if not catalyst.class_name(plan).endswith(".Join"):
-        return False
-    left, right = catalyst.children(plan)
-    return catalyst.has_python_function(left) and catalyst.same_rows(left, right)
 
 
 def _wanted_below(chain: Chain, limit: int) -> int:

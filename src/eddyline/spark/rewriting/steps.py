@@ -101,6 +101,8 @@ def with_identities(claim: JoinClaim, joined: Plan) -> Plan:
     rows = catalyst.projected(items, joined)
     if claim.above:
         rows = catalyst.filtered(catalyst.conjunction(claim.above), rows)
+    for values in claim.later:
+        rows = values.over(rows)
     return catalyst.projected(claim.items, rows)
 
 

@@ -11,8 +11,8 @@ from eddyline.query.expressions import Expression
 from eddyline.spark.adapt import chosen_options, rewritten
 from eddyline.spark.blocks.join_block import JoinBlock
 from eddyline.spark.blocks.lookup_table import LookupTable
-from eddyline.spark.claiming.join_claim import claim_region
 from eddyline.spark.claiming.join_inputs import Input, inputs_of
+from eddyline.spark.claiming.join_judgement import claim_region
 from eddyline.spark.claiming.session_settings import session_settings, task_memory
 from eddyline.spark.decline import DeclinedError
 from eddyline.spark.host import catalyst

@@ -120,6 +120,11 @@ def known_not_null(value: CatalystExpression) -> CatalystExpression:
     return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
 
 
+def known_nullable(value: CatalystExpression) -> CatalystExpression:
+    """Return a value as it is, in a mark that Spark does not look through for a bare function."""
+    return CatalystExpression(java_class(EXPRESSIONS + "KnownNullable")(value.java))
+
+
 def equal(one: CatalystExpression, other: CatalystExpression) -> CatalystExpression:
     """Return whether two values are equal."""
     return CatalystExpression(java_class(EXPRESSIONS + "EqualTo")(one.java, other.java))

@@ -1,0 +1,162 @@
+"""What nobody looks at in the end is not called, though it was adapted: joins in eddies as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from pyspark import Accumulator
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+import eddyline
+from eddyline.spark.adapt import adapted_blocks
+from eddyline.spark.blocks.join_block import JoinBlock
+
+ROWS, OTHERS = 60, 40
+LIMIT = 3
+
+Action = Callable[[DataFrame], Sequence[object]]
+
+ACTIONS: dict[str, Action] = {
+    "rows": lambda df: sorted(map(tuple, df.collect())),
+    "count": lambda df: [df.count()],
+    "a column": lambda df: sorted(map(tuple, df.select("a").collect())),
+    "without columns": lambda df: sorted(map(tuple, df.drop("r", "s").collect())),
+    "a filter": lambda df: sorted(map(tuple, df.where("a < 20").select("a", "s").collect())),
+    "groups": lambda df: sorted(map(tuple, df.groupBy("a").count().collect())),
+}
+
+
+@pytest.fixture(scope="module")
+def calls(spark: SparkSession) -> Iterator[dict[str, Accumulator[int]]]:
+    """How often functions are called: ``f``, ``g`` give values, ``p`` is a predicate."""
+    made = {name: spark.sparkContext.accumulator(0) for name in "fgp"}
+
+    def f(value: int) -> int:
+        made["f"].add(1)
+        return value * 3 % 50
+
+    def g(value: int) -> int:
+        made["g"].add(1)
+        return value % 11
+
+    def p(one: int, other: int) -> bool:
+        made["p"].add(1)
+        return (one + other) % 3 > 0
+
+    spark.udf.register("f", F.udf(f, "long"))
+    spark.udf.register("g", F.udf(g, "long", useArrow=False))
+    spark.udf.register("p", F.udf(p, "boolean"))
+    spark.range(0, ROWS, 1, 2).selectExpr("id AS a", "id % 7 AS k").createOrReplaceTempView("t")
+    spark.range(0, OTHERS, 1, 2).selectExpr("id AS b", "id % 5 AS k").createOrReplaceTempView("u")
+    source = eddyline.PythonLookup(lambda keys: [(key, key * 2) for key in keys])
+    eddyline.lookup_table(spark, "w", "n long, v long", ["n"], source)
+    spark.range(50).selectExpr("id AS n", "id * 2 AS v").createOrReplaceTempView("w_rows")
+    yield made
+    for name in ("t", "u", "w_rows"):
+        spark.catalog.dropTempView(name)
+
+
+ALONE = {
+    "used twice": "SELECT a, r, g(r) AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
+    "in CASE": "SELECT a, 1 AS r, IF(r < 9, g(r), r) AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
+    "thrice": "SELECT a, f(f(r) + r) AS r, f(r) + r AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
+    "filtered": "SELECT a, r, g(r + 1) AS s FROM (SELECT a, f(a) AS r FROM t WHERE g(a) > 2)",
+}
+
+QUERIES = {
+    "a nest": "SELECT t.a, f(t.a) AS r, f(g(u.b)) AS s FROM t JOIN u ON t.k = u.k WHERE p(a, b)",
+    "of a result": (
+        "SELECT a, r, r + g(r + 1) AS s FROM "
+        "(SELECT t.a, u.b, f(t.a + u.b) AS r FROM t JOIN u ON t.k = u.k WHERE p(a, b)) AS j"
+    ),
+    "in CASE": (
+        "SELECT t.a, CASE WHEN t.a < 30 THEN f(u.b) ELSE 0 END AS r, f(u.b) AS s "
+        "FROM t JOIN u ON t.k = u.k AND p(a, b)"
+    ),
+    "what a predicate asks": (
+        "SELECT t.a, f(t.a) AS r, g(t.a) AS s FROM t JOIN u ON t.k = u.k WHERE f(t.a) > u.b"
+    ),
+    "of all rows": "SELECT t.a, f(t.a) AS r, g(u.b) AS s FROM t JOIN u ON t.k = u.k",
+}
+
+
+def taken(calls: dict[str, Accumulator[int]]) -> dict[str, int]:
+    found = {name: count.value for name, count in calls.items()}
+    for count in calls.values():
+        count.value = 0
+    return found
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_is_dropped_after_a_join_in_an_eddy_is_not_called(
+    spark: SparkSession, calls: dict[str, Accumulator[int]], query: str
+) -> None:
+    text = QUERIES[query]
+    adapted = eddyline.adapt(spark.sql(text), joins="always")
+    assert any(isinstance(block, JoinBlock) for block, _ in adapted_blocks(adapted))
+    for name, action in ACTIONS.items():
+        if name == "a filter":  # Spark cannot push it below a join that is not its own
+            continue
+        taken(calls)
+        expected = action(spark.sql(text))
+        plain = taken(calls)
+        assert action(adapted) == expected
+        made = taken(calls)
+        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+
+
+@pytest.mark.parametrize("query", ALONE)
+def test_what_other_functions_are_called_with_is_not_called_where_these_are_dropped(
+    spark: SparkSession, calls: dict[str, Accumulator[int]], query: str
+) -> None:
+    adapted = eddyline.adapt(spark.sql(ALONE[query]))
+    for action in ACTIONS.values():
+        taken(calls)
+        expected = action(spark.sql(ALONE[query]))
+        plain = taken(calls)
+        assert action(adapted) == expected
+        made = taken(calls)
+        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+
+
+def test_values_are_computed_for_the_rows_that_are_shown(
+    spark: SparkSession, calls: dict[str, Accumulator[int]]
+) -> None:
+    adapted = eddyline.adapt(spark.sql(QUERIES["of all rows"]), joins="always")
+    taken(calls)
+    assert len(adapted.take(LIMIT)) == LIMIT
+    made = taken(calls)
+    assert made["f"] <= LIMIT
+    assert made["g"] <= LIMIT
+
+
+def test_values_over_what_was_looked_up_are_computed_where_they_are_wanted(
+    spark: SparkSession, calls: dict[str, Accumulator[int]]
+) -> None:
+    text = "SELECT t.a, f(x.v) AS r, g(f(x.v) + t.a) AS s FROM t JOIN {} AS x ON x.n = t.k + 1"
+    adapted = eddyline.adapt(spark.sql(text.format("w")))
+    for action in ACTIONS.values():
+        taken(calls)
+        expected = action(spark.sql(text.format("w_rows")))
+        plain = taken(calls)
+        assert action(adapted) == expected
+        made = taken(calls)
+        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+
+
+def test_a_query_that_stands_twice_is_computed_as_often_as_in_plain_spark(
+    spark: SparkSession, calls: dict[str, Accumulator[int]]
+) -> None:
+    text = (
+        "WITH c AS (SELECT t.a, v.n FROM t "
+        "JOIN (SELECT b, k, f(b) AS n FROM u WHERE g(b) > 2) AS v "
+        "ON t.k = v.k) SELECT x.a, y.n FROM c AS x JOIN c AS y ON x.a = y.n WHERE p(y.a, y.n)"
+    )
+    taken(calls)
+    expected = sorted(spark.sql(text).collect())
+    plain = taken(calls)
+    assert sorted(eddyline.adapt(spark.sql(text), joins="always").collect()) == expected
+    made = taken(calls)
+    assert all(made[name] <= plain[name] for name in "fg"), (made, plain)
