@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,18 +78,23 @@ def way_of(seed: int) -> Way:
     )
 
 
+class Spared(Enum):
+    """Why Spark leaves out a part of a plan while the query runs."""
+
+    EMPTY = auto()  # it is a side of a join of which the other one has turned out to be empty
+    TWICE = auto()  # it has been computed for another place
+
+
 @dataclass(frozen=True)
 class Run:
     """What a query gave, and how often it called each function.
 
-    ``spared`` where plain Spark has left out a part of the plan that it found in the course of
-    the query to be of no use: a side of a join where the other one turns out to be empty, or a part
-    that it has computed for another place.
+    ``spared`` is why Spark has left out parts of the plan while the query ran.
     """
 
     rows: Counter[str]
     calls: Mapping[str, int]
-    spared: bool = False
+    spared: frozenset[Spared]
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,8 @@ class Comparison:
         if way.action == "a filter" and not way.enabled:
             self.compared = Compared.FILTERED
             return []
-        if plain.spared and (report.joins or way.adaptive or not found.spared):
+        alike = not report.joins and not way.adaptive and plain.spared <= found.spared
+        if plain.spared and not alike:
             self.compared = Compared.ROWS
             return []
         # A block of joins asks in any order, also where plain Spark filters between two functions.
@@ -174,7 +180,7 @@ class Comparison:
             told = f"plain {dict(plain.calls)}, adapted {dict(found.calls)}"
             findings.append(Finding(seed, "calls", query, way, told))
         # What is given up, or computed once for two places, is in no record.
-        cut = query.any_rows or way.adaptive or found.spared
+        cut = query.any_rows or way.adaptive or bool(found.spared)
         if told := report.differing(found.calls, plain.calls, cut=cut):
             findings.append(Finding(seed, "report", query, way, told))
         return findings
@@ -288,24 +294,26 @@ def executed_plan(df: Any) -> Any:  # noqa: ANN401 - its plan is not public
     return df._jdf.queryExecution().executedPlan()  # noqa: SLF001 - likewise
 
 
-def _spares(plan: Any) -> bool:  # noqa: ANN401 - likewise
-    """Whether a plan that has run has left out a part of itself; see :class:`Run`."""
+def _spares(plan: Any) -> frozenset[Spared]:  # noqa: ANN401 - likewise
+    """Return what a plan that has run has left out of itself; see :class:`Run`."""
     name = str(plan.getClass().getSimpleName())
-    if name.startswith(("Reused", "EmptyRelation")):
-        return True
-    if name == "BroadcastExchangeExec" and not plan.metrics().apply("numOutputRows").value():
-        return True
-    if name == "LocalTableScanExec" and not plan.rows().size():
-        return True
-    if name == "AdaptiveSparkPlanExec":
+    below = [plan.children(), plan.subqueries()]
+    parts = [nodes.apply(n) for nodes in below for n in range(nodes.size())]
+    if name.startswith("Reused"):
+        return frozenset({Spared.TWICE})
+    empty = name.startswith("EmptyRelation")
+    if name == "BroadcastExchangeExec":
+        empty = not plan.metrics().apply("numOutputRows").value()
+    elif name == "LocalTableScanExec":
+        empty = not plan.rows().size()
+    elif name == "AdaptiveSparkPlanExec":
         first, last = str(plan.initialPlan()), str(plan.executedPlan())
-        return last.count("Exchange ") < first.count("Exchange ") or _spares(plan.executedPlan())
-    if name.endswith("QueryStageExec"):
-        return _spares(plan.plan())
-    children, subqueries = plan.children(), plan.subqueries()
-    return any(_spares(children.apply(n)) for n in range(children.size())) or any(
-        _spares(subqueries.apply(n)) for n in range(subqueries.size())
-    )
+        empty = last.count("Exchange ") < first.count("Exchange ")
+        parts.append(plan.executedPlan())
+    elif name.endswith("QueryStageExec"):
+        parts.append(plan.plan())
+    found = {Spared.EMPTY} if empty else set()
+    return frozenset(found.union(*map(_spares, parts)))
 
 
 def optimized_text(df: Any) -> str:  # noqa: ANN401 - its plan is not public
