@@ -157,8 +157,9 @@ class Comparison:
         if way.action == "a filter" and not way.enabled:
             self.compared = Compared.FILTERED
             return []
-        alike = not report.joins and not way.adaptive and plain.spared <= found.spared
-        if plain.spared and not alike:
+        # An empty side may be another one, where statistics have Spark broadcast the other.
+        same_again = plain.spared == found.spared == frozenset({Spared.TWICE})
+        if plain.spared and (report.joins or not same_again):
             self.compared = Compared.ROWS
             return []
         # A block of joins asks in any order, also where plain Spark filters between two functions.
