@@ -551,6 +551,9 @@ FEW_CALLS = {
 def test_a_small_query_is_adapted_in_few_calls(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Where a session knows concurrent functions or lookup tables, plans are asked about these.
+    monkeypatch.setattr("eddyline.spark.adapt.any_declared", lambda: False)
+    monkeypatch.setattr("eddyline.spark.adapt.table_of_session", lambda _: None)
     spark.range(0, 6, 1, 1).selectExpr("id", "id AS n").createOrReplaceTempView("few_rows")
     spark.udf.register("is_even", F.udf(lambda number: number % 2 == 0, "boolean"))
     spark.udf.register("is_small", F.udf(lambda number: number < 9, "boolean"))
