@@ -8,7 +8,6 @@ own: filters over two kinds of functions are how users have the first keep rows 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +26,6 @@ from eddyline.spark.plan.chains import (
     EvaluationLink,
     ExpressionId,
     FilterLink,
-    Link,
     ProjectLink,
     Tree,
     fused_name,
@@ -48,6 +46,13 @@ from eddyline.spark.plan.needs import (
 )
 from eddyline.spark.plan.throwing import may_throw
 from eddyline.spark.rewriting.after_limits import keeps_few, over_kept
+from eddyline.spark.rewriting.asked_attributes import (
+    NONE,
+    UNUSED,
+    filtered_by,
+    of_functions,
+    used_below,
+)
 from eddyline.spark.rewriting.computed_below import carrying, links_from, value_below
 from eddyline.spark.rewriting.filter_rewrite import Fuse, identified
 from eddyline.spark.rewriting.replaced import replaced
@@ -71,10 +76,6 @@ _CALLED_ONCE: Final = frozenset(
 )
 """Kinds whose calls stand for themselves; an iterator has to be told when there is no more."""
 
-_NONE: Final[frozenset[ExpressionId]] = frozenset()
-
-_UNUSED: Final[Mapping[ExpressionId, int]] = Counter()
-
 
 @dataclass(frozen=True, slots=True)
 class WithMemories:
@@ -95,7 +96,7 @@ def with_memories(
     remember: Remember,
     needs: NeededResults,
     values: Collection[int] = (),
-    spared: frozenset[ExpressionId] = _NONE,
+    spared: frozenset[ExpressionId] = NONE,
     *,
     all_remember: bool,
 ) -> WithMemories:
@@ -111,7 +112,7 @@ def with_memories(
     if not others and not values:
         return WithMemories(plan, (), ())
     walk = _Walk(settings, fuse, remember, needs.of, values, spared, all_remember)
-    return WithMemories(walk.rewrite(plan, _NONE), tuple(walk.blocks), tuple(walk.left))
+    return WithMemories(walk.rewrite(plan, NONE), tuple(walk.blocks), tuple(walk.left))
 
 
 @dataclass
@@ -129,7 +130,7 @@ class _Walk:
     shared: set[ExpressionId] = field(default_factory=set)  # what functions are not alone to use
 
     def rewrite(
-        self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = _UNUSED
+        self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = UNUSED
     ) -> Plan:
         """Return a plan with memories; ``asked`` are attributes that filters above it are about.
 
@@ -139,7 +140,7 @@ class _Walk:
             return plan
         link, deterministic = read_link(plan)
         children = catalyst.children(plan)
-        used = _used_below(link, used)
+        used = used_below(link, used)
         if isinstance(link, EvaluationLink) and deterministic:
             known = self._known(link, children[0])
             self.passed_on |= {value.identity for value in known.values()}
@@ -150,11 +151,11 @@ class _Walk:
             }
             given = (each for function in link.functions for each in function.attributes())
             self.shared |= {each for each in given if used.get(each, 0) > 1}
-            below = self.rewrite(children[0], asked | _of_functions(link, asked) | filtered, used)
+            below = self.rewrite(children[0], asked | of_functions(link, asked) | filtered, used)
             done = self._evaluated(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if self.values and link is None and (struct := self._only_values(plan)) is not None:
-            below = self.rewrite(children[0], _NONE)
+            below = self.rewrite(children[0], NONE)
             if Tree.of(struct).identity in asked or keeps_few(below):
                 return replaced(plan, children, [below], self._alone)
             call = catalyst.evaluated_function(plan, 0)
@@ -172,7 +173,7 @@ class _Walk:
                 if item.identity in self.shared:
                     self.shared |= set(item.attributes())
         else:
-            asked = _filtered_by(plan)
+            asked = filtered_by(plan)
         new = [self.rewrite(child, asked, used) for child in children]
         return replaced(plan, children, new, self._alone)
 
@@ -194,7 +195,7 @@ class _Walk:
 
     def _alone(self, plan: Plan) -> Plan:
         """Return a plan with memories that no filter stands above."""
-        return self.rewrite(plan, _NONE)
+        return self.rewrite(plan, NONE)
 
     def _known(self, link: EvaluationLink, child: Plan) -> dict[int, Tree]:
         """Return the functions of a node whose values are known below it, with what holds these.
@@ -423,52 +424,4 @@ def _safe_where(
         if "column" not in each.told and may_throw(Tree.of(each))
         else each
         for each in arguments
-    )
-
-
-def _filtered_by(plan: Plan) -> frozenset[ExpressionId]:
-    """Return the attributes that Spark derives filters from, for what is below a node.
-
-    A key of a join is not NULL, and an array that is exploded is not empty. Pushed through a
-    projection, such a filter would call the function in the place of its result, and the
-    projection would call it again.
-    """
-    name = catalyst.class_name(plan).rpartition(".")[2]
-    if name == "Join":
-        told = catalyst.join_condition(plan)
-    else:
-        told = catalyst.generator(plan) if name == "Generate" else None
-    return _NONE if told is None else frozenset(Tree.of(told).attributes())
-
-
-def _used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:
-    """Return how often attributes are used by a link and above it.
-
-    Nobody knows how often what stands above a chain uses one: once, if it may be at all.
-    """
-    found: Counter[ExpressionId] = Counter()
-    if isinstance(link, ProjectLink):
-        for item in link.items:
-            times = max(used.get(item.identity, 0), 1)
-            for each in item.attributes():
-                found[each] += times
-        return found
-    if isinstance(link, FilterLink):
-        found.update(each for conjunct in link.conjuncts for each in conjunct.attributes())
-    elif isinstance(link, EvaluationLink):
-        found.update(each for function in link.functions for each in function.attributes())
-    else:
-        return _UNUSED
-    for each in found if used is _UNUSED else used:
-        found[each] += used.get(each, 1)
-    return found
-
-
-def _of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
-    """Return what those functions of a node are called for that filters above it are about."""
-    return frozenset(
-        each
-        for index in link.indexes
-        if link.results[index].identity in asked
-        for each in link.functions[index].attributes()
     )

@@ -1,0 +1,72 @@
+"""What nodes above ask of attributes: filters, whatever is derived from them, and functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from eddyline.spark.host import catalyst
+from eddyline.spark.host.catalyst import Plan
+from eddyline.spark.plan.chains import (
+    EvaluationLink,
+    ExpressionId,
+    FilterLink,
+    Link,
+    ProjectLink,
+    Tree,
+)
+
+NONE: Final[frozenset[ExpressionId]] = frozenset()
+"""No attributes."""
+
+UNUSED: Final[Mapping[ExpressionId, int]] = Counter()
+"""How often attributes are used where nobody knows."""
+
+
+def filtered_by(plan: Plan) -> frozenset[ExpressionId]:
+    """Return the attributes that Spark derives filters from, for what is below a node.
+
+    A key of a join is not NULL, and an array that is exploded is not empty. Pushed through a
+    projection, such a filter would call the function in the place of its result, and the
+    projection would call it again.
+    """
+    name = catalyst.class_name(plan).rpartition(".")[2]
+    if name == "Join":
+        told = catalyst.join_condition(plan)
+    else:
+        told = catalyst.generator(plan) if name == "Generate" else None
+    return NONE if told is None else frozenset(Tree.of(told).attributes())
+
+
+def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:
+    """Return how often attributes are used by a link and above it.
+
+    Nobody knows how often what stands above a chain uses one: once, if it may be at all.
+    """
+    found: Counter[ExpressionId] = Counter()
+    if isinstance(link, ProjectLink):
+        for item in link.items:
+            times = max(used.get(item.identity, 0), 1)
+            for each in item.attributes():
+                found[each] += times
+        return found
+    if isinstance(link, FilterLink):
+        found.update(each for conjunct in link.conjuncts for each in conjunct.attributes())
+    elif isinstance(link, EvaluationLink):
+        found.update(each for function in link.functions for each in function.attributes())
+    else:
+        return UNUSED
+    for each in found if used is UNUSED else used:
+        found[each] += used.get(each, 1)
+    return found
+
+
+def of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
+    """Return what those functions of a node are called for that filters above it are about."""
+    return frozenset(
+        each
+        for index in link.indexes
+        if link.results[index].identity in asked
+        for each in link.functions[index].attributes()
+    )
