@@ -441,7 +441,41 @@ def fills_new_object(k: int) -> int:
     return holder.collects(k) + holder.counts(k)
 
 
+def logs_and_looks(k: int) -> int:
+    L.append(k)
+    return k if L[0] else 0
+
+
+def logs_and_asks_another(k: int) -> int:
+    L.append(k)
+    return size_of_log()
+
+
+def size_of_log() -> int:
+    return len(L)
+
+
+def logs_and_hands_on(k: int) -> int:
+    L.append(k)
+    return sum(map(int, L))
+
+
+def logs_in_a_closure_that_is_read() -> Function:
+    rows: list[int] = []
+
+    def logging(k: int) -> int:
+        rows.append(k)
+        return max(rows)
+
+    return logging
+
+
 CHANGES: dict[str, tuple[Function, str]] = {
+    "log that is looked at": (logs_and_looks, "changes L"),
+    "log that another looks at": (logs_and_asks_another, "changes L"),
+    "log that is handed on": (logs_and_hands_on, "changes L"),
+    "log of a closure that is read": (logs_in_a_closure_that_is_read(), "changes rows"),
+    "log that says something": (lambda k: bool([append(k)]) and len(L), "changes append"),
     **{
         each.__name__: (each, why)
         for each, why in (
@@ -714,7 +748,34 @@ def marked(k: int) -> int:
     return k
 
 
+def logs(k: int) -> int:
+    L.append(threading.current_thread().name)
+    return k + 1
+
+
+def logs_at_times(k: int) -> int:
+    if k % 2:
+        L.append((k, str(k)))
+        SEEN.add(k)
+    return k
+
+
+def logging_in_a_closure() -> Function:
+    rows: list[int] = []
+
+    def logging(k: int) -> int:
+        rows.append(k)
+        return k % 3
+
+    return logging
+
+
+SEEN: set[int] = set()
+
 HARMLESS: dict[str, Function] = {
+    "log": logs,
+    "log at times": logs_at_times,
+    "log of a closure": logging_in_a_closure(),
     **{
         each.__name__: each
         for each in (

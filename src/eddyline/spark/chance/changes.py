@@ -8,8 +8,8 @@ One way of leaving something behind is harmless and common: what is computed fro
 that key, or what is computed from nothing is put anywhere, and the function returns the same
 whether it was there or not. It is told from the others by the flow of the values: what is stored
 comes from no more arguments than its key does and from nothing that the function changes; what is
-returned is the stored value or hangs on no store. Where that cannot be told it is taken for a
-change.
+returned is the stored value or hangs on no store. Another is a container that is only added to
+(see :mod:`eddyline.spark.chance.logs`). Where that cannot be told it is taken for a change.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from eddyline.spark.chance.dataflow import (
     read_code,
 )
 from eddyline.spark.chance.flow_steps import FlowSteps, Store
+from eddyline.spark.chance.inert_pickle import MISSING
+from eddyline.spark.chance.logs import is_log
 
 _TOO_LONG: Final = 4_000  # instructions of one function
 
@@ -55,7 +57,12 @@ def changes_in(code: CodeType, steps: FlowSteps) -> Iterator[str]:
             returns.append(_Return(Value(), state.stored))
         elif "JUMP" in each.opname and "_IF_" in each.opname and state.stack:
             tested |= state.stack[-1].sources
-    yield from dict.fromkeys(f"changes {place}, which outlives the call" for place in steps.changed)
+
+    def meaning(name: str) -> object:
+        return steps.outer(name) if name in steps.closure else steps.known.get(name, MISSING)
+
+    changed = [each for each in steps.changed if not is_log(code, each, meaning)]
+    yield from (f"changes {place}, which outlives the call" for place in changed)
     places = {each.place for each in steps.stores}
     for store in steps.stores:
         if not _is_settling(store, places, returns, tested, code):
