@@ -169,10 +169,12 @@ def rewritten(
     *,
     streaming: bool = False,
     fixes_the_clock: bool = False,
+    final: bool = False,
 ) -> Rewriting:
     """Rewrite an optimized plan such that what pays runs in eddies.
 
-    What its tasks report is told from what others do by the number of the ``run``.
+    What its tasks report is told from what others do by the number of the ``run``. The plan is
+    ``final`` where it is about to run, and nothing can be added to it.
     """
     registry = registry_of(spark.sparkContext)
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
@@ -188,7 +190,7 @@ def rewritten(
         spark,
         plan,
         lambda block: registry.fuse(served(block, tables), options),
-        _join_rules(spark, chosen.joins, workshop),
+        _join_rules(spark, chosen.joins, workshop, final=final),
         lambda block: registry.remembered(block, options),
         all_remember=chosen.remember,
         streaming=streaming,
@@ -199,7 +201,9 @@ def rewritten(
     return rewriting
 
 
-def _join_rules(spark: SparkSession, joins: Joins, workshop: JoinBlockContext) -> JoinRules:
+def _join_rules(
+    spark: SparkSession, joins: Joins, workshop: JoinBlockContext, *, final: bool = False
+) -> JoinRules:
     return JoinRules(
         joins,
         partial(rebuilt, workshop),
@@ -209,6 +213,7 @@ def _join_rules(spark: SparkSession, joins: Joins, workshop: JoinBlockContext) -
         partial(joined_natively, spark),
         partial(reduced_inputs, spark),
         table_of_session(spark),
+        final,
     )
 
 

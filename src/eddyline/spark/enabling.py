@@ -140,5 +140,5 @@ def _adapted(
         told = told_limits(spark, plan)  # it was adapted by hand
         return None if told is plan else told
     streaming = catalyst.is_streaming(plan)
-    rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming)
+    rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming, final=True)
     return told_limits(spark, rewriting.plan) if rewriting.changed else None

@@ -86,7 +86,10 @@ TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 
 @dataclass(frozen=True, slots=True)
 class JoinRules:
-    """What is to be done with regions of inner joins."""
+    """What is to be done with regions of inner joins.
+
+    A plan is ``final`` where it runs as it is: of all that it computes something is looked at.
+    """
 
     joins: Joins
     rebuild: Rebuild
@@ -96,6 +99,7 @@ class JoinRules:
     join_natively: JoinNatively
     reduce: Reduce
     table_of: TableOf | None = None  # None where there are no lookup tables
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +272,9 @@ class _Walk:
             for number, each in enumerate(region.inputs)
         ]
         if chosen.natively is None:
-            if rules.joins is Joins.AUTO and not claim.looked_up and claim.only_values:
-                claim = claim_region(region, self.settings, needs=self.needs, values=False)
+            if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
+                tables = claim.looked_up
+                claim = claim_region(region, self.settings, tables, self.needs, values=False)
             reduced, notes = rules.reduce(region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
             claim = replace(claim, notes=(*why, *notes), limit=limit)
@@ -342,7 +347,7 @@ class _Walk:
             if not tables and (not region.joins or rules.joins is Joins.NEVER):
                 break
             try:
-                values = rules.joins is Joins.AUTO and not tables
+                values = rules.final or rules.joins is Joins.AUTO  # these say who joins
                 claim = claim_region(region, self.settings, tables, self.needs, values=values)
             except DeclinedError as error:
                 declined.extend(error.left)
