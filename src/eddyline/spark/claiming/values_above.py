@@ -85,13 +85,17 @@ def values_above(
 def _is_asked(
     result: ExpressionId, asked: frozenset[Call], definitions: Definitions, terms: JoinTerms
 ) -> bool:
-    """Whether a predicate calls the function that gives a result, with the same arguments."""
+    """Whether a predicate calls the function that gives a result, with the same arguments.
+
+    As if one did where the block cannot call it: that may be for a reason by which it has to stay
+    below the joins, as of a function that draws by chance.
+    """
     mark = terms.contents.mark()
     try:
         if terms.evaluable(terms.call(definitions.results[result])) in asked:
             return True
     except DeclinedError:
-        pass
+        return True
     terms.back_to(mark)
     return False
 
