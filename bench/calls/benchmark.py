@@ -24,7 +24,7 @@ QUIET = {
 }
 """Each query is planned and run twice, over some rows: what Spark would compile is not worth it."""
 
-A_SESSION = 1_000
+A_SESSION = 250
 """Queries after which progress is told."""
 
 

@@ -121,3 +121,22 @@ def test_generated_values_are_those_of_plain_spark(spark: SparkSession, seed: in
     query = query.where(whole("id").isNull() | (whole("id") > 0))
     query = query.select("id", text("id"), whole("id"), parts("id"), function("binary")("id"))
     assert told(eddyline.adapt(query)) == told(query)
+
+
+def test_a_part_that_is_never_null_is_a_zero_where_there_is_none(spark: SparkSession) -> None:
+    declared = (
+        "struct<a:int not null,b:array<int>,c:double not null,d:boolean not null,e:bigint not null>"
+    )
+    answers = [
+        (None, [1], None, None, None),
+        (2, None, 0.5, True, 1 << 40),
+        {"b": [1], "e": "text"},
+        None,
+    ]
+    parts = udf(lambda n: answers[n % 4], declared, useArrow=False)
+    even = udf(lambda n: n % 2 == 0, "boolean", useArrow=False)
+    frame = spark.range(8).select("id", parts("id").alias("parts"))
+    for query in (frame, frame.filter(even("id") & parts("id").isNotNull())):
+        expected = sorted(map(str, query.collect()))
+        assert expected
+        assert sorted(map(str, eddyline.adapt(query).collect())) == expected

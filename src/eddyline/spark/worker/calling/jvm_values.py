@@ -28,17 +28,36 @@ def jvm_converter(kind: types.DataType, version: int) -> Converter:
     """
     match kind:
         case types.ArrayType():
-            return _array(jvm_converter(kind.elementType, version))
+            return _array(_part(kind.elementType, version, nullable=kind.containsNull))
         case types.MapType():
             of_key, of_value = kind.keyType, kind.valueType
-            return _map(jvm_converter(of_key, version), jvm_converter(of_value, version))
+            of_item = _part(of_value, version, nullable=kind.valueContainsNull)
+            return _map(_part(of_key, version, nullable=False), of_item)
         case types.StructType():
-            return _struct([jvm_converter(field.dataType, version) for field in kind.fields])
+            fields = kind.fields
+            return _struct([_part(f.dataType, version, nullable=f.nullable) for f in fields])
         case types.DecimalType():
             return _decimal(kind)
         case types.StringType():
             return lambda value: None if value is None else text_of(value, version)
     return _ATOMIC.get(type(kind), _null)
+
+
+def _part(kind: types.DataType, version: int, *, nullable: bool) -> Converter:
+    """Return the converter of a part of a value.
+
+    Of a number that is never to be NULL the JVM reads its zero where there is none.
+    """
+    convert = jvm_converter(kind, version)
+    zero = None if nullable else _ZEROS.get(type(kind))
+    if zero is None:
+        return convert
+
+    def convert_or_zero(value: Value) -> Value:
+        found = convert(value)
+        return zero if found is None else found
+
+    return convert_or_zero
 
 
 def _null(_: Value) -> None:
@@ -147,4 +166,12 @@ _ATOMIC: Final[dict[type[types.DataType], Converter]] = {
     types.FloatType: _float,
     types.DoubleType: _float,
     types.BinaryType: _binary,
+}
+
+_ZEROS: Final[dict[type[types.DataType], Value]] = {
+    types.BooleanType: False,
+    **dict.fromkeys((types.FloatType, types.DoubleType), 0.0),
+    **dict.fromkeys((types.ByteType, types.ShortType, types.IntegerType, types.LongType), 0),
+    **dict.fromkeys((types.DateType, types.TimestampType, types.TimestampNTZType), 0),
+    types.DayTimeIntervalType: 0,
 }
