@@ -15,13 +15,13 @@ from eddyline.spark.registry import Block
 
 
 def block_report(
-    block: Block, options: RoutingOptions, record: TaskRecord | None, *, derived: bool = False
+    block: Block, options: RoutingOptions, record: TaskRecord | None, *, whole: bool = True
 ) -> BlockReport:
     """Return the report of a block; ``record`` is None where no task has reported.
 
-    The calls of plain Spark are said to be estimated where the DataFrame is ``derived`` from the
-    one that was adapted, as plain Spark knows the whole query; and in a block of joins with several
-    kinds of functions, between which it filters.
+    The calls of plain Spark are said to be estimated in a block of joins with several kinds of
+    functions, between which it filters, and where the ``whole`` query is not what was adapted:
+    where the DataFrame was derived from the one that was, or where Spark derived filters.
     """
     if isinstance(block, JoinBlock):
         inputs = tuple(relation.name for relation in block.query.relations)
@@ -33,7 +33,7 @@ def block_report(
     if record is not None:
         record = with_plain_calls(record)
         kinds = {function.kind for function in block.functions}
-        if derived or (isinstance(block, JoinBlock) and len(kinds) > 1):
+        if not whole or (isinstance(block, JoinBlock) and len(kinds) > 1):
             functions = tuple(replace(each, estimated=True) for each in record.functions)
             record = replace(record, functions=functions)
     reduced = any(" is reduced by " in note for note in notes)

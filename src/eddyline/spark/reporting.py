@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -36,9 +35,10 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     """
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
-    derived = is_derived(df)
-    # Filters that Spark derives from the keys of joins, when it optimizes once more, drop rows.
+    # From the keys of joins Spark derives filters when it optimizes once more. They drop rows, and
+    # may have a function called twice.
     joined = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
+    whole = not joined and not is_derived(df)
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
     calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
@@ -47,8 +47,7 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         record = recorded(records, record_key(block.identity, options), earlier=every)
         if record is not None and not isinstance(block, JoinBlock):
             record = calls.in_record(record, block, options)
-        told = block_report(block, options, record, derived=derived)
-        blocks.append(replace(told, reduced=told.reduced or joined))
+        blocks.append(block_report(block, options, record, whole=whole))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 
