@@ -37,6 +37,7 @@ QUERIES: dict[str, tuple[str, Then | None, dict[str, int]]] = {
         None,
         {"twice": 2},
     ),
+    "a page": ("SELECT id, twice(u) FROM few ORDER BY id LIMIT 2 OFFSET 5", None, {"twice": 2}),
     "case": ("SELECT CASE WHEN id < 2 THEN twice(u) ELSE -1 END FROM few", None, {"twice": 2}),
     "coalesce": ("SELECT coalesce(have, twice(u)) FROM few", None, {"twice": 4}),
     "if": ("SELECT IF(id < 2, twice(u), twice(b)) FROM few", None, {"twice": 7}),

@@ -54,9 +54,12 @@ def _called_later(limit: Plan) -> Plan | None:
     They are looked for right below the sort, under a projection, and must not make what is sorted
     by. What the projection makes of other columns stays below, with all that is passed on.
     """
-    above = [limit, *_only_children(limit, "LocalLimit", "Sort", "Project")]
-    if len(above) != 4:  # noqa: PLR2004 - those nodes
+    offset = _only_children(limit, "Offset")  # of the first rows that are left out
+    top = [limit, *offset]
+    found = _only_children(top[-1], "LocalLimit", "Sort", "Project")
+    if len(found) != 3:  # noqa: PLR2004 - those nodes
         return None
+    above = [*top, *found]
     *kept, projection = above
     project, deterministic = read_link(projection)
     (below,) = catalyst.children(projection)
