@@ -470,7 +470,26 @@ def logs_in_a_closure_that_is_read() -> Function:
     return logging
 
 
+class LogsAndAsksItself:
+    def __call__(self, k: int) -> int:
+        L.append(k)
+        return self.size()
+
+    def size(self) -> int:
+        return len(L)
+
+
+ASKING: dict[str, Any] = {"size": size_of_log}
+
+
+def logs_and_asks_by_a_table(k: int) -> int:
+    L.append(k)
+    return int(ASKING["size"]())
+
+
 CHANGES: dict[str, tuple[Function, str]] = {
+    "log that its object looks at": (LogsAndAsksItself(), "changes L"),
+    "log that a table looks at": (logs_and_asks_by_a_table, "changes L"),
     "log that is looked at": (logs_and_looks, "changes L"),
     "log that another looks at": (logs_and_asks_another, "changes L"),
     "log that is handed on": (logs_and_hands_on, "changes L"),

@@ -89,6 +89,18 @@ def taken(calls: dict[str, Accumulator[int]]) -> dict[str, int]:
     return found
 
 
+def require_no_more_calls(
+    calls: dict[str, Accumulator[int]], action: Action, given: DataFrame, adapted: DataFrame
+) -> None:
+    """Fail unless an action gives the same, and calls no function more often than plain Spark."""
+    taken(calls)
+    expected = action(given)
+    plain = taken(calls)
+    assert action(adapted) == expected
+    made = taken(calls)
+    assert all(made[name] <= plain[name] for name in plain), (made, plain)
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_is_dropped_after_a_join_in_an_eddy_is_not_called(
     spark: SparkSession, calls: dict[str, Accumulator[int]], query: str
@@ -97,14 +109,8 @@ def test_what_is_dropped_after_a_join_in_an_eddy_is_not_called(
     adapted = eddyline.adapt(spark.sql(text), joins="always")
     assert any(isinstance(block, JoinBlock) for block, _ in adapted_blocks(adapted))
     for name, action in ACTIONS.items():
-        if name == "a filter":  # Spark cannot push it below a join that is not its own
-            continue
-        taken(calls)
-        expected = action(spark.sql(text))
-        plain = taken(calls)
-        assert action(adapted) == expected
-        made = taken(calls)
-        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+        if name != "a filter":  # which Spark cannot push below a join that is not its own
+            require_no_more_calls(calls, action, spark.sql(text), adapted)
 
 
 @pytest.mark.parametrize("query", ALONE)
@@ -113,12 +119,7 @@ def test_what_other_functions_are_called_with_is_not_called_where_these_are_drop
 ) -> None:
     adapted = eddyline.adapt(spark.sql(ALONE[query]))
     for action in ACTIONS.values():
-        taken(calls)
-        expected = action(spark.sql(ALONE[query]))
-        plain = taken(calls)
-        assert action(adapted) == expected
-        made = taken(calls)
-        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+        require_no_more_calls(calls, action, spark.sql(ALONE[query]), adapted)
 
 
 def test_values_are_computed_for_the_rows_that_are_shown(
@@ -138,12 +139,7 @@ def test_values_over_what_was_looked_up_are_computed_where_they_are_wanted(
     text = "SELECT t.a, f(x.v) AS r, g(f(x.v) + t.a) AS s FROM t JOIN {} AS x ON x.n = t.k + 1"
     adapted = eddyline.adapt(spark.sql(text.format("w")))
     for action in ACTIONS.values():
-        taken(calls)
-        expected = action(spark.sql(text.format("w_rows")))
-        plain = taken(calls)
-        assert action(adapted) == expected
-        made = taken(calls)
-        assert all(made[name] <= plain[name] for name in plain), (made, plain)
+        require_no_more_calls(calls, action, spark.sql(text.format("w_rows")), adapted)
 
 
 def test_a_query_that_stands_twice_is_computed_as_often_as_in_plain_spark(

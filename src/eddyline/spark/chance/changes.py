@@ -59,6 +59,8 @@ def changes_in(code: CodeType, steps: FlowSteps) -> Iterator[str]:
             tested |= state.stack[-1].sources
 
     def meaning(name: str) -> object:
+        if name in code.co_varnames:
+            return steps.given.get(name, MISSING)
         return steps.outer(name) if name in steps.closure else steps.known.get(name, MISSING)
 
     changed = [each for each in steps.changed if not is_log(code, each, meaning)]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, CodeType, ModuleType
-from typing import Final
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import BuiltinFunctionType, CodeType
+from typing import Final, cast
 
 from eddyline.spark.chance.inert_pickle import MISSING
 from eddyline.spark.chance.values import dotted
@@ -23,7 +24,8 @@ _ASIDE: Final = frozenset(["CACHE", "EXTENDED_ARG", "NOP", "RESUME"])
 _KNOWN: Final = sys.stdlib_module_names | {"builtins", "numpy", "pandas", "pyarrow", "pyspark"}
 """Packages whose functions know nothing of the user's containers."""
 
-_DATA: Final = (bool, bytes, float, int, list, set, dict, str, tuple, type(None))
+_DATA: Final = (bool, bytes, float, int, str, type(None))
+_HELD_MOST: Final = 1_000  # of a container, looked through
 
 
 def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> bool:
@@ -35,16 +37,21 @@ def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> boo
     if not place.isidentifier() or any(isinstance(each, CodeType) for each in code.co_consts):
         return False
     steps = [each for each in dis.get_instructions(code) if each.opname not in _ASIDE]
-    names = {str(each.argval) for each in steps if each.opname in _LOADING}
-    if not all(_knows_nothing(value_of(name)) for name in names):
+    loaded = (each for each in steps if each.opname in _LOADING or "LOAD_FAST" in each.opname)
+    names = {each.argval for each in loaded}
+    if not all(isinstance(name, str) and _knows_nothing(value_of(name)) for name in names):
         return False
     uses = [at for at, each in enumerate(steps) if each.argval == place and "LOAD" in each.opname]
     return bool(uses) and all(_adds(steps, at) for at in uses)
 
 
 def _knows_nothing(thing: object) -> bool:
-    if thing is MISSING or isinstance(thing, (*_DATA, ModuleType, BuiltinFunctionType)):
+    """Whether a thing is data or comes with Python, and so has no way to look at a container."""
+    if thing is MISSING or isinstance(thing, (*_DATA, BuiltinFunctionType)):
         return True
+    if type(thing) in {deque, dict, frozenset, list, set, tuple}:
+        held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
+        return len(held) <= _HELD_MOST and all(isinstance(each, _DATA) for each in held)
     return dotted(thing).partition(".")[0] in _KNOWN
 
 
