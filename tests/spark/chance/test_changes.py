@@ -487,7 +487,23 @@ def logs_and_asks_by_a_table(k: int) -> int:
     return int(ASKING["size"]())
 
 
+SAME = L
+HOLDING = {"log": [L]}
+
+
+def logs_and_looks_by_another_name(k: int) -> int:
+    L.append(k)
+    return len(SAME)
+
+
+def logs_and_looks_into_what_holds_it(k: int) -> int:
+    L.append(k)
+    return len(HOLDING["log"][0])
+
+
 CHANGES: dict[str, tuple[Function, str]] = {
+    "log of two names": (logs_and_looks_by_another_name, "changes L"),
+    "log that something holds": (logs_and_looks_into_what_holds_it, "changes L"),
     "log that its object looks at": (LogsAndAsksItself(), "changes L"),
     "log that a table looks at": (logs_and_asks_by_a_table, "changes L"),
     "log that is looked at": (logs_and_looks, "changes L"),
@@ -790,10 +806,19 @@ def logging_in_a_closure() -> Function:
 
 
 SEEN: set[int] = set()
+LONG: list[tuple[int, int | None]] = [(at, None) for at in range(2_000)]
+NAMES = {"odd": ("one", ["three", {"five": 5}])}
+
+
+def logs_much(k: int) -> int:
+    LONG.append((k, len(NAMES["odd"])))
+    return k
+
 
 HARMLESS: dict[str, Function] = {
     "log": logs,
     "log at times": logs_at_times,
+    "log that holds much": logs_much,
     "log of a closure": logging_in_a_closure(),
     **{
         each.__name__: each

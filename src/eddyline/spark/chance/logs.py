@@ -25,7 +25,9 @@ _KNOWN: Final = sys.stdlib_module_names | {"builtins", "numpy", "pandas", "pyarr
 """Packages whose functions know nothing of the user's containers."""
 
 _DATA: Final = (bool, bytes, float, int, str, type(None))
+_CONTAINERS: Final = (deque, dict, frozenset, list, set, tuple)
 _HELD_MOST: Final = 1_000  # of a container, looked through
+_DEEPEST: Final = 4  # containers in one another, looked through
 
 
 def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> bool:
@@ -39,20 +41,31 @@ def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> boo
     steps = [each for each in dis.get_instructions(code) if each.opname not in _ASIDE]
     loaded = (each for each in steps if each.opname in _LOADING or "LOAD_FAST" in each.opname)
     names = {each.argval for each in loaded}
-    if not all(isinstance(name, str) and _knows_nothing(value_of(name)) for name in names):
+    log = value_of(place)
+    if type(log) in _CONTAINERS:
+        names -= {place}  # whatever was added to it: nobody reads it
+    if not all(isinstance(name, str) and _knows_nothing(value_of(name), log) for name in names):
         return False
     uses = [at for at, each in enumerate(steps) if each.argval == place and "LOAD" in each.opname]
     return bool(uses) and all(_adds(steps, at) for at in uses)
 
 
-def _knows_nothing(thing: object) -> bool:
-    """Whether a thing is data or comes with Python, and so has no way to look at a container."""
-    if thing is MISSING or isinstance(thing, (*_DATA, BuiltinFunctionType)):
+def _knows_nothing(thing: object, log: object) -> bool:
+    """Whether a thing is data without the log, or comes with Python and cannot look at it."""
+    if thing is MISSING or isinstance(thing, BuiltinFunctionType):
         return True
-    if type(thing) in {deque, dict, frozenset, list, set, tuple}:
-        held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
-        return len(held) <= _HELD_MOST and all(isinstance(each, _DATA) for each in held)
+    if type(thing) in _CONTAINERS or isinstance(thing, _DATA):
+        return _is_data(thing, log, _DEEPEST)
     return dotted(thing).partition(".")[0] in _KNOWN
+
+
+def _is_data(thing: object, log: object, depth: int) -> bool:
+    if type(thing) not in _CONTAINERS:
+        return isinstance(thing, _DATA)
+    held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
+    if thing is log or depth == 0 or len(held) > _HELD_MOST:
+        return False
+    return all(_is_data(each, log, depth - 1) for each in held)
 
 
 def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
