@@ -20,8 +20,9 @@ def block_report(
     """Return the report of a block; ``record`` is None where no task has reported.
 
     The calls of plain Spark are said to be estimated in a block of joins with several kinds of
-    functions, between which it filters, and where the ``whole`` query is not what was adapted:
-    where the DataFrame was derived from the one that was, or where Spark derived filters.
+    functions, between which it filters, and where the block is not the ``whole`` of what Spark
+    plans by: where the DataFrame was derived from the adapted one, or where joins are beside it,
+    from which Spark derives filters, and below which it computes what is computed above.
     """
     if isinstance(block, JoinBlock):
         inputs = tuple(relation.name for relation in block.query.relations)

@@ -36,9 +36,10 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
     # From the keys of joins Spark derives filters when it optimizes once more. They drop rows, and
-    # may have a function called twice.
-    joined = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
-    whole = not joined and not is_derived(df)
+    # may have a function called twice. What stands above an eddy's joins it may compute below some.
+    joined = any(isinstance(block, JoinBlock) for block, _ in adapted)
+    in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
+    whole = not in_spark and not is_derived(df)
     registry = registry_of(df.sparkSession.sparkContext)
     records = registry.records.value
     calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
@@ -47,7 +48,8 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         record = recorded(records, record_key(block.identity, options), earlier=every)
         if record is not None and not isinstance(block, JoinBlock):
             record = calls.in_record(record, block, options)
-        blocks.append(block_report(block, options, record, whole=whole))
+        counted = whole and (not joined or isinstance(block, JoinBlock))
+        blocks.append(block_report(block, options, record, whole=counted))
     left = tuple((each.text, each.why) for each in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 

@@ -62,6 +62,10 @@ ALONE = {
     "used twice": "SELECT a, r, g(r) AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
     "in CASE": "SELECT a, 1 AS r, IF(r < 9, g(r), r) AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
     "thrice": "SELECT a, f(f(r) + r) AS r, f(r) + r AS s FROM (SELECT a, f(a) AS r FROM t) AS n",
+    "deciding on each other over a limit": (
+        "SELECT a, g(f(a) + 1) AS r, CASE WHEN f(a + 1) > 20 THEN f(a + 2) ELSE a END AS s "
+        "FROM t WHERE a < 9 LIMIT 12"
+    ),
     "filtered": "SELECT a, r, g(r + 1) AS s FROM (SELECT a, f(a) AS r FROM t WHERE g(a) > 2)",
 }
 

@@ -156,9 +156,11 @@ class _Walk:
             return replaced(plan, children, [below], self._alone) if done is None else done
         if self.values and link is None and (struct := self._only_values(plan)) is not None:
             below = self.rewrite(children[0], NONE)
-            if Tree.of(struct).identity in asked or keeps_few(below):
+            over_limit = keeps_few(below)
+            if Tree.of(struct).identity in asked and not over_limit:
                 return replaced(plan, children, [below], self._alone)
             call = catalyst.evaluated_function(plan, 0)
+            call = catalyst.staying(call) if over_limit else call
             return catalyst.output_and_more(below, below, [self._named(Tree.of(struct), call)])
         if isinstance(link, FilterLink):
             asked |= {each for term in link.conjuncts for each in term.attributes()}
@@ -270,12 +272,12 @@ class _Walk:
                 known.append(index)
         if rest := [i for i in link.indexes if i not in calls and i not in together]:
             plan = catalyst.evaluation_of(link.plan, rest, plan)
-        kept = [i for i in link.indexes if over_limit or link.results[i].identity in asked]
         # In a projection Spark would put back what was computed for it below.
         filtered = [
             index
             for index, (*_, column) in alone.items()
-            if index not in known and (column is not None or (not over_limit and index in kept))
+            if index not in known
+            and (column is not None or (not over_limit and link.results[index].identity in asked))
         ]
         if filtered:
             results = [link.results[index].handle for index in filtered]
@@ -283,7 +285,8 @@ class _Walk:
             plan = catalyst.arrow_evaluations(functions, results, FunctionKind.ARROW, plan)
         if joint is not None:
             self.blocks[joint.block] = None
-            plan, fields = joint.over(plan, in_node=not set(together).isdisjoint(kept))
+            in_node = any(link.results[index].identity in asked for index in together)
+            plan, fields = joint.over(plan, in_node=in_node, stays=over_limit)
             calls |= fields
         values = [
             self._named(link.results[index], call)

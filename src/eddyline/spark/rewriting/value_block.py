@@ -48,14 +48,21 @@ class ValueBlock:
     call: CatalystExpression
     fields: Mapping[int, int]
 
-    def over(self, plan: Plan, *, in_node: bool) -> tuple[Plan, dict[int, CatalystExpression]]:
+    def over(
+        self, plan: Plan, *, in_node: bool, stays: bool
+    ) -> tuple[Plan, dict[int, CatalystExpression]]:
         """Return the value of each function, and a plan over which these can be computed.
 
-        They are ``in_node`` to be evaluated in a node of their own, where a filter or a limit is
-        to find them; else in the projection that they are put into.
+        They are ``in_node`` to be evaluated in a node of their own, where a filter is to find
+        them; else in the projection that they are put into, or, where the call ``stays``, in one
+        that Spark does not push below a limit.
         """
         struct = self.call
-        if in_node:
+        if stays:
+            struct = catalyst.new_attribute("eddy", struct)
+            named = catalyst.attribute_like(struct, catalyst.staying(self.call))
+            plan = catalyst.output_and_more(plan, plan, [named])
+        elif in_node:
             struct = catalyst.new_attribute("eddy", struct)
             kind = FunctionKind.ARROW_ITERATOR
             plan = catalyst.arrow_evaluation(self.call, struct, kind, plan)

@@ -53,6 +53,7 @@ from eddyline.spark.host.catalyst.functions import (
     plain_environment,
     python_call,
     python_functions,
+    staying,
 )
 from eddyline.spark.host.catalyst.gateway import is_stopped, let_go_of_call
 from eddyline.spark.host.catalyst.handles import (
@@ -337,6 +338,7 @@ __all__ = [
     "set_members",
     "settings_of",
     "size_in_bytes",
+    "staying",
     "struct_field",
     "subqueries",
     "table_name",

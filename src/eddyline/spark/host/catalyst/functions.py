@@ -198,15 +198,7 @@ def calling_instead(node: Plan, number: int, command: bytes, *, maps: bool) -> P
         function.broadcastVars(),
         function.accumulator(),
     )
-    new = java_class(EXPRESSIONS + "PythonUDF")(
-        old.name(),
-        environment,
-        old.dataType(),
-        old.children(),
-        old.evalType(),
-        old.udfDeterministic(),
-        old.resultId(),
-    )
+    new = _like(old, environment, deterministic=old.udfDeterministic())
     child = node.java.child()
     if maps:
         make = java_class(LOGICAL + "MapInArrow")
@@ -215,6 +207,24 @@ def calling_instead(node: Plan, number: int, command: bytes, *, maps: bool) -> P
     functions = node.java.udfs().updated(number, new)
     make = java_class(LOGICAL + "ArrowEvalPython")
     return Plan(make(functions, node.java.resultAttrs(), child, node.java.evalType()))
+
+
+def staying(call: CatalystExpression) -> CatalystExpression:
+    """Return a ``PythonUDF`` that no rule of the optimizer moves or calls twice."""
+    return CatalystExpression(_like(call.java, call.java.func(), deterministic=False))
+
+
+def _like(call: Any, function: Any, *, deterministic: bool) -> Any:  # noqa: ANN401  # likewise
+    """Return a call with another function."""
+    return java_class(EXPRESSIONS + "PythonUDF")(
+        call.name(),
+        function,
+        call.dataType(),
+        call.children(),
+        call.evalType(),
+        deterministic,
+        call.resultId(),
+    )
 
 
 def _files(lists: Sequence[Any]) -> Any:  # noqa: ANN401  # Py4J has no types
