@@ -106,6 +106,16 @@ QUERIES: dict[str, tuple[str, dict[str, int]]] = {
         "SELECT id, g(u) FROM d WHERE coalesce(have > 50, g(u))",
         {},
     ),
+    "a filter's value, if another function says so": (
+        of_values("SELECT IF(g(id), IF(id < 50, q, 0), b) FROM @ WHERE IF(id < 100, q, b) > 9"),
+        {"f": 100, "g": 95},
+    ),
+    "a filter's value, if two others say so": (
+        of_values(
+            """SELECT IF(h(id) = 's1', IF(g(id), q, 0), b) FROM @ WHERE IF(id < 100, q, b) > 9"""
+        ),
+        {"f": 100, "g": 19, "h": 95},
+    ),
     "decided by a subquery": (
         "SELECT IF(id < (SELECT max(k) FROM o), f(u), 0) FROM d",
         {"f": 19},

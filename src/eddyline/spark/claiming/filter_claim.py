@@ -245,11 +245,7 @@ class _Judgement:
         predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
         for link in self._chain.links:  # above a barrier nothing is defined yet
             self._definitions.define_more(link, guarded=self._guarded)
-        needed = self._needed(self._later)
-        provided = self._provided([predicate, *needed.values()])
-        used = self._used_above()
-        others = provided.keys() - self._later.keys()
-        needed |= self._needed(others if used is None else others & used)
+        needed, provided = self._values_with(predicate)
         contents = self._terms.contents
         unsure = [condition for condition, _ in self._unsure]
         below = [passing for _, passing in self._unsure] if terms else unsure
@@ -267,6 +263,24 @@ class _Judgement:
             tuple(above),
             needed,
         )
+
+    def _values_with(
+        self, predicate: Expression
+    ) -> tuple[dict[ExpressionId, Expression], dict[ExpressionId, Call]]:
+        """Return what the block computes beside its predicate: for which rows, and as which call.
+
+        What is asked to find out which rows need a value is a value that the block has, too.
+        """
+        needed = self._needed(self._later)
+        used = self._used_above()
+        asked = set(self._later)
+        while True:
+            provided = self._provided([predicate, *needed.values()])
+            others = provided.keys() - asked if used is None else provided.keys() & used - asked
+            if not others:
+                return needed, provided
+            asked |= others
+            needed |= self._needed(others)
 
     def _waits(self) -> tuple[tuple[int, ...], tuple[tuple[Call, int], ...]]:
         """Return for each conjunct of the block how many of the first ones it has to wait for.

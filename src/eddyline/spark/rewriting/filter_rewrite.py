@@ -129,11 +129,15 @@ def _parts(
     What has nothing to do with the predicate is computed by a block above it: there Spark can see
     whether anybody looks at it, and how many rows are wanted.
     """
-    asked = frozenset(calls_in(claim.predicate))
-    apart = [each for each in provided if asked.isdisjoint(calls_in(claim.value(each)))]
+    asked = set(calls_in(claim.predicate))
+    with_it: list[ExpressionId] = []
+    apart = list(provided)
+    while more := [each for each in apart if not asked.isdisjoint(calls_in(claim.value(each)))]:
+        with_it += more
+        apart = [each for each in apart if each not in more]
+        asked.update(*(calls_in(claim.value(each)) for each in more))  # it decides who needs them
     if claim.predicate == ALL_ROWS or not apart:
         return [(claim, list(provided))]
-    with_it = [each for each in provided if each not in apart]
     above = replace(claim, predicate=ALL_ROWS, texts=(), below=(), waits=(), after=(), above=())
     return [(_only(claim, with_it), with_it), (_only(above, apart), apart)]
 
