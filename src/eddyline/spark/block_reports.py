@@ -19,8 +19,8 @@ def block_report(
 ) -> BlockReport:
     """Return the report of a block; ``record`` is None where no task has reported.
 
-    The calls of plain Spark are said to be estimated in a block of joins with several kinds of
-    functions, between which it filters, and where the block is not the ``whole`` of what Spark
+    The calls of plain Spark are said to be estimated in a block of joins with several
+    functions, between which it may filter, and where the block is not the ``whole`` of what Spark
     plans by: where the DataFrame was derived from the adapted one, or where joins are beside it,
     from which Spark derives filters, and below which it computes what is computed above.
     """
@@ -33,8 +33,7 @@ def block_report(
         steps, layout, inputs, notes = block.texts, "", (), block.joined
     if record is not None:
         record = with_plain_calls(record)
-        kinds = {function.kind for function in block.functions}
-        if not whole or (isinstance(block, JoinBlock) and len(kinds) > 1):
+        if not whole or (isinstance(block, JoinBlock) and len(block.functions) > 1):
             functions = tuple(replace(each, estimated=True) for each in record.functions)
             record = replace(record, functions=functions)
     reduced = any(" is reduced by " in note for note in notes)
