@@ -86,6 +86,52 @@ QUERIES = {
 }
 
 
+KEYS = {
+    "over a side that keeps its rows": (
+        "SELECT n.r, w.b FROM (SELECT a, k, f(a) AS r FROM t) AS n "
+        "LEFT JOIN u AS v ON g(n.k) <=> v.b JOIN u AS w ON n.r = w.b"
+    ),
+    "over EXISTS": (
+        "SELECT n.r, w.b FROM (SELECT a, k, f(a) AS r FROM t) AS n JOIN u AS w ON n.r = w.b "
+        "WHERE NOT EXISTS (SELECT 1 FROM u AS v WHERE v.k = n.k AND g(v.b) > 7)"
+    ),
+    "over both": (
+        "SELECT w.k FROM (SELECT a, k, f(a) AS r FROM t) AS n "
+        "LEFT JOIN u AS v ON g(n.k) <=> v.b JOIN u AS w ON n.r = g(w.b) "
+        "WHERE NOT EXISTS (SELECT 1 FROM u AS v WHERE v.k = n.k AND g(v.b) > 7)"
+    ),
+    "over groups": (
+        "SELECT r, s, b FROM (SELECT r, count(*) AS s FROM (SELECT f(a) AS r FROM t) GROUP BY r) "
+        "JOIN u ON r = b"
+    ),
+    "over a union": (
+        "SELECT r, u.k FROM (SELECT f(a) AS r FROM t UNION ALL SELECT g(b) FROM u) JOIN u ON r = b"
+    ),
+    "over a window": (
+        "SELECT r, s, b FROM (SELECT r, sum(a) OVER (PARTITION BY r) AS s "
+        "FROM (SELECT a, f(a) AS r FROM t)) JOIN u ON r = b"
+    ),
+}
+
+TWICE = {
+    "joined": (
+        "WITH c AS (SELECT t.a, v.n FROM t "
+        "JOIN (SELECT b, k, f(b) AS n FROM u WHERE g(b) > 2) AS v "
+        "ON t.k = v.k) SELECT x.a, y.n FROM c AS x JOIN c AS y ON x.a = y.n WHERE p(y.a, y.n)"
+    ),
+    "with a condition on one": (
+        "WITH c AS (SELECT /*+ BROADCAST(n) */ n.a, IF(n.s < 9, u.k, n.r) AS r FROM "
+        "(SELECT a, f(a) AS r, f(k) AS s FROM t WHERE g(a) > 2) AS n JOIN u ON n.a = u.b) "
+        "SELECT x.a, x.r, y.r AS q FROM c AS x JOIN c AS y ON x.a = y.a WHERE x.r < 21"
+    ),
+    "needed for some rows in one": (
+        "WITH c AS (SELECT /*+ BROADCAST(n) */ n.a, IF(n.s < u.k, n.s, n.r) AS r FROM "
+        "(SELECT a, f(a) AS r, f(k) AS s FROM t WHERE g(a) > 2) AS n JOIN u ON n.a = u.b) "
+        "SELECT x.a, IF(x.a < 9, x.r, 0) AS r, y.r AS q FROM c AS x JOIN c AS y ON x.a = y.a"
+    ),
+}
+
+
 def taken(calls: dict[str, Accumulator[int]]) -> dict[str, int]:
     found = {name: count.value for name, count in calls.items()}
     for count in calls.values():
@@ -146,17 +192,22 @@ def test_values_over_what_was_looked_up_are_computed_where_they_are_wanted(
         require_no_more_calls(calls, action, spark.sql(text.format("w_rows")), adapted)
 
 
-def test_a_query_that_stands_twice_is_computed_as_often_as_in_plain_spark(
-    spark: SparkSession, calls: dict[str, Accumulator[int]]
+@pytest.mark.parametrize("query", KEYS)
+def test_keys_that_are_values_are_called_for_as_often_as_in_plain_spark(
+    spark: SparkSession, calls: dict[str, Accumulator[int]], query: str
 ) -> None:
-    text = (
-        "WITH c AS (SELECT t.a, v.n FROM t "
-        "JOIN (SELECT b, k, f(b) AS n FROM u WHERE g(b) > 2) AS v "
-        "ON t.k = v.k) SELECT x.a, y.n FROM c AS x JOIN c AS y ON x.a = y.n WHERE p(y.a, y.n)"
-    )
+    adapted = eddyline.adapt(spark.sql(KEYS[query]))
+    require_no_more_calls(calls, ACTIONS["rows"], spark.sql(KEYS[query]), adapted)
+
+
+@pytest.mark.parametrize("query", TWICE)
+@pytest.mark.parametrize("joins", ["auto", "always"])
+def test_a_query_that_stands_twice_is_computed_as_often_as_in_plain_spark(
+    spark: SparkSession, calls: dict[str, Accumulator[int]], query: str, joins: str
+) -> None:
     taken(calls)
-    expected = sorted(spark.sql(text).collect())
+    expected = sorted(spark.sql(TWICE[query]).collect())
     plain = taken(calls)
-    assert sorted(eddyline.adapt(spark.sql(text), joins="always").collect()) == expected
+    assert sorted(eddyline.adapt(spark.sql(TWICE[query]), joins=joins).collect()) == expected
     made = taken(calls)
     assert all(made[name] <= plain[name] for name in "fg"), (made, plain)

@@ -71,8 +71,13 @@ class NeededResults:
     O(nodes above an evaluation x their expressions) for each result.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        """Look where functions are evaluated."""
+    def __init__(self, plan: Plan, twins: frozenset[Plan] = frozenset()) -> None:
+        """Look where functions are evaluated.
+
+        Of ``twins``, sides that stand in the plan twice, all rows are needed: see
+        :mod:`eddyline.spark.plan.twins`.
+        """
+        self._twins = twins
         self._ways: dict[ExpressionId, _Above | None] = {}
         self._needs: dict[ExpressionId, Need] = {}
         self._look_at(plan, None)
@@ -104,7 +109,8 @@ class NeededResults:
                     self._needs[result.identity] = ALWAYS
                 self._ways[result.identity] = above
         for position, child in enumerate(catalyst.children(plan)):
-            self._look_at(child, _Above(node, position, above))
+            way = None if child in self._twins else _Above(node, position, above)
+            self._look_at(child, way)
         for subquery in catalyst.subqueries(plan):
             self._look_at(subquery, None)
 

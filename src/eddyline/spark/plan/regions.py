@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations
 from typing import Final
 
 from eddyline.spark.host import catalyst
@@ -146,27 +145,3 @@ def _join_link(plan: Plan, condition: CatalystExpression | None) -> FilterLink:
     if condition is None:
         return FilterLink(plan, ())
     return FilterLink(plan, tuple(Tree.of(condition).terms("And")))
-
-
-def joins_of_twins(plan: Plan) -> frozenset[Plan]:
-    """Return the joins of a plan of which one side calls functions and stands in it once more.
-
-    Shuffled or broadcast, Spark computes such a side once, for all places; an eddy that joins would
-    read it again in each. So it is where a query that WITH names is used twice, and joins tables.
-    """
-    sides: list[tuple[Plan, Plan]] = []
-    left = [plan]
-    while left:
-        node = left.pop()
-        if not catalyst.has_join(node) or not catalyst.has_python_function(node):
-            continue
-        below = catalyst.children(node)
-        if catalyst.class_name(node).endswith(".Join"):
-            sides.extend((node, side) for side in below if catalyst.has_python_function(side))
-        left.extend(below)
-    found: set[Plan] = set()
-    for (join, side), (other_join, other) in combinations(sides, 2):
-        alike = catalyst.class_name(side) == catalyst.class_name(other)
-        if alike and catalyst.same_rows(side, other):
-            found |= {join, other_join}
-    return frozenset(found)

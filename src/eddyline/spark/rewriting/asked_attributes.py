@@ -39,6 +39,34 @@ def filtered_by(plan: Plan) -> frozenset[ExpressionId]:
     return NONE if told is None else frozenset(Tree.of(told).attributes())
 
 
+_LET_THROUGH: Final = frozenset(
+    {"Aggregate", "Distinct", "Expand", "Generate", "Join", "Sort", "Window"}
+)
+"""Nodes that Spark pushes filters through where these are about columns of what is below."""
+
+
+def asked_below(plan: Plan, asked: frozenset[ExpressionId]) -> list[frozenset[ExpressionId]]:
+    """Return what filters are about below a node of no chain, for each child, if above it so.
+
+    Spark derives filters from what is derived: that a key is not NULL is known below all joins
+    that are between, once for each of them.
+    """
+    children = catalyst.children(plan)
+    name = catalyst.class_name(plan).rpartition(".")[2]
+    own = filtered_by(plan)
+    if name == "Union" and asked:
+        outputs = catalyst.output_numbers(plan)
+        wanted = {number for number, _ in asked}
+        places = [place for place, number in enumerate(outputs) if number in wanted]
+        return [
+            frozenset(Tree.of(catalyst.outputs(child)[place]).identity for place in places)
+            for child in children
+        ]
+    if name in _LET_THROUGH or name.startswith("Repartition"):
+        own |= asked
+    return [own] * len(children)
+
+
 def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:
     """Return how often attributes are used by a link and above it.
 

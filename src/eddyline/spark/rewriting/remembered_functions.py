@@ -49,7 +49,7 @@ from eddyline.spark.rewriting.after_limits import keeps_few, over_kept
 from eddyline.spark.rewriting.asked_attributes import (
     NONE,
     UNUSED,
-    filtered_by,
+    asked_below,
     of_functions,
     used_below,
 )
@@ -97,6 +97,7 @@ def with_memories(
     needs: NeededResults,
     values: Collection[int] = (),
     spared: frozenset[ExpressionId] = NONE,
+    asked: frozenset[ExpressionId] = NONE,
     *,
     all_remember: bool,
 ) -> WithMemories:
@@ -105,13 +106,14 @@ def with_memories(
     A function of which ``needs`` says that few rows need its result is called for these only;
     unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
     what blocks give that only compute values; these, too, go into projections. ``spared`` are
-    results that plain Spark computes for more rows.
+    results that plain Spark computes for more rows, ``asked`` such that joins look at here or where
+    the same side stands once more.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
     if not others and not values:
         return WithMemories(plan, (), ())
-    walk = _Walk(settings, fuse, remember, needs.of, values, spared, all_remember)
+    walk = _Walk(settings, fuse, remember, needs.of, values, spared, asked, all_remember)
     return WithMemories(walk.rewrite(plan, NONE), tuple(walk.blocks), tuple(walk.left))
 
 
@@ -123,6 +125,7 @@ class _Walk:
     needs: NeedOf
     values: Collection[int]
     spared: frozenset[ExpressionId]
+    asked: frozenset[ExpressionId]
     all_remember: bool
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
@@ -174,9 +177,10 @@ class _Walk:
             for item in link.items:
                 if item.identity in self.shared:
                     self.shared |= set(item.attributes())
-        else:
-            asked = filtered_by(plan)
-        new = [self.rewrite(child, asked, used) for child in children]
+        told = [asked] * len(children)
+        if link is None:
+            told = [each | self.asked for each in asked_below(plan, asked)]
+        new = [self.rewrite(child, each, used) for child, each in zip(children, told, strict=True)]
         return replaced(plan, children, new, self._alone)
 
     def _named(self, result: Tree, call: CatalystExpression) -> CatalystExpression:

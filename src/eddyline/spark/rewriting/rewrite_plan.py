@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Final, TypeAlias
 
 from eddyline.spark.blocks.filter_block import FilterBlock, SessionSettings
@@ -33,10 +33,10 @@ from eddyline.spark.plan.regions import (
     Kept,
     Path,
     Region,
-    joins_of_twins,
     read_one_sided,
     read_region,
 )
+from eddyline.spark.plan.twins import NO_TWINS, Twins, twins_of
 from eddyline.spark.rewriting.after_limits import with_functions_after_limits
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 from eddyline.spark.rewriting.native_joins import JoinedNatively
@@ -135,8 +135,9 @@ def rewrite_plan(
     given = plan
     if catalyst.has_limit(plan):  # before blocks are claimed, and once more, for what these leave
         plan = with_functions_after_limits(plan)
-    needs = NeededResults(plan)
-    walk = _Walk(plan, settings, fuse, rules, needs.of, looks_up)
+    twins = twins_of(plan) if catalyst.has_join(plan) else NO_TWINS
+    needs = NeededResults(plan, twins.sides)
+    walk = _Walk(twins, settings, fuse, rules, needs.of, looks_up)
     rewritten = walk.rewrite(plan)
     if catalyst.has_limit(plan):
         rewritten = with_functions_after_limits(rewritten)
@@ -150,6 +151,7 @@ def rewrite_plan(
             needs,
             walk.values,
             walk.spared,
+            twins.asked(),
             all_remember=all_remember,
         )
         rewritten = memories.plan
@@ -179,7 +181,7 @@ _TOO_DEEP: Final = LeftToSpark(
 
 @dataclass
 class _Walk:
-    whole: Plan
+    twins: Twins
     settings: SessionSettings
     fuse: Fuse
     rules: JoinRules | None
@@ -190,11 +192,6 @@ class _Walk:
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
     spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
     limit: int = 0  # rows that are wanted of the node which is rewritten next
-
-    @cached_property
-    def twins(self) -> frozenset[Plan]:
-        """The joins of which a side stands in the plan once more; looked for when it matters."""
-        return joins_of_twins(self.whole)
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -287,7 +284,7 @@ class _Walk:
 
     def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
         """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
-        if not self.twins.isdisjoint(link.plan for link in region.links):
+        if not self.twins.joins.isdisjoint(link.plan for link in region.links):
             alike = DeclineReason.SIDES_ALIKE
             self.left.extend(LeftToSpark(text, alike) for text in claim.asking)
             return Choice(Joiner.SPARK, alike)
