@@ -189,6 +189,11 @@ QUERIES: dict[str, tuple[str, dict[str, int]]] = {
         of_values("SELECT k FROM o LEFT SEMI JOIN @ ON k = id AND IF(id < 10, q > k, true)"),
         {"f": 10},
     ),
+    "decided by a subquery that calls functions": (
+        """SELECT IF(id < (SELECT max(h) FROM (SELECT IF(k < 3, f(k), 9) AS h FROM o)), g(u), true)
+           FROM d""",
+        {"g": ROWS},
+    ),
     "below a window": (
         of_values(
             """SELECT IF(id < 20, q, s)

@@ -80,6 +80,7 @@ class NeededResults:
         self._twins = twins
         self._ways: dict[ExpressionId, _Above | None] = {}
         self._needs: dict[ExpressionId, Need] = {}
+        self._subqueries = False  # whether functions are called in one
         self._look_at(plan, None)
 
     def of(self, result: ExpressionId) -> Need:
@@ -91,7 +92,7 @@ class NeededResults:
             need = ALWAYS
             with contextlib.suppress(RecursionError):  # too deep a nest: all rows count
                 if result in self._ways:
-                    need = without(_needed_above(result, self._ways[result]), _gives_the_same)
+                    need = without(_needed_above(result, self._ways[result]), self._may_be_asked)
             self._needs[result] = need
         return self._needs[result]
 
@@ -112,12 +113,17 @@ class NeededResults:
             way = None if child in self._twins else _Above(node, position, above)
             self._look_at(child, way)
         for subquery in catalyst.subqueries(plan):
+            self._subqueries |= catalyst.has_python_function(subquery)
             self._look_at(subquery, None)
 
+    def _may_be_asked(self, condition: Condition) -> bool:
+        """Whether a condition gives the same answer wherever it is asked, and calls nothing.
 
-def _gives_the_same(condition: Condition) -> bool:
-    """Whether a condition gives the same answer for a row wherever it is asked."""
-    return catalyst.is_deterministic(condition.handle)
+        A subquery in it would be computed once more, with all functions.
+        """
+        if self._subqueries and catalyst.holds_function(condition.handle):
+            return False
+        return catalyst.is_deterministic(condition.handle)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,6 +78,12 @@ def holds_subquery(expression: CatalystExpression) -> bool:
 
 
 @remembered
+def holds_function(expression: CatalystExpression) -> bool:
+    """Whether a Python function is called in an expression, or in a subquery in it."""
+    return bool(expression.java.containsPattern(tree_pattern("PYTHON_UDF")))
+
+
+@remembered
 def evaluation_mode(expression: CatalystExpression) -> str:
     """Return what a cast or an arithmetic expression does where it has no result.
 
