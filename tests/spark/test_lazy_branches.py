@@ -298,6 +298,26 @@ def test_functions_of_several_kinds_decide_on_each_other(spark: SparkSession) ->
 
 
 @pytest.mark.usefixtures("tables")
+def test_a_part_of_what_a_filter_has_asked_decides(spark: SparkSession) -> None:
+    """The struct is there from below, and what it decides on is called in a node above it."""
+    spark.udf.register(
+        "pair", F.udf(lambda value: (value if value % 3 else None, 1), "x long, y int")
+    )
+    statement = """SELECT id FROM (SELECT id, b, pair(u) AS q FROM d) AS n
+                   WHERE g(coalesce(q.x, 2)) AND coalesce(q.x, f(f(b))) >=
+                   (SELECT min(v) FROM o WHERE o.k = n.id)"""
+    counted = Counted(spark, "row")
+    expected, of_plain = rows(spark.sql(statement)), counted.calls()
+    counted = Counted(spark, "row")
+    assert rows(eddyline.adapt(spark.sql(statement))) == expected
+    made = counted.calls()
+    assert made["g"] <= of_plain["g"]
+    assert made["f"] < of_plain["f"]
+    with eddyline.enable(spark):
+        assert rows(spark.sql(statement)) == expected
+
+
+@pytest.mark.usefixtures("tables")
 def test_what_fails_behind_a_guard_does_not_fail(spark: SparkSession) -> None:
     spark.udf.register("inverse", F.udf(lambda value: 100 // value, "long"))
     spark.udf.register("is_small", F.udf(lambda value: value < 5, "boolean"))

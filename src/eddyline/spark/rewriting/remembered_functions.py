@@ -302,6 +302,8 @@ class _Walk:
         in_order = [*rest, *filtered, *(index for index in calls if index not in filtered)]
         if not known and joint is None and not computed and in_order == sorted(in_order):
             return plan
+        if len(link.indexes) < len(link.results):  # others are still to come
+            return plan
         return catalyst.projected_like(link.plan, plan)
 
     def _need_of(self, link: EvaluationLink, below: Plan, index: int) -> Need:
