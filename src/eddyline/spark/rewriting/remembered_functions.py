@@ -300,11 +300,9 @@ class _Walk:
         if values:
             plan = catalyst.output_and_more(plan, plan, values)
         in_order = [*rest, *filtered, *(index for index in calls if index not in filtered)]
-        if not known and joint is None and not computed and in_order == sorted(in_order):
-            return plan
-        if len(link.indexes) < len(link.results):  # others are still to come
-            return plan
-        return catalyst.projected_like(link.plan, plan)
+        in_place = not known and joint is None and not computed and in_order == sorted(in_order)
+        some = len(link.indexes) < len(link.results)  # others are still to come
+        return plan if in_place or some else catalyst.projected_like(link.plan, plan)
 
     def _need_of(self, link: EvaluationLink, below: Plan, index: int) -> Need:
         """Return what is needed of a result, by what is there when its function is called.
