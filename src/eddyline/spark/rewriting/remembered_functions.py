@@ -330,8 +330,12 @@ class _Walk:
         ]
         if not together:
             return None
+        told = self.passed_on | self.spared
+        spared = any(link.results[n].identity in told for n in together) or over_kept(below)
         try:
-            return value_block(link, sorted(together), need_of, self.settings, self.fuse)
+            return value_block(
+                link, sorted(together), need_of, self.settings, self.fuse, spared=spared
+            )
         except (DeclinedError, RecursionError):
             return None
 

@@ -76,8 +76,10 @@ def value_block(
     needs: Callable[[int], Need],
     settings: SessionSettings,
     fuse: Fuse,
+    *,
+    spared: bool,
 ) -> ValueBlock:
-    """Return the block of some functions of a node.
+    """Return the block of some functions of a node; plain Spark calls ``spared`` ones more often.
 
     Raises :class:`DeclinedError` where one of them, or what is needed of it, cannot be evaluated.
     """
@@ -97,7 +99,16 @@ def value_block(
         raise not_understood("a subquery as an argument")
     names = tuple(map(catalyst.pretty, contents.arguments))
     block = identified(
-        FilterBlock("", ALL_ROWS, (), contents.functions, tuple(outputs), settings, names)
+        FilterBlock(
+            "",
+            ALL_ROWS,
+            (),
+            contents.functions,
+            tuple(outputs),
+            settings,
+            names,
+            spared=spared,
+        )
     )
     fused = fuse(block)
     call_of_block = catalyst.python_call(
