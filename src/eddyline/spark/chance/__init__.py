@@ -39,7 +39,7 @@ def looks_non_deterministic(commands: Sequence[bytes]) -> str | None:
 def chance_in_pickles(commands: Sequence[bytes]) -> str | None:
     """Return what a nest of pickled functions calls so that it looks so, as "calls uuid.uuid4".
 
-    None where it does not. A small function takes some 150 us when it is new, and a microsecond
+    None where it does not. A small function takes 140 to 300 us when it is new, and a microsecond
     when it is known. Of one that PySpark broadcasts since it is large nothing is known here: a
     worker will see.
     """

@@ -276,7 +276,8 @@ class _Judgement:
         asked = set(self._later)
         while True:
             provided = self._provided([predicate, *needed.values()])
-            others = provided.keys() - asked if used is None else provided.keys() & used - asked
+            others = provided.keys() if used is None else provided.keys() & used
+            others -= asked
             if not others:
                 return needed, provided
             asked |= others

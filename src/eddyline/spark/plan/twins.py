@@ -8,7 +8,7 @@ the other, though more is known of one place than of the other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -34,7 +34,7 @@ class Twins:
 
     @property
     def joins(self) -> frozenset[Plan]:
-        """The joins that they are sides of."""
+        """The joins that they are sides of: an eddy that joins would read each side again."""
         return frozenset(twin.join for pair in self.pairs for twin in pair)
 
     @property
@@ -42,14 +42,14 @@ class Twins:
         """The sides themselves."""
         return frozenset(twin.side for pair in self.pairs for twin in pair)
 
-    def asked(self) -> frozenset[ExpressionId]:
-        """Return the columns of sides that the condition of a join looks at, of either place."""
+    def columns_in_either(
+        self, of_side: Mapping[Plan, frozenset[ExpressionId]]
+    ) -> frozenset[ExpressionId]:
+        """Return columns of sides, as given for each, with the same ones of its twin."""
         found: set[ExpressionId] = set()
-        for pair in self.pairs:
-            columns = [_outputs(twin.side) for twin in pair]
-            asked = [_in_condition(twin.join) for twin in pair]
-            for same in zip(*columns, strict=True):
-                if any(each in of_place for each, of_place in zip(same, asked, strict=True)):
+        for one, other in self.pairs:
+            for same in zip(_outputs(one.side), _outputs(other.side), strict=True):
+                if same[0] in of_side[one.side] or same[1] in of_side[other.side]:
                     found.update(same)
         return frozenset(found)
 
@@ -86,8 +86,3 @@ def _sides(plan: Plan) -> Iterator[Twin]:
 
 def _outputs(plan: Plan) -> tuple[ExpressionId, ...]:
     return tuple(Tree.of(each).identity for each in catalyst.outputs(plan))
-
-
-def _in_condition(join: Plan) -> frozenset[ExpressionId]:
-    condition = catalyst.join_condition(join)
-    return frozenset() if condition is None else frozenset(Tree.of(condition).attributes())

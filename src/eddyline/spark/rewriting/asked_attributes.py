@@ -15,7 +15,9 @@ from eddyline.spark.plan.chains import (
     Link,
     ProjectLink,
     Tree,
+    read_link,
 )
+from eddyline.spark.plan.twins import Twins
 
 NONE: Final[frozenset[ExpressionId]] = frozenset()
 """No attributes."""
@@ -40,20 +42,31 @@ def filtered_by(plan: Plan) -> frozenset[ExpressionId]:
 
 
 _LET_THROUGH: Final = frozenset(
-    {"Aggregate", "Distinct", "Expand", "Generate", "Join", "Sort", "Window"}
+    {
+        *("Aggregate", "Expand", "Generate", "Join", "Sort", "Window"),
+        *("RebalancePartitions", "Repartition", "RepartitionByExpression"),
+    }
 )
 """Nodes that Spark pushes filters through where these are about columns of what is below."""
 
 
-def asked_below(plan: Plan, asked: frozenset[ExpressionId]) -> list[frozenset[ExpressionId]]:
-    """Return what filters are about below a node of no chain, for each child, if above it so.
+def asked_below(
+    plan: Plan, link: Link | None, asked: frozenset[ExpressionId]
+) -> list[frozenset[ExpressionId]]:
+    """Return what filters above the children of a node are about, where that is so above the node.
 
-    Spark derives filters from what is derived: that a key is not NULL is known below all joins
-    that are between, once for each of them.
+    ``link`` is the node as one of a chain. Spark derives filters from what it has derived: that a
+    key is not NULL is known below all joins that are between, once for each of them.
     """
     children = catalyst.children(plan)
+    if isinstance(link, EvaluationLink):
+        return [asked | of_functions(link, asked)]
+    if isinstance(link, FilterLink):
+        return [asked.union(*(term.attributes() for term in link.conjuncts))]
+    if isinstance(link, ProjectLink):
+        named = (item for item in link.items if item.name == "Alias" and item.identity in asked)
+        return [asked.union(*(item.attributes() for item in named))]
     name = catalyst.class_name(plan).rpartition(".")[2]
-    own = filtered_by(plan)
     if name == "Union" and asked:
         outputs = catalyst.output_numbers(plan)
         wanted = {number for number, _ in asked}
@@ -62,9 +75,25 @@ def asked_below(plan: Plan, asked: frozenset[ExpressionId]) -> list[frozenset[Ex
             frozenset(Tree.of(catalyst.outputs(child)[place]).identity for place in places)
             for child in children
         ]
-    if name in _LET_THROUGH or name.startswith("Repartition"):
-        own |= asked
-    return [own] * len(children)
+    own = filtered_by(plan)
+    return [own | asked if name in _LET_THROUGH else own] * len(children)
+
+
+def asked_of_twins(plan: Plan, twins: Twins) -> frozenset[ExpressionId]:
+    """Return the columns of sides that stand twice which filters are about, in either place."""
+    if not twins.pairs:
+        return NONE
+    sides = twins.sides
+    found: dict[Plan, frozenset[ExpressionId]] = {}
+    left = [(plan, NONE)]
+    while left:
+        node, asked = left.pop()
+        if node in sides:
+            found[node] = asked
+        if catalyst.has_python_function(node):
+            link, _ = read_link(node)
+            left.extend(zip(catalyst.children(node), asked_below(node, link, asked), strict=True))
+    return twins.columns_in_either(found)
 
 
 def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:

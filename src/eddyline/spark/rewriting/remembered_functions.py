@@ -25,7 +25,6 @@ from eddyline.spark.plan.chains import (
     FUSED_NAME,
     EvaluationLink,
     ExpressionId,
-    FilterLink,
     ProjectLink,
     Tree,
     fused_name,
@@ -50,7 +49,6 @@ from eddyline.spark.rewriting.asked_attributes import (
     NONE,
     UNUSED,
     asked_below,
-    of_functions,
     used_below,
 )
 from eddyline.spark.rewriting.computed_below import carrying, links_from, value_below
@@ -106,8 +104,8 @@ def with_memories(
     A function of which ``needs`` says that few rows need its result is called for these only;
     unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
     what blocks give that only compute values; these, too, go into projections. ``spared`` are
-    results that plain Spark computes for more rows, ``asked`` such that joins look at here or where
-    the same side stands once more.
+    results that plain Spark computes for more rows, ``asked`` columns that filters are
+    about here or where the same side of a join stands once more.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
@@ -154,7 +152,8 @@ class _Walk:
             }
             given = (each for function in link.functions for each in function.attributes())
             self.shared |= {each for each in given if used.get(each, 0) > 1}
-            below = self.rewrite(children[0], asked | of_functions(link, asked) | filtered, used)
+            (told_below,) = asked_below(plan, link, asked)
+            below = self.rewrite(children[0], told_below | filtered, used)
             done = self._evaluated(link, known, below, asked)
             return replaced(plan, children, [below], self._alone) if done is None else done
         if self.values and link is None and (struct := self._only_values(plan)) is not None:
@@ -165,21 +164,13 @@ class _Walk:
             call = catalyst.evaluated_function(plan, 0)
             call = catalyst.staying(call) if over_limit else call
             return catalyst.output_and_more(below, below, [self._named(Tree.of(struct), call)])
-        if isinstance(link, FilterLink):
-            asked |= {each for term in link.conjuncts for each in term.attributes()}
-        elif isinstance(link, ProjectLink):
-            asked |= {
-                each
-                for item in link.items
-                if item.name == "Alias" and item.identity in asked
-                for each in item.attributes()
-            }
+        if isinstance(link, ProjectLink):
             for item in link.items:
                 if item.identity in self.shared:
                     self.shared |= set(item.attributes())
-        told = [asked] * len(children)
+        told = asked_below(plan, link, asked)
         if link is None:
-            told = [each | self.asked for each in asked_below(plan, asked)]
+            told = [each | self.asked for each in told]
         new = [self.rewrite(child, each, used) for child, each in zip(children, told, strict=True)]
         return replaced(plan, children, new, self._alone)
 

@@ -38,6 +38,7 @@ from eddyline.spark.plan.regions import (
 )
 from eddyline.spark.plan.twins import NO_TWINS, Twins, twins_of
 from eddyline.spark.rewriting.after_limits import with_functions_after_limits
+from eddyline.spark.rewriting.asked_attributes import asked_of_twins
 from eddyline.spark.rewriting.filter_rewrite import Fuse, rebuild
 from eddyline.spark.rewriting.native_joins import JoinedNatively
 from eddyline.spark.rewriting.remembered_functions import Remember, with_memories
@@ -151,7 +152,7 @@ def rewrite_plan(
             needs,
             walk.values,
             walk.spared,
-            twins.asked(),
+            asked_of_twins(plan, twins),
             all_remember=all_remember,
         )
         rewritten = memories.plan
