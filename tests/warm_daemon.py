@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import sys
 
+from pyspark import worker
 from pyspark.daemon import manager
 
 import tests.joins as small
-from eddyline.spark.worker.daemon import prepare, without_archive
+from eddyline.spark.worker.daemon import prepare, without_archive, writing_any_text
 
 
 def warm() -> None:
@@ -24,6 +25,8 @@ def warm() -> None:
 if __name__ == "__main__":
     sys.path[:] = without_archive(sys.path)
     prepare()
+    handle = worker.handle_worker_exception  # type: ignore[attr-defined]
+    worker.handle_worker_exception = writing_any_text(handle)  # type: ignore[attr-defined]
     warm()
     gc.freeze()
     manager()

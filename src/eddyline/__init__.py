@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from eddyline.spark.live.progress import progress
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
+    from eddyline.spark.status import status
     from eddyline.spark.streaming.standing_queries import StandingQueries
     from eddyline.spark.watching.watch import watch
     from eddyline.web.live_page import live
@@ -50,6 +51,7 @@ __all__ = [
     "report",
     "session",
     "stateless",
+    "status",
     "watch",
 ]
 
@@ -71,6 +73,7 @@ _ON_FIRST_USE = {
     "progress": "eddyline.spark.live.progress",
     "report": "eddyline.spark.reporting",
     "session": "eddyline.spark.host.session",
+    "status": "eddyline.spark.status",
     "watch": "eddyline.spark.watching.watch",
 }
 

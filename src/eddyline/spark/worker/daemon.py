@@ -16,12 +16,14 @@ from __future__ import annotations
 import gc
 import importlib
 import socket
+import struct
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
-from typing import Final
+from typing import BinaryIO, Final
 
 ARCHIVE: Final = Path("pyspark", "python", "lib", "pyspark.zip")
 """Where PySpark's package keeps the archive of itself, from the folder that the package is in."""
@@ -35,6 +37,10 @@ NEEDED: Final = (
     "eddyline.spark.worker.join_task",
 )
 """What workers import. A join's kernels are not among it: only joins need them."""
+
+
+_EXCEPTION: Final = -2
+"""What announces an exception to Spark, in place of a length."""
 
 
 def without_archive(paths: list[str]) -> list[str]:
@@ -84,10 +90,33 @@ def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
     return FunctionType(working.__code__, known, closure=working.__closure__)
 
 
+def writing_any_text(handle: Callable[..., None]) -> Callable[..., None]:
+    """Return what writes an exception for Spark, whatever its text is.
+
+    PySpark's own announces a text, and fails where that is no valid UTF-8, as with half of a pair
+    in it: then the JVM waits for it, and the task for the JVM, for good. It is written escaped.
+    """
+
+    def handling(error: BaseException, outfile: BinaryIO, *others: object) -> None:
+        text = "".join(traceback.format_exception(error))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            escaped = text.encode(errors="backslashreplace")
+            with suppress(OSError):  # as where Spark listens no more
+                outfile.write(struct.pack("!ii", _EXCEPTION, len(escaped)) + escaped)
+        else:
+            handle(error, outfile, *others)
+
+    return handling
+
+
 if __name__ == "__main__":
     sys.path[:] = without_archive(sys.path)
     prepare()
-    from pyspark import daemon
+    from pyspark import daemon, worker
 
+    handle = worker.handle_worker_exception  # type: ignore[attr-defined]
+    worker.handle_worker_exception = writing_any_text(handle)  # type: ignore[attr-defined]
     daemon.worker = unless_spark_hangs_up(daemon.worker)
     daemon.manager()

@@ -28,7 +28,15 @@ class ErrorTexts:
         return pa.array(texts, pa.string())
 
     def _text(self, error: Exception) -> str:
-        if self._told:
-            return "".join(traceback.format_exception_only(error)).strip()
+        parts = traceback.format_exception_only if self._told else traceback.format_exception
         self._told = True
-        return "".join(traceback.format_exception(error)).strip()
+        return writable("".join(parts(error)).strip())
+
+
+def writable(text: str) -> str:
+    r"""Return a text with what is no valid UTF-8 in it escaped.
+
+    >>> writable("a\ud800b")
+    'a\\ud800b'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

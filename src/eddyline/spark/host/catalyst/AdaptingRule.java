@@ -1,8 +1,12 @@
 package eddyline.catalyst;
 
 import java.util.ArrayList;
+import java.util.Properties;
+import java.util.concurrent.Callable;
 import java.util.function.BiFunction;
+import org.apache.spark.SparkContext;
 import org.apache.spark.api.python.PythonUtils;
+import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -14,6 +18,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.WriteFiles;
+import org.apache.spark.util.Utils;
 
 /**
  * The rule of a session's optimizer that has Python adapt what calls Python functions.
@@ -24,6 +29,11 @@ public final class AdaptingRule extends Rule {
     private static final ThreadLocal BUSY = new ThreadLocal();
     private static final TreeNodeTag SEEN = new TreeNodeTag("eddyline");
 
+    /** How long Python may take to rewrite a plan, and by default. */
+    private static final String LIMIT = "spark.eddyline.rewriteTimeout";
+    private static final String USUAL = "30s";
+
+    private PythonSide side;
     private BiFunction rewrite;
     private boolean every;
     private String limited;
@@ -32,11 +42,13 @@ public final class AdaptingRule extends Rule {
     /**
      * Say what the rule does.
      *
+     * @param side what asks Python
      * @param rewrite from a plan, and the identity of the session that runs it, to one with the same output
      * @param every whether to rewrite plans without Python functions too
      * @param limited whether to rewrite only plans with limits that call functions whose names begin so; null for all
      */
-    public void be(BiFunction rewrite, boolean every, String limited) {
+    public void be(PythonSide side, BiFunction rewrite, boolean every, String limited) {
+        this.side = side;
         this.rewrite = rewrite;
         this.every = every;
         this.limited = limited;
@@ -86,19 +98,55 @@ public final class AdaptingRule extends Rule {
         if (plan.getTagValue(SEEN).isDefined()) {  // the optimizer asks until nothing changes
             return plan;
         }
-        BUSY.set(Boolean.TRUE);
-        LogicalPlan found;
-        try {
-            // The session that runs the query: perhaps a copy, with other settings, as for a stream.
-            found = (LogicalPlan) rewrite.apply(plan, SparkSession.active().sessionUUID());
-        } finally {
-            BUSY.remove();
-        }
-        if (found == null) {  // Python has let go of it
+        // The session that runs the query: perhaps a copy, with other settings, as for a stream.
+        SparkSession session = SparkSession.active();
+        LogicalPlan found = (LogicalPlan) side.ask(new Rewriting(rewrite, plan, session), limit(session));
+        if (found == null) {  // Python has let go of it, or does not answer
             return plan;
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;
+    }
+
+    private static long limit(SparkSession session) {
+        String limit = session.sessionState().conf().getConfString(LIMIT, USUAL);
+        try {
+            return JavaUtils.timeStringAsMs(limit);
+        } catch (NumberFormatException noTime) {
+            return JavaUtils.timeStringAsMs(USUAL);
+        }
+    }
+
+    /** The question to Python, with what the thread that asks it knows of the query. */
+    private static final class Rewriting implements Callable {
+        private final BiFunction rewrite;
+        private final LogicalPlan plan;
+        private final SparkSession session;
+        private final Properties properties;
+        private final ClassLoader loader = Thread.currentThread().getContextClassLoader();
+
+        Rewriting(BiFunction rewrite, LogicalPlan plan, SparkSession session) {
+            this.rewrite = rewrite;
+            this.plan = plan;
+            this.session = session;
+            // Jobs that find out something for the plan belong to the group of the query.
+            this.properties = Utils.cloneProperties(session.sparkContext().getLocalProperties());
+        }
+
+        public Object call() {
+            SparkContext context = session.sparkContext();
+            BUSY.set(Boolean.TRUE);  // what is planned on the way stays as it is
+            Thread.currentThread().setContextClassLoader(loader);
+            context.setLocalProperties(properties);
+            SparkSession.setActiveSession(session);
+            try {
+                return rewrite.apply(plan, session.sessionUUID());
+            } finally {
+                SparkSession.clearActiveSession();
+                context.setLocalProperties(new Properties());
+                BUSY.remove();
+            }
+        }
     }
 
     /** Whether a plan calls functions whose names begin as those that are to be told of limits. */

@@ -152,6 +152,7 @@ from eddyline.spark.host.catalyst.plans import (
     with_children,
     with_subqueries,
 )
+from eddyline.spark.host.catalyst.python_side import answers
 from eddyline.spark.host.catalyst.reading import (
     NodeFields,
     ReadNode,
@@ -206,6 +207,7 @@ __all__ = [
     "aliased",
     "always_casts",
     "analyzed_plan",
+    "answers",
     "arrow_evaluation",
     "arrow_evaluations",
     "attribute_like",

@@ -10,7 +10,6 @@ from typing import Any, Final
 from py4j.clientserver import ClientServer
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from eddyline.errors import EddylineError
@@ -23,6 +22,7 @@ from eddyline.spark.host.catalyst.gateway import (
 )
 from eddyline.spark.host.catalyst.handles import Plan
 from eddyline.spark.host.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
+from eddyline.spark.host.catalyst.python_side import python_side
 from eddyline.spark.host.catalyst.rules_at_work import RULE, begin, set_rule
 from eddyline.spark.latest import Latest
 
@@ -59,14 +59,14 @@ class OptimizerRule:
         if not isinstance(SparkContext._gateway, ClientServer):
             message = "Eddyline cannot be enabled with PYSPARK_PIN_THREAD=false."
             raise RuntimeError(message)  # noqa: TRY004 - no argument is of a wrong type
-        ensure_callback_server_started(SparkContext._gateway)  # type: ignore[no-untyped-call]
         try:
+            side = python_side()
             self._rule = new_alone(RULE)
         except (Py4JError, TypeError) as error:  # TypeError: no such class
             message = "Eddyline cannot be enabled where Spark has no Janino to compile a rule."
             raise RuntimeError(message) from error
         self._rule.be(
-            _Asked(rewrite, optimizes=limited is None), every, limited
+            side, _Asked(rewrite, optimizes=limited is None), every, limited
         )  # Py4J keeps it as long as the JVM does
 
     def start(self, spark: SparkSession) -> None:

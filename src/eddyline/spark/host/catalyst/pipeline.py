@@ -318,15 +318,22 @@ def _loader_with(jvm: Any, name: str, loader: Any) -> Any:  # noqa: ANN401 - Py4
     return compiler.getClassLoader()
 
 
+_ALONE: Final = {"AdaptingRule": "PythonSide"}
+"""Classes that few need, each with the one that it needs itself."""
+
+
 @functools.cache
 def _compiled_alone(_gateway: int, name: str) -> Any:  # noqa: ANN401 - Py4J has no types
     jvm = cast("Any", SparkContext._jvm)
-    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    if name in _ALONE:
+        loader = _compiled_alone(_gateway, _ALONE[name]).getClassLoader()
+    else:
+        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
     return _loader_with(jvm, name, loader).loadClass(f"eddyline.catalyst.{name}")
 
 
 def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
-    """Return an object of a class that few need and that needs no other, compiled when asked for.
+    """Return an object of a class that few need, compiled when asked for.
 
     Raises ``Py4JError`` or TypeError where nothing can be compiled.
     """

@@ -1,0 +1,136 @@
+package eddyline.catalyst;
+
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Asks Python something, over connections that Python has opened: one for each of its threads that serve here.
+ *
+ * Py4J itself opens a connection for each thread of the JVM that asks, waits for an answer without end, and leaves
+ * the connection behind when the thread ends. Here nobody waits longer than a limit, and no query fails of it.
+ *
+ * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
+ */
+public final class PythonSide {
+    private static final Logger LOG = LoggerFactory.getLogger("eddyline");
+
+    /** What Py4J says where Python has answered, with an error. */
+    private static final String RAISED = "An exception was raised by the Python Proxy";
+
+    /** Failures in a row from which on nobody is asked for a while, then twice as long each time. */
+    private static final int FEW = 3;
+    private static final long FIRST_PAUSE = TimeUnit.SECONDS.toNanos(1);
+    private static final long LONGEST_PAUSE = TimeUnit.MINUTES.toNanos(5);
+
+    /** Milliseconds for threads to come back, where all have lost their connections or are about to begin. */
+    private static final long UNSERVED = 2000;
+
+    private final LinkedBlockingQueue waiting = new LinkedBlockingQueue();
+    private final AtomicInteger serving = new AtomicInteger();
+    private final AtomicLong answered = new AtomicLong();
+    private final AtomicLong failed = new AtomicLong();
+    private final AtomicLong passedOver = new AtomicLong();
+    private int inARow;  // failures; guarded by this
+    private long pausedUntil;  // likewise, in nanoseconds
+    private volatile String lastFailure = "";
+
+    /** Answer in this thread, which is one of Python's, and over its connection, as long as there is one. */
+    public void serve() throws InterruptedException {
+        serving.incrementAndGet();
+        try {
+            while (true) {
+                ((FutureTask) waiting.take()).run();
+            }
+        } finally {
+            serving.decrementAndGet();
+        }
+    }
+
+    /** Return how many questions were answered, how many were not, and how many were not asked meanwhile. */
+    public long[] counts() {
+        return new long[] {answered.get(), failed.get(), passedOver.get()};
+    }
+
+    /** Return what was the matter with the last question that was not answered; empty where all were. */
+    public String lastFailure() {
+        return lastFailure;
+    }
+
+    /**
+     * Return the answer to a question that one of Python's threads is to ask; null where there is none in time.
+     *
+     * What Python raises is raised here.
+     */
+    public Object ask(Callable question, long milliseconds) {
+        if (isPaused()) {
+            passedOver.incrementAndGet();
+            return null;
+        }
+        long limit = serving.get() > 0 ? milliseconds : Math.min(milliseconds, UNSERVED);
+        FutureTask task = new FutureTask(question);
+        waiting.add(task);
+        try {
+            Object found = task.get(limit, TimeUnit.MILLISECONDS);
+            succeeded();
+            return found;
+        } catch (TimeoutException late) {
+            waiting.remove(task);
+            task.cancel(false);
+            return failure("Python has not answered within " + limit + " ms");
+        } catch (InterruptedException interrupted) {  // the query is being cancelled
+            waiting.remove(task);
+            task.cancel(false);
+            Thread.currentThread().interrupt();
+            return null;
+        } catch (ExecutionException raised) {
+            return raisedOrFailed(raised.getCause());
+        }
+    }
+
+    private Object raisedOrFailed(Throwable cause) {
+        if (!String.valueOf(cause.getMessage()).startsWith(RAISED)) {
+            return failure(String.valueOf(cause));
+        }
+        succeeded();
+        if (cause instanceof RuntimeException) {
+            throw (RuntimeException) cause;
+        }
+        throw new RuntimeException(cause);
+    }
+
+    private synchronized boolean isPaused() {
+        return inARow >= FEW && System.nanoTime() - pausedUntil < 0;
+    }
+
+    private void succeeded() {
+        answered.incrementAndGet();
+        synchronized (this) {
+            inARow = 0;
+        }
+    }
+
+    private Object failure(String why) {
+        failed.incrementAndGet();
+        lastFailure = why;
+        String then = "";
+        synchronized (this) {
+            inARow++;
+            if (inARow >= FEW) {
+                int doublings = Math.min(inARow - FEW, 20);
+                long pause = Math.min(FIRST_PAUSE << doublings, LONGEST_PAUSE);
+                pausedUntil = System.nanoTime() + pause;
+                then = "; so are all others for " + TimeUnit.NANOSECONDS.toSeconds(pause) + " s";
+            }
+        }
+        LOG.warn("A query is left to Spark, as {}{}", why, then);
+        return null;
+    }
+}

@@ -1,0 +1,130 @@
+"""A session that lasts: nothing is left behind, whatever asks for plans, and nobody waits."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+import eddyline
+from tests.fresh_process import printed_lines
+
+THREADS = 20
+
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+def new_query(spark: SparkSession, seed: int) -> DataFrame:
+    """Return a DataFrame that was never planned, over functions of its own."""
+    even = F.udf(lambda number: number % 2 == 0, "boolean")
+    some = F.udf(lambda number: number % 3 == seed % 3, "boolean")
+    return spark.range(50).filter(even("id") & some("id"))
+
+
+def held() -> tuple[int, int]:
+    """Return how many threads and descriptors this process has."""
+    return threading.active_count(), len(list(DESCRIPTORS.iterdir()))
+
+
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="descriptors are counted as Linux tells")
+def test_no_thread_and_no_descriptor_stays_behind(spark: SparkSession) -> None:
+    with eddyline.enable(spark):
+        new_query(spark, 0).toPandas()
+        before = held()
+        for seed in range(6):
+            new_query(spark, seed).toPandas()
+            new_query(spark, seed).toArrow()
+        assert held() == before
+        for _ in range(2):
+            threads = [
+                threading.Thread(target=lambda n=n: new_query(spark, n).collect())
+                for n in range(THREADS)
+            ]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+        del threads, each
+        assert held() == before
+
+
+PROGRAM = dedent(
+    """
+    import resource, threading, time
+    import eddyline
+    from eddyline.spark import enabling
+    from pyspark.sql import functions as F
+
+    spark = eddyline.session("lasting", master="local[2]")
+    f, g = F.udf(lambda n: n % 2 == 0, "boolean"), F.udf(lambda n: n % 3 == 0, "boolean")
+
+    def shown(what):
+        query = spark.range(50).filter(f("id") & g("id"))
+        began = time.monotonic()
+        rows = len(query.toPandas())
+        soon = time.monotonic() - began < 10
+        plan = query._jdf.queryExecution().optimizedPlan().toString()
+        print(what, rows, "adapted" if "eddy[" in plan else "as Spark planned it", soon)
+
+    eddyline.enable(spark)
+    shown("before")
+
+    spark.sparkContext._gateway.shutdown_callback_server()
+    shown("without a callback server")
+
+    spark.conf.set("spark.eddyline.rewriteTimeout", "300ms")
+    adapted, stuck = enabling._adapted, threading.Event()
+    enabling._adapted = lambda *arguments: stuck.wait() and None
+    for attempt in range(4):
+        shown(f"stuck {attempt}")
+    said = eddyline.status()
+    print(said.failed, said.passed_over, said.why)
+    stuck.set()
+    enabling._adapted = adapted
+    spark.conf.set("spark.eddyline.rewriteTimeout", "nonsense")
+    time.sleep(1.2)
+    shown("after that")
+
+    files = []
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, limit[1]))
+    try:
+        while True:
+            files.append(open("/dev/null"))
+    except OSError:
+        pass
+    query = spark.range(50).filter(f("id") & g("id"))
+    print("no files", "eddy[" in query._jdf.queryExecution().optimizedPlan().toString())
+    """
+)
+
+
+def test_no_query_waits_for_a_python_that_does_not_answer() -> None:
+    assert printed_lines(PROGRAM) == [
+        "before 9 adapted True",
+        "without a callback server 9 adapted True",
+        *(f"stuck {attempt} 9 as Spark planned it True" for attempt in range(4)),
+        "3 1 Python has not answered within 300 ms",
+        "after that 9 adapted True",
+        "no files True",
+    ]
+
+
+@pytest.mark.parametrize("arrow", [True, False])
+def test_an_error_is_told_though_its_text_is_no_valid_utf8(
+    spark: SparkSession, *, arrow: bool
+) -> None:
+    def fails(number: int) -> bool:
+        raise ValueError(f"a\ud800b of {number}")
+
+    failing = F.udf(fails, "boolean", useArrow=arrow)
+    even = F.udf(lambda number: number % 2 == 0, "boolean", useArrow=arrow)
+    given = spark.range(10).where(even("id") & failing("id")).select(failing("id"))
+    for df in (given, eddyline.adapt(given)):
+        with pytest.raises(PythonException, match=r"ValueError: a\\ud800b"):
+            df.collect()
