@@ -19,6 +19,7 @@ import bench.predicates.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
 import bench.sharing.grouped_filters
+import bench.soak.benchmark
 import bench.standing.aggregates
 import bench.standing.changes
 import bench.standing.kills
@@ -54,6 +55,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "changes": bench.standing.changes.main,
     "windows": bench.standing.windows.main,
     "kills": bench.standing.kills.main,
+    "soak": bench.soak.benchmark.main,
 }
 
 

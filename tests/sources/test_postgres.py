@@ -292,8 +292,6 @@ def test_a_lookup_that_is_closed_leaves_no_statement_and_no_connection(server: P
         assert await asyncio.to_thread(until, lambda: server.others(running) == 3)
         await lookup.close()
         assert [future for future in futures if not future.cancelled()] == []
-        names = [thread.name for thread in threading.enumerate()]
-        assert not any(name.startswith("eddyline-sql_") for name in names)
         assert await asyncio.to_thread(until, lambda: not server.others())
 
     asyncio.run(work())

@@ -35,7 +35,13 @@ IDLE_SECONDS: Final = 2.0
 KEPT_SECONDS: Final = 300.0
 """Seconds for which the answers are kept for later stages of the job."""
 
-REMEMBERED_JOBS: Final = 1_000
+RESTING_JOBS: Final = 64
+"""Jobs whose answers are kept though nobody works for them, the latest ones."""
+
+RESTING_KEYS: Final = 100_000
+"""Keys of all these together; the latest job is kept however many it has."""
+
+REMEMBERED_JOBS: Final = 256
 """Jobs of which it is remembered what they asked for, when their answers are forgotten."""
 
 GATHERED_SECONDS: Final = 0.005
@@ -133,6 +139,7 @@ class LookupServer:
         self._size_of = size_of
         self._threads = ThreadPoolExecutor(1, "eddyline-stages")  # starts with the first question
         self._jobs: dict[str, _Job] = {}
+        self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -178,6 +185,20 @@ class LookupServer:
                         await lookup.close()
 
         asyncio.run_coroutine_threadsafe(closed(), self._loop.loop).result()
+
+    def forget(self) -> None:
+        """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
+
+        async def forgotten() -> None:
+            for name, job in list(self._jobs.items()):
+                if not job.users:
+                    for lookup in job.lookups.values():
+                        await lookup.close()
+                    if not job.users and name in self._jobs:
+                        self._forget(name, job)
+            self._past.clear()
+
+        asyncio.run_coroutine_threadsafe(forgotten(), self._loop.loop).result()
 
     def close(self) -> None:
         """Serve no more, and close what is open."""
@@ -269,6 +290,7 @@ class LookupServer:
     def _entered(self, name: str) -> _Job:
         job = self._jobs.setdefault(name, _Job())
         job.users += 1
+        self._resting.pop(name, None)
         if job.leaving is not None:
             job.leaving.cancel()
             job.leaving = None
@@ -286,9 +308,18 @@ class LookupServer:
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
         job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._forget, name, job)
+        self._resting[name] = sum(each.keys for each in _statistics(job).values())
+        while len(self._resting) > RESTING_JOBS or (
+            len(self._resting) > 1 and sum(self._resting.values()) > RESTING_KEYS
+        ):
+            oldest = next(iter(self._resting))
+            self._forget(oldest, self._jobs[oldest])
 
     def _forget(self, name: str, job: _Job) -> None:
         """Forget a job's answers, and remember what was asked for."""
+        if job.leaving is not None:
+            job.leaving.cancel()
+        self._resting.pop(name, None)
         del self._jobs[name]
         self._past[name] = _statistics(job)
         if len(self._past) > REMEMBERED_JOBS:

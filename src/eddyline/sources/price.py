@@ -15,7 +15,7 @@ from eddyline.sources.failures import described_error
 ROUNDING: Final = 1e-9
 """Part of a budget that does not count: 500 times 0.002 is a little more than 1 in floats."""
 
-REMEMBERED_JOBS: Final = 1_000
+REMEMBERED_JOBS: Final = 256
 """Jobs of which the books are kept, the latest ones."""
 
 Cost: TypeAlias = "float | Callable[..., float]"

@@ -7,7 +7,6 @@ import math
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from eddyline.concurrency.shared_threads import CALLS, ThreadShare
 from eddyline.sources.failures import NoAnswerError, TryAgainError
 from eddyline.sources.gate import Gate
 from eddyline.sources.lookup_source import Key, LookedUpTable
@@ -47,8 +47,8 @@ class SqlConnection:
             url, table, poolclass=QueuePool, pool_size=gate.width, max_overflow=0, **waits
         )
         self._statements = Statements(self._engine.dialect, name, table)
-        self._threads = ThreadPoolExecutor(gate.width, "eddyline-sql")
-        self._ends = ThreadPoolExecutor(gate.width + 1, "eddyline-sql-end")
+        self._threads = ThreadShare(CALLS, gate.width)
+        self._ends = ThreadShare(CALLS, gate.width + 1)
 
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Return the rows of keys, by one statement."""

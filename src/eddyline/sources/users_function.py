@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from eddyline.concurrency.shared_threads import CALLS, ThreadShare
 from eddyline.engine.modules.callers import as_error
 
 
@@ -33,13 +33,13 @@ class UsersFunction:
     """
 
     def __init__(self, function: Callable[..., object], threads: int) -> None:
-        """Get ready; up to so many threads start when they are used."""
+        """Get ready; up to so many threads are used at a time."""
         self._function = function
         # An object that is called like a function may be asynchronous as well.
         called = (function, type(function).__call__)
         self._asynchronous = any(map(inspect.iscoroutinefunction, called))
         self._width = threads
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: ThreadShare | None = None
 
     async def outcome(self, *arguments: object) -> Outcome:
         """Call; nothing that the function raises ends the loop or the task that waits."""
@@ -47,13 +47,13 @@ class UsersFunction:
             outcome = _called(self._function, arguments)
         else:
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._width, "eddyline-call")
+                self._threads = ThreadShare(CALLS, self._width)
             loop = asyncio.get_running_loop()
             outcome = await loop.run_in_executor(self._threads, _called, self._function, arguments)
         return await _awaited(outcome.value) if inspect.isawaitable(outcome.value) else outcome
 
     def close(self) -> None:
-        """Let the threads end; they start again if need be."""
+        """Let calls that wait go; others may be made again."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._threads = None

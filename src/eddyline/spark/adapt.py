@@ -38,7 +38,7 @@ from eddyline.spark.lookup_tables import lookup_tables_of
 from eddyline.spark.plan.chains import fused_commands
 from eddyline.spark.plan.concurrent_marks import marks_in
 from eddyline.spark.plan.lookup_leaves import lookup_command, lookup_leaves
-from eddyline.spark.registry import Block, registry_of
+from eddyline.spark.registry import Block, Fused, registry_of
 from eddyline.spark.rewriting.filter_rewrite import Fuse, FusedFunction
 from eddyline.spark.rewriting.handed_down import what_keeps_keys_away
 from eddyline.spark.rewriting.join_rewrite import JoinBlockContext, rebuilt
@@ -57,6 +57,7 @@ from eddyline.spark.worker.filter_task import result_type
 # well, since results of claimed functions have lost their names there.
 _left: WeakKeyDictionary[DataFrame, tuple[LeftToSpark, ...]] = WeakKeyDictionary()
 _dropped: WeakKeyDictionary[DataFrame, tuple[str, ...]] = WeakKeyDictionary()
+_fused: WeakKeyDictionary[DataFrame, tuple[Fused, ...]] = WeakKeyDictionary()
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -116,12 +117,14 @@ def adapt(
     dropped = catalyst.dropped_filters(plan)
     if dropped:
         _log.warning("%s %s", catalyst.LOST, ", ".join(dropped))
+    registry = registry_of(classic.sparkSession.sparkContext)
+    run = registry.next_run()
     rewriting = rewritten(
         classic.sparkSession,
         plan,
         chosen,
         task_memory(classic.sparkSession, memory),
-        registry_of(classic.sparkSession.sparkContext).next_run(),
+        run,
         streaming=classic.isStreaming,
         fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
     )
@@ -132,6 +135,7 @@ def adapt(
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
     _left[adapted] = rewriting.left
     _dropped[adapted] = dropped
+    _fused[adapted] = registry.of_run(run)
     return adapted
 
 

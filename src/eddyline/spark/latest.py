@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+def _nothing(_: object) -> int:
+    return 0
 
 
 class Latest(Generic[Key, Value]):
@@ -19,11 +24,25 @@ class Latest(Generic[Key, Value]):
     >>> kept.put("c", 3)
     >>> kept.get("a"), kept.get("b"), kept.get("c")
     (2, None, 3)
+
+    >>> texts = Latest[int, str](most=9, size_of=len, largest=5)
+    >>> for number, text in enumerate(("abc", "de", "f")):
+    ...     texts.put(number, text)
+    >>> len(texts), texts.size
+    (2, 3)
     """
 
-    def __init__(self, most: int) -> None:
-        """Keep so many values at the most."""
+    def __init__(
+        self, most: int, size_of: Callable[[Value], int] = _nothing, largest: int = 0
+    ) -> None:
+        """Keep so many values at the most, of a size of ``largest`` together.
+
+        The latest is kept, however large it is.
+        """
         self._most = most
+        self._size_of = size_of
+        self._largest = largest
+        self.size = 0
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._changing = threading.Lock()
 
@@ -38,10 +57,21 @@ class Latest(Generic[Key, Value]):
     def put(self, key: Key, value: Value) -> None:
         """Add a value, or replace one."""
         with self._changing:
+            before = self._values.pop(key, None)
+            if before is not None:
+                self.size -= self._size_of(before)
             self._values[key] = value
-            self._values.move_to_end(key)
-            if len(self._values) > self._most:
-                self._values.popitem(last=False)
+            self.size += self._size_of(value)
+            while len(self._values) > self._most or (
+                self.size > self._largest and len(self._values) > 1
+            ):
+                _, oldest = self._values.popitem(last=False)
+                self.size -= self._size_of(oldest)
+
+    def values(self) -> list[Value]:
+        """Return all that are kept."""
+        with self._changing:
+            return list(self._values.values())
 
     def __len__(self) -> int:
         """Return how many are kept."""
@@ -49,4 +79,6 @@ class Latest(Generic[Key, Value]):
 
     def clear(self) -> None:
         """Forget everything."""
-        self._values.clear()
+        with self._changing:
+            self._values.clear()
+            self.size = 0

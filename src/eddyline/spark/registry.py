@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from pyspark import Accumulator, SparkContext
 
@@ -23,11 +25,25 @@ from eddyline.spark.per_context import PerContext
 from eddyline.spark.rewriting.filter_rewrite import FusedFunction
 from eddyline.spark.worker.filter_task import fused_command, result_type
 from eddyline.spark.worker.remembered_call import remembered_command
-from eddyline.spark.worker.task_records import Records, RecordsParam, record_key
+from eddyline.spark.worker.task_records import (
+    Records,
+    RecordsParam,
+    forget_records,
+    record_key,
+)
 
-# Blocks remembered at a time: each holds its user functions' pickles, mostly some
-# kilobytes. A block that was forgotten still runs; it is only no longer explained.
-_CAPACITY: Final = 1_000
+BLOCKS: Final = 256
+"""Blocks that are known though no DataFrame of :func:`~eddyline.adapt` has them, the latest ones.
+
+One with two small functions takes 8 kB. A block that was forgotten still runs; it is only no longer
+explained, or told of limits.
+"""
+
+BYTES: Final = 1 << 25
+"""Bytes of the functions of all these together; one may refer to a model of some megabytes."""
+
+LIMITS: Final = 8
+"""Limits of a block for which it is known that a function was made."""
 
 Block: TypeAlias = FilterBlock | JoinBlock
 """What runs in an eddy."""
@@ -36,80 +52,121 @@ Maker: TypeAlias = Callable[[Any], bytes]
 """Makes the function of a block of its kind, pickled: of one with another limit, too."""
 
 
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """A function that was made of a block; ``make`` is None where no other limit makes sense.
+
+    ``again`` are those with other limits, and whether their tasks stop there.
+    """
+
+    command: bytes
+    block: Block
+    options: RoutingOptions
+    make: Maker | None
+    again: Latest[tuple[int, bool], Fused] = field(default_factory=lambda: Latest(LIMITS))
+
+    @property
+    def size(self) -> int:
+        """The bytes of its function, and of the functions that this calls."""
+        return len(self.command) + sum(
+            len(command) for function in self.block.functions for command in function.commands
+        )
+
+
 class Registry:
     """The fused functions of one Spark context."""
 
     def __init__(self, context: SparkContext) -> None:
         self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
-        self._functions = Latest[tuple[str, RoutingOptions], FusedFunction](_CAPACITY)
-        self._made = Latest[bytes, tuple[Block, RoutingOptions]](_CAPACITY)
-        self._makers = Latest[bytes, Maker](_CAPACITY)
-        self._again = Latest[tuple[bytes, int, bool], bytes](_CAPACITY)
-        self._reporting = Latest[str, tuple[Block, RoutingOptions]](_CAPACITY)
+        self._latest = Latest[bytes, Fused](BLOCKS, lambda fused: fused.size, BYTES)
+        # What is kept by somebody: among the latest, or with a DataFrame.
+        self._by_digest: WeakValueDictionary[bytes, Fused] = WeakValueDictionary()
+        self._by_block: WeakValueDictionary[tuple[str, RoutingOptions, bool], Fused] = (
+            WeakValueDictionary()
+        )
+        self._by_key: WeakValueDictionary[str, Fused] = WeakValueDictionary()
         self._runs = itertools.count(1)
 
     def next_run(self) -> int:
         """Return a number that no other call of ``adapt`` has had, in whatever thread."""
         return next(self._runs)
 
+    def of_run(self, run: int) -> tuple[Fused, ...]:
+        """Return what was made for a call of ``adapt``; whoever keeps it has it known."""
+        return tuple(each for each in self._latest.values() if each.options.run == run)
+
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
         """Return the function of a block; the same one for an equal block and options."""
-        key = (block.identity, options)
-        function = self._functions.get(key)
-        if function is None:
-            command = fused_command(block, options, self.records)
-            function = FusedFunction(command, result_type(block).json())
-            self._functions.put(key, function)
-        self.remember(function.command, block, options, lambda of: self._fused(of, options))
-        return function
 
-    def _fused(self, block: FilterBlock, options: RoutingOptions) -> bytes:
-        return fused_command(block, options, self.records)
+        def made(of: FilterBlock) -> bytes:
+            return fused_command(of, options, self.records)
+
+        fused = self._known(block, options, one_value=False) or Fused(
+            made(block), block, options, made
+        )
+        self._by_block[block.identity, options, False] = fused
+        self._note(fused)
+        return FusedFunction(fused.command, result_type(block).json())
 
     def remembered(self, block: FilterBlock, options: RoutingOptions) -> bytes:
         """Return the function of a block of one value, pickled; the same for an equal block."""
-        key = (block.identity, options)
-        function = self._functions.get(key)
-        if function is None:
-            command = remembered_command(block, options, self.records)
-            function = FusedFunction(command, block.functions[0].return_type)
-            self._functions.put(key, function)
-        self.remember(function.command, block, options)
-        return function.command
+        fused = self._known(block, options, one_value=True) or Fused(
+            remembered_command(block, options, self.records), block, options, None
+        )
+        self._by_block[block.identity, options, True] = fused
+        self._note(fused)
+        return fused.command
 
-    def remember(
-        self, command: bytes, block: Block, options: RoutingOptions, make: Maker | None = None
-    ) -> None:
+    def remember(self, command: bytes, block: Block, options: RoutingOptions, make: Maker) -> None:
         """Take note of what a function was made of, and of who can ``make`` it of another block."""
-        self._made.put(digest(command), (block, options))
-        self._reporting.put(record_key(block.identity, options), (block, options))
-        if make is not None:
-            self._makers.put(digest(command), make)
+        self._note(Fused(command, block, options, make))
 
     def made_again(self, command: bytes, block: Block) -> bytes | None:
         """Return a function with another limit in its block; None where nobody can make it.
 
         Tasks report as those of the first one do.
         """
-        make, made = self._makers.get(digest(command)), self.made(command)
-        if make is None or made is None:
+        made = self._by_digest.get(digest(command))
+        if made is None or made.make is None:
             return None
-        key = digest(command), block.limit, block.stops
-        again = self._again.get(key)
+        key = block.limit, block.stops
+        again = made.again.get(key)
         if again is None:
-            again = make(block)
-            self._again.put(key, again)
-        self._made.put(digest(again), (block, made[1]))
-        self._makers.put(digest(again), make)
-        return again
+            again = Fused(made.make(block), block, made.options, made.make)
+            made.again.put(key, again)
+        self._keep(again)
+        return again.command
 
     def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
         """Return what a fused function was made of; None if it is unknown."""
-        return self._made.get(digest(command))
+        return _parts(self._by_digest.get(digest(command)))
 
     def reporting(self, key: str) -> tuple[Block, RoutingOptions] | None:
         """Return the block whose tasks report under a key; None if it is unknown."""
-        return self._reporting.get(key)
+        return _parts(self._by_key.get(key))
+
+    def forget(self) -> None:
+        """Keep nothing but what DataFrames have, and no records."""
+        self._latest.clear()
+        forget_records(self.records.value)
+
+    def _known(
+        self, block: FilterBlock, options: RoutingOptions, *, one_value: bool
+    ) -> Fused | None:
+        return self._by_block.get((block.identity, options, one_value))
+
+    def _note(self, fused: Fused) -> None:
+        self._keep(fused)
+        self._by_key[record_key(fused.block.identity, fused.options)] = fused
+
+    def _keep(self, fused: Fused) -> None:
+        name = digest(fused.command)
+        self._by_digest[name] = fused
+        self._latest.put(name, fused)
+
+
+def _parts(fused: Fused | None) -> tuple[Block, RoutingOptions] | None:
+    return None if fused is None else (fused.block, fused.options)
 
 
 _registries = PerContext(Registry)

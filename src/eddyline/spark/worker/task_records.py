@@ -25,7 +25,7 @@ Records: TypeAlias = dict[str, TaskRecord]
 
 _ROOT_ACTION: Final = "spark.sql.execution.root.id"  # of what a command runs, as a write does
 
-REPORTED_BLOCKS = 1_000
+REPORTED_BLOCKS = 256
 """Blocks whose records the driver keeps, the latest ones; a record takes up to 40 kB."""
 
 
@@ -53,6 +53,12 @@ def recorded(records: Records, key: str, *, earlier: bool) -> TaskRecord | None:
     with _MERGING:
         last, before = records.get(key), records.get(key + _EARLIER)
     return merge(before, last) if earlier and before and last else last
+
+
+def forget_records(records: Records) -> None:
+    """Keep none of what was reported."""
+    with _MERGING:
+        records.clear()
 
 
 class RecordsParam(AccumulatorParam[Records]):

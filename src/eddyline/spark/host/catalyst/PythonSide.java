@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import py4j.GatewayServer;
 
 /**
  * Asks Python something, over connections that Python has opened: one for each of its threads that serve here.
@@ -41,6 +42,22 @@ public final class PythonSide {
     private int inARow;  // failures; guarded by this
     private long pausedUntil;  // likewise, in nanoseconds
     private volatile String lastFailure = "";
+    private volatile GatewayServer server;  // over which Python itself is called, as for foreachBatch
+    private Object tended;  // its client that closes what threads leave; there is a new one where Python's side moves
+
+    /** Have the connections closed that threads leave which have called Python through a server. */
+    public void tend(GatewayServer server) {
+        this.server = server;
+        tend();
+    }
+
+    private void tend() {
+        Object client = server == null ? null : server.getCallbackClient();
+        if (client != tended) {
+            tended = client;
+            ThreadConnections.of(client);
+        }
+    }
 
     /** Answer in this thread, which is one of Python's, and over its connection, as long as there is one. */
     public void serve() throws InterruptedException {
@@ -70,6 +87,7 @@ public final class PythonSide {
      * What Python raises is raised here.
      */
     public Object ask(Callable question, long milliseconds) {
+        tend();
         if (isPaused()) {
             passedOver.incrementAndGet();
             return null;

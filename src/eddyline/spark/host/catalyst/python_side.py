@@ -13,7 +13,7 @@ import functools
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -66,6 +66,7 @@ _beginning: Final = threading.Lock()
 @functools.cache
 def _side_of(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
     side = new_alone("PythonSide")
+    side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
     for number in range(THREADS):
         name = f"eddyline-rewriting-{number}"
         threading.Thread(

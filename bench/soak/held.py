@@ -1,0 +1,78 @@
+"""What a driver holds: threads, descriptors, and memory in Python and in the JVM."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from pyspark import SparkContext
+
+_DESCRIPTORS: Final = Path("/proc/self/fd")
+
+_MEMORY: Final = Path("/proc/self/smaps_rollup")
+
+_COLLECTIONS: Final = 4
+"""Of Python and the JVM in turn: what the one lets go of, the other may free."""
+
+_SETTLING: Final = 0.3
+"""Seconds between them: what the JVM has collected is taken out of Spark's books by a thread."""
+
+
+def can_be_told() -> bool:
+    """Whether this system tells what a process holds, as Linux does."""
+    return _DESCRIPTORS.exists() and _MEMORY.exists()
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """Threads and descriptors of this process, and threads of its JVM."""
+
+    threads: int
+    descriptors: int
+    java_threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a driver holds at some time: ``driver`` and ``heap`` are kilobytes."""
+
+    handles: Handles
+    driver: float
+    heap: float
+
+
+def handles() -> Handles:
+    """Return what is there now; a thread that is about to end counts."""
+    beans = _jvm().java.lang.management.ManagementFactory
+    return Handles(
+        threading.active_count(),
+        len(list(_DESCRIPTORS.iterdir())),
+        int(beans.getThreadMXBean().getThreadCount()),
+    )
+
+
+def held() -> Held:
+    """Return what is left when all is collected that nobody holds; takes about two seconds."""
+    beans = _jvm().java.lang.management.ManagementFactory
+    for _ in range(_COLLECTIONS):
+        gc.collect()
+        _jvm().java.lang.System.gc()
+        time.sleep(_SETTLING)
+    heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed() / 1024
+    return Held(handles(), _private_memory(), heap)
+
+
+def _private_memory() -> float:
+    """Return the kilobytes that only this process has, after what is free was given back."""
+    ctypes.CDLL(None).malloc_trim(0)
+    fields = (line.split() for line in _MEMORY.read_text().splitlines()[1:])
+    return sum(float(size) for name, size, *_ in fields if name.startswith("Private_"))
+
+
+def _jvm() -> Any:  # noqa: ANN401 - Py4J has no types
+    return cast("Any", SparkContext._jvm)  # noqa: SLF001 - nothing public asks the JVM
