@@ -49,7 +49,7 @@ def place(spark: SparkSession, mode: str) -> Iterator[Place]:
     ):
         folder = Path(name)
         spark.range(ROWS).write.parquet(str(folder / "events"))
-        _begin_all(pool)
+        _begin_all(spark, pool)
         if mode != "enable":
             yield Place(spark, folder, pool, way, own=mode == "adapt")
             return
@@ -57,9 +57,14 @@ def place(spark: SparkSession, mode: str) -> Iterator[Place]:
             yield Place(spark, folder, pool, way, own=True)
 
 
-def _begin_all(pool: ThreadPoolExecutor) -> None:
+def _begin_all(spark: SparkSession, pool: ThreadPoolExecutor) -> None:
     together = threading.Barrier(POOL)
-    for _ in pool.map(lambda _: together.wait(), range(POOL)):
+
+    def begin(_: int) -> None:
+        together.wait()
+        spark.range(1).count()  # over the connection that the thread has from now on
+
+    for _ in pool.map(begin, range(POOL)):
         pass
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eddyline.spark.live.progress import progress
     from eddyline.spark.lookup_table import lookup_table
     from eddyline.spark.reporting import report
-    from eddyline.spark.status import status
+    from eddyline.spark.status import forget, status
     from eddyline.spark.streaming.standing_queries import StandingQueries
     from eddyline.spark.watching.watch import watch
     from eddyline.web.live_page import live
@@ -44,6 +44,7 @@ __all__ = [
     "disable",
     "enable",
     "explain",
+    "forget",
     "forgetful",
     "live",
     "lookup_table",
@@ -68,6 +69,7 @@ _ON_FIRST_USE = {
     "disable": "eddyline.spark.enabling",
     "enable": "eddyline.spark.enabling",
     "explain": "eddyline.spark.adapt",
+    "forget": "eddyline.spark.status",
     "live": "eddyline.web.live_page",
     "lookup_table": "eddyline.spark.lookup_table",
     "progress": "eddyline.spark.live.progress",

@@ -32,8 +32,11 @@ from eddyline.sources.wire import LINE, Address, packed
 IDLE_SECONDS: Final = 2.0
 """Seconds without any task of a job before what is open for it is closed."""
 
+LOOKING_SECONDS: Final = 10.0
+"""Seconds between two looks whether a job is over that nobody works for now."""
+
 KEPT_SECONDS: Final = 300.0
-"""Seconds for which the answers are kept for later stages of the job."""
+"""Seconds for which the answers are kept for later stages of the job, unless it is over."""
 
 RESTING_JOBS: Final = 64
 """Jobs whose answers are kept though nobody works for them, the latest ones."""
@@ -126,17 +129,19 @@ class LookupServer:
         port: int = 0,
         seed: int = 0,
         size_of: Callable[[int], StageSize | None] | None = None,
+        is_over: Callable[[str], bool] | None = None,
     ) -> None:
         """Begin to listen at once, on any free port by default; OSError where that fails.
 
-        ``size_of`` tells how large a stage of Spark's is, None where it does not know; it is
-        called in a thread of its own.
+        ``size_of`` tells how large a stage of Spark's is, None where it does not know, ``is_over``
+        whether nobody will ask for a job any more; they are called in a thread of their own.
         """
         self._loop = loop
         self._methods = methods
         self._now = now
         self._seed = seed
         self._size_of = size_of
+        self._is_over = is_over
         self._threads = ThreadPoolExecutor(1, "eddyline-stages")  # starts with the first question
         self._jobs: dict[str, _Job] = {}
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
@@ -185,6 +190,11 @@ class LookupServer:
                         await lookup.close()
 
         asyncio.run_coroutine_threadsafe(closed(), self._loop.loop).result()
+
+    @property
+    def answers(self) -> int:
+        """How many keys have answers that are kept, for all jobs."""
+        return sum(each.keys for job in list(self._jobs.values()) for each in _statistics(job).values())
 
     def forget(self) -> None:
         """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
@@ -307,13 +317,36 @@ class LookupServer:
             task = self._loop.loop.create_task(lookup.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-        job.leaving = self._loop.loop.call_later(KEPT_SECONDS, self._forget, name, job)
         self._resting[name] = sum(each.keys for each in _statistics(job).values())
         while len(self._resting) > RESTING_JOBS or (
             len(self._resting) > 1 and sum(self._resting.values()) > RESTING_KEYS
         ):
             oldest = next(iter(self._resting))
             self._forget(oldest, self._jobs[oldest])
+        self._wait_for_end(name, job, self._loop.loop.time() + KEPT_SECONDS)
+
+    def _wait_for_end(self, name: str, job: _Job, until: float) -> None:
+        """Forget a job when it is over, at some time at the latest; unless it goes on."""
+
+        def looked(answer: asyncio.Future[bool]) -> None:
+            known = not answer.cancelled() and answer.exception() is None
+            wait_on(over=known and answer.result())
+
+        def wait_on(*, over: bool) -> None:
+            if name not in self._resting or self._jobs.get(name) is not job:
+                return  # it went on, or is forgotten
+            left = until - loop.time()
+            if over or left <= 0:
+                self._forget(name, job)
+                return
+            seconds = left if self._is_over is None else min(left, LOOKING_SECONDS)
+            job.leaving = loop.call_later(seconds, self._wait_for_end, name, job, until)
+
+        loop = self._loop.loop
+        if self._is_over is None:
+            wait_on(over=False)
+        else:
+            loop.run_in_executor(self._threads, self._is_over, name).add_done_callback(looked)
 
     def _forget(self, name: str, job: _Job) -> None:
         """Forget a job's answers, and remember what was asked for."""

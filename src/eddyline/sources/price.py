@@ -124,6 +124,10 @@ class Books:
             self._jobs.popitem(last=False)
         return of_job.setdefault(number, Spending(name, unit))
 
+    def forget(self) -> None:
+        """Forget what was done; who spends now goes on to count for its budget."""
+        self._jobs.clear()
+
     def total(self, prefix: str, job: str | None = None) -> dict[int, Spending]:
         """Return what all jobs whose names begin like this have done, by function.
 

@@ -17,6 +17,7 @@ from eddyline.sources.price import Books
 from eddyline.sources.wire import Address
 from eddyline.spark.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.spark.digest import digest
+from eddyline.spark.host import catalyst
 from eddyline.spark.host.session import local_cores
 from eddyline.spark.latest import Latest
 from eddyline.spark.per_context import PerContext
@@ -114,6 +115,7 @@ class LookupTables:
                     host="127.0.0.1" if local else "0.0.0.0",  # noqa: S104 - executors are elsewhere, and bring a token
                     port=int(settings.get(PORT, "0") or 0),
                     size_of=self._stage_size,
+                    is_over=_is_over,
                 )
             return self._server
 
@@ -125,6 +127,19 @@ class LookupTables:
             return found
         host = str(self._living_context().getConf().get(DRIVER_HOST, "127.0.0.1"))
         return Address(host, found.port, found.token)
+
+    @property
+    def answers(self) -> int:
+        """How many keys and arguments have answers that are kept."""
+        server = self._server
+        return 0 if server is None else server.answers
+
+    def forget(self) -> None:
+        """Forget the answers for jobs that nobody works for, and what was asked for in which."""
+        server = self._server
+        if server is not None:
+            server.forget()
+        self.books.forget()
 
     def close(self) -> None:
         """Serve no more: the context has stopped."""
@@ -153,6 +168,12 @@ class LookupTables:
         if context is None:
             raise AssertionError("whoever asks has the context")
         return context
+
+
+def _is_over(job: str) -> bool:
+    """Whether the action that a job is named after has ended; False where a stage names it."""
+    action = job.rpartition("/")[2]
+    return action.isdecimal() and not catalyst.is_running(int(action))
 
 
 _tables = PerContext(LookupTables, LookupTables.close)

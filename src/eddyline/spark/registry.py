@@ -145,6 +145,11 @@ class Registry:
         """Return the block whose tasks report under a key; None if it is unknown."""
         return _parts(self._by_key.get(key))
 
+    @property
+    def kept(self) -> tuple[int, int, int]:
+        """How many blocks are kept, the bytes of their functions, and of how many there are records."""
+        return len(self._latest), self._latest.size, len(self.records.value)
+
     def forget(self) -> None:
         """Keep nothing but what DataFrames have, and no records."""
         self._latest.clear()

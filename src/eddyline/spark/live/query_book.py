@@ -85,6 +85,7 @@ class QueryBook:
         self._now = now
         self._entries: OrderedDict[int, _Entry] = OrderedDict()  # those with blocks, by number
         self._by_action: dict[tuple[str, int], int] = {}
+        self._actions: dict[int, tuple[str, int]] = {}  # the other way round
         self._past: OrderedDict[int, LiveQuery] = OrderedDict()  # those without
         self._number = 0
         self._version = 0
@@ -99,6 +100,12 @@ class QueryBook:
             entry.stages.setdefault(news.place.stage, None)
             block = entry.blocks.setdefault(news.block, _Block())
             block.take(news.place.attempt, news.record, ended=news.ended)
+            self._tell()
+
+    def forget(self) -> None:
+        """Keep of past actions only what they were, and nothing of their blocks."""
+        with self._changed:
+            self._thin(whole=0)
             self._tell()
 
     def running(self) -> list[tuple[LiveQuery, list[int]]]:
@@ -196,7 +203,7 @@ class QueryBook:
         if number is not None:
             return self._entries.get(number)
         self._number = number = self._number + 1
-        self._by_action[key] = number
+        self._by_action[key], self._actions[number] = number, key
         kind, which = key
         query = LiveQuery(
             number=number,
@@ -226,15 +233,15 @@ class QueryBook:
         about = "; ".join(dict.fromkeys(one_line(block.title) for block in blocks))
         return replace(entry.query, blocks=blocks, about=about, totals=totals_of(blocks))
 
-    def _thin(self) -> None:
+    def _thin(self, whole: int = KEPT_WHOLE) -> None:
         """Keep less of what has ended long ago, and nothing of what was before that."""
         ended = [n for n, each in self._entries.items() if each.query.ended is not None]
-        for number in ended[: max(len(ended) - KEPT_WHOLE, 0)]:
+        for number in ended[: max(len(ended) - whole, 0)]:
             entry = self._entries.pop(number)
             self._past[number] = replace(self._whole(entry), blocks=())
         while len(self._past) > KEPT:
             forgotten, _ = self._past.popitem(last=False)
-            self._by_action = {k: n for k, n in self._by_action.items() if n != forgotten}
+            del self._by_action[self._actions.pop(forgotten)]
 
     def _tell(self) -> None:
         self._version += 1

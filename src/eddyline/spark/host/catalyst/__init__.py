@@ -5,7 +5,7 @@ This is the only room that reaches into the JVM. A :class:`Plan` and a
 here either reads a handle or makes a new one.
 """
 
-from eddyline.spark.host.catalyst.actions import ActionState, action_state
+from eddyline.spark.host.catalyst.actions import ActionState, action_state, is_running
 from eddyline.spark.host.catalyst.analyst import Analyst
 from eddyline.spark.host.catalyst.dataframes import (
     analyzed_plan,
@@ -279,6 +279,7 @@ __all__ = [
     "is_query",
     "is_reduced_scan",
     "is_scan",
+    "is_running",
     "is_stopped",
     "is_streaming",
     "java_facts",

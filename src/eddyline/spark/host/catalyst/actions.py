@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from eddyline.spark.host.catalyst.gateway import java_session
+from eddyline.spark.host.catalyst.gateway import java_session, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,12 @@ class ActionState:
     started: float
     ended: float | None
     error: str | None
+
+
+def is_running(action: int) -> bool:
+    """Whether an action runs, by its number."""
+    running = static("org.apache.spark.sql.execution.SQLExecution", "getQueryExecution")
+    return running(action) is not None
 
 
 def action_state(spark: SparkSession, action: int) -> ActionState | None:
