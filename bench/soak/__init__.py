@@ -1,1 +1,1 @@
-"""Whether a session lasts: what thousands of queries leave behind, and how fast the last ones are."""
+"""Whether a session lasts: what thousands of queries leave behind, and how fast they end."""

@@ -1,15 +1,21 @@
-"""``python -m bench soak``: thousands of queries in sessions that last, and what they leave behind.
+"""``python -m bench soak``: sessions that last, what they leave behind, and how fast they end.
 
-Three drivers run the same queries in turns, while the others wait: plain Spark, each query adapted,
-and a session that is adapted as a whole. Exits with 1 where a bound is not met.
+Queries: three drivers run the same thousands of queries in turns, while the others wait: plain
+Spark, each query adapted, and a session that is adapted as a whole. Then a stream, standing
+queries that come and go, and the web service of the documentation, of which the first and the
+last run beside plain Spark as well. Exits with 1 where a bound is not met.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
 from typing import Final
 
 from rich.console import Console
@@ -17,33 +23,64 @@ from rich.table import Table
 
 from bench.report import WIDTH, argument_parser, progress
 from bench.soak.child import Child, Stretch, queries
+from bench.soak.streams import part
 
-MODES: Final = ("plain", "adapt", "enable")
+PLAIN: Final = "plain"
+
+Serve = Callable[[str, Connection], None]
+
+PARTS: Final[Mapping[str, tuple[Serve, tuple[str, ...], int]]] = {
+    "queries": (queries, (PLAIN, "adapt", "enable"), 5_000),
+    "stream": (partial(part, "stream"), (PLAIN, "enable"), 2_000),
+    "standing": (partial(part, "standing"), ("enable",), 2_000),
+    "service": (partial(part, "service"), (PLAIN, "enable"), 2_000),
+}
+"""What runs, in which modes, and how many times by default."""
 
 FIRST: Final = 100
-"""Queries after which everything is there that a session keeps."""
+"""Runs after which everything is there that a session keeps."""
 
-STRETCH: Final = 300
-"""Queries of one driver, before it is the next one's turn."""
+STRETCH: Final = 500
+"""Runs of one driver, before it is the next one's turn."""
 
 DRIVER: Final = 1.0
-"""Kilobytes that a driver may grow by a query, above plain Spark's."""
+"""Kilobytes that a driver may grow by a run, above plain Spark's."""
 
 HEAP: Final = 1.1
 """The JVM's growth over plain Spark's."""
+
+SLOWER: Final = 1.1
+"""The last thousand's time over that of the first after the beginning, over plain Spark's."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the soak."""
     parser = argument_parser("bench soak", __doc__, turns=None)
-    parser.add_argument("--queries", type=int, default=5_000, help="of each driver")
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--runs", type=int, help="of each driver; by default as many as it takes")
+    parser.add_argument("--modes", nargs="+", help="some of the modes alone")
     options = parser.parse_args(arguments)
-    sizes = [FIRST]
-    while sum(sizes) < options.queries:
-        sizes.append(min(STRETCH, options.queries - sum(sizes)))
-    children = [Child(queries, mode) for mode in options.modes]
-    found: dict[str, list[Stretch]] = {mode: [] for mode in options.modes}
+    failures = []
+    for name in options.parts:
+        serve, modes, usual = PARTS[name]
+        chosen = [mode for mode in modes if not options.modes or mode in options.modes]
+        found = _run(serve, chosen, options.runs or usual)
+        console = Console(width=WIDTH)
+        for mode, stretches in found.items():
+            console.print(_table(f"{name}, {mode}", stretches))
+        _write(options.out, name, found)
+        failures += [f"{name}, {failure}" for failure in failures_of(found)]
+        for failure in failures:
+            console.print(failure)
+    return 1 if failures else 0
+
+
+def _run(serve: Serve, modes: Sequence[str], runs: int) -> dict[str, list[Stretch]]:
+    sizes = [min(FIRST, runs)]
+    while sum(sizes) < runs:
+        sizes.append(min(STRETCH, runs - sum(sizes)))
+    children = [Child(serve, mode) for mode in modes]
+    found: dict[str, list[Stretch]] = {mode: [] for mode in modes}
     with progress(len(children) * len(sizes)) as advance:
         for size in sizes:
             for child in children:
@@ -51,30 +88,29 @@ def main(arguments: Sequence[str]) -> int:
                 advance()
     for child in children:
         child.end()
-    console = Console(width=WIDTH)
-    for mode, stretches in found.items():
-        console.print(_table(mode, stretches))
-    options.out.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+def _write(folder: Path, name: str, found: Mapping[str, Sequence[Stretch]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     written = {mode: [asdict(each) for each in stretches] for mode, stretches in found.items()}
-    (options.out / "soak.json").write_text(json.dumps(written, indent=1))
-    failures = _failures(found)
-    for failure in failures:
-        console.print(failure)
-    return 1 if failures else 0
+    (folder / f"soak-{name}.json").write_text(json.dumps(written, indent=1))
 
 
-def _table(mode: str, stretches: Sequence[Stretch]) -> Table:
+def _table(title: str, stretches: Sequence[Stretch]) -> Table:
     table = Table(
-        "queries",
-        "ms a query",
+        "runs",
+        "ms a run",
         "threads",
         "descriptors",
         "JVM's threads",
         "driver, MB",
-        "KB a query",
+        "KB a run",
         "heap, MB",
-        "KB a query",
-        title=mode,
+        "KB a run",
+        "workers, MB",
+        "files, kB",
+        title=title,
     )
     done = 0
     for before, each in pairwise([None, *stretches]):
@@ -94,26 +130,56 @@ def _table(mode: str, stretches: Sequence[Stretch]) -> Table:
             driver,
             f"{now.heap / 1024:.1f}",
             heap,
+            f"{now.workers / 1024:.1f}",
+            f"{each.files:,.0f}",
         )
     return table
 
 
-def _failures(found: dict[str, list[Stretch]]) -> list[str]:
+def failures_of(found: Mapping[str, Sequence[Stretch]]) -> list[str]:
+    """Return which bounds are not met, in words; those of growth need plain Spark beside it."""
     failures = []
-    plain = found.get("plain")
+    plain = found.get(PLAIN)
     for mode, stretches in found.items():
-        first, last = stretches[0].held, stretches[-1].held
-        grown = last.handles.threads - first.handles.threads
-        opened = last.handles.descriptors - first.handles.descriptors
-        if grown > 0 or opened > 0:
-            failures.append(f"{mode}: {grown} threads and {opened} descriptors more")
-        if plain is None or mode == "plain":
+        if mode == PLAIN or len(stretches) < 2:  # noqa: PLR2004 - a beginning and an end
             continue
+        # What plain Spark leaves behind is its own, as a connection for each stream.
+        threads, descriptors = (
+            own - max(0, spark) for own, spark in zip(_left(stretches), _left(plain), strict=True)
+        )
+        if threads > 0 or descriptors > 0:
+            failures.append(f"{mode}: {threads} threads and {descriptors} descriptors more")
         done = sum(each.queries for each in stretches[1:])
-        own = (last.driver - first.driver) - (plain[-1].held.driver - plain[0].held.driver)
-        if own / done > DRIVER:
-            failures.append(f"{mode}: the driver grew by {own / done:.2f} KB a query above plain")
-        heap = (last.heap - first.heap) / (plain[-1].held.heap - plain[0].held.heap)
+        own = (_grown(stretches, "driver") - _grown(plain, "driver")) / done
+        if own > DRIVER:
+            failures.append(f"{mode}: the driver grew by {own:.2f} KB a run above plain")
+        if plain is None:
+            continue
+        heap = _grown(stretches, "heap") / max(_grown(plain, "heap"), 1.0)
         if heap > HEAP:
             failures.append(f"{mode}: the heap grew {heap:.2f} times as much as plain")
+        slower = _slower(stretches) / _slower(plain)
+        if slower > SLOWER:
+            failures.append(f"{mode}: {slower:.2f} times as slow at the end, relative to plain")
     return failures
+
+
+def _left(stretches: Sequence[Stretch] | None) -> tuple[int, int]:
+    if not stretches:
+        return 0, 0
+    first, last = stretches[0].held.handles, stretches[-1].held.handles
+    return last.threads - first.threads, last.descriptors - first.descriptors
+
+
+def _grown(stretches: Sequence[Stretch] | None, what: str) -> float:
+    if not stretches:
+        return 0.0
+    first, last = (float(getattr(each.held, what)) for each in (stretches[0], stretches[-1]))
+    return last - first
+
+
+def _slower(stretches: Sequence[Stretch]) -> float:
+    """Return the time of the last thousand over that of the first after the beginning."""
+    seconds = [each.seconds / each.queries for each in stretches[1:]]
+    thousand = max(1, 1_000 // STRETCH)
+    return median(seconds[-thousand:]) / median(seconds[:thousand])

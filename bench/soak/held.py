@@ -6,6 +6,7 @@ import ctypes
 import gc
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -39,11 +40,12 @@ class Handles:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a driver holds at some time: ``driver`` and ``heap`` are kilobytes."""
+    """What a driver holds at some time, and its workers, in kilobytes."""
 
     handles: Handles
     driver: float
     heap: float
+    workers: float
 
 
 def handles() -> Handles:
@@ -64,14 +66,35 @@ def held() -> Held:
         _jvm().java.lang.System.gc()
         time.sleep(_SETTLING)
     heap = beans.getMemoryMXBean().getHeapMemoryUsage().getUsed() / 1024
-    return Held(handles(), _private_memory(), heap)
+    return Held(handles(), _private_memory(), heap, _workers_memory())
 
 
 def _private_memory() -> float:
     """Return the kilobytes that only this process has, after what is free was given back."""
     ctypes.CDLL(None).malloc_trim(0)
-    fields = (line.split() for line in _MEMORY.read_text().splitlines()[1:])
-    return sum(float(size) for name, size, *_ in fields if name.startswith("Private_"))
+    return _kilobytes(_MEMORY, "Private_")
+
+
+def _workers_memory() -> float:
+    """Return the kilobytes that processes below the JVM have, shares of what they share."""
+    java = cast("Any", SparkContext._gateway).proc.pid  # noqa: SLF001 - nothing public tells it
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # a process that has ended
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    below = {java}
+    while found := {child for child, parent in parents.items() if parent in below} - below:
+        below |= found
+    total = 0.0
+    for process in below - {java}:
+        with suppress(OSError):
+            total += _kilobytes(Path(f"/proc/{process}/smaps_rollup"), "Pss:")
+    return total
+
+
+def _kilobytes(rollup: Path, name: str) -> float:
+    fields = (line.split() for line in rollup.read_text().splitlines()[1:])
+    return sum(float(size) for what, size, *_ in fields if what.startswith(name))
 
 
 def _jvm() -> Any:  # noqa: ANN401 - Py4J has no types

@@ -18,6 +18,9 @@ import eddyline
 
 ROWS: Final = 60
 
+NAMED: Final = 10
+"""Rows of the table that is looked up."""
+
 POOL: Final = 16
 """Threads of the pool, as those of a web server."""
 
@@ -41,7 +44,7 @@ class Place:
 
 @contextmanager
 def place(spark: SparkSession, mode: str) -> Iterator[Place]:
-    """Let queries run as they are (``plain``), adapted one by one (``adapt``) or all (``enable``)."""
+    """Let queries run as they are (``plain``), adapted one by one (``adapt``), or all of them."""
     way: Way = eddyline.adapt if mode == "adapt" else lambda df: df
     with (
         tempfile.TemporaryDirectory(prefix="eddyline-soak-") as name,
@@ -167,7 +170,7 @@ def asked(where: Place, turn: int) -> int:
     rows = where.spark.range(ROWS)
     if turn // len(SHAPES) % 2:
         return len(where.way(rows.withColumn("v", _slow(where, turn)("id"))).collect())
-    table = where.spark.range(10).select("id", (F.col("id") + turn).alias("v"))
+    table = where.spark.range(NAMED).select("id", (F.col("id") + turn).alias("v"))
     if where.own:
         table = eddyline.lookup_table(
             where.spark,
@@ -180,7 +183,7 @@ def asked(where: Place, turn: int) -> int:
 
 
 def _named(numbers: list[int], turn: int) -> list[tuple[int, int]]:
-    return [(number, number + turn) for number in numbers if number < 10]
+    return [(number, number + turn) for number in numbers if number < NAMED]
 
 
 def _slow(where: Place, turn: int) -> Callable[[str], Column]:

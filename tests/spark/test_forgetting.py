@@ -38,8 +38,9 @@ def declaration(name: str) -> Declaration:
 
 
 def larger() -> Callable[[int], int]:
-    """Return a new function, which nobody else has."""
-    return lambda number: number + 1
+    """Return a new function, which is like no other one."""
+    one = {"more": 1}
+    return lambda number: number + one["more"]
 
 
 def declare_others() -> None:
@@ -56,19 +57,38 @@ def test_the_latest_are_known_and_those_that_are_held() -> None:
     functions = DeclaredFunctions(latest=2)
     assert not functions.any
     held = declaration("held")
-    first = functions.add(held)
-    second, third = (functions.add(declaration(name)) for name in ("second", "third"))
+    first, _ = functions.add(held)
+    second, third = (functions.add(declaration(name))[0] for name in ("second", "third"))
     assert functions.of(second, "second").name == "second"  # used later than the third
-    fourth = functions.add(declaration("fourth"))
+    fourth, _ = functions.add(declaration("fourth"))
     known = [functions.of(number, "").name for number in (second, fourth, first)]
     assert known == ["second", "fourth", "held"]
     with pytest.raises(FunctionForgottenError, match=r"third is.*2 others.*in a variable"):
         functions.of(third, "third")
-    del held
+    del held, _
     functions.add(declaration("fifth"))
     functions.add(declaration("sixth"))
     assert functions.used(first) is None
     assert (len(functions), functions.any) == (2, True)
+
+
+def test_a_function_that_is_declared_again_is_the_one_that_is_known() -> None:
+    functions = DeclaredFunctions()
+
+    def declared(function: Callable[[int], int], budget: float | None = None) -> int:
+        price = Price(0.5, "USD", budget)
+        return functions.add(Declaration("made", function, Limits(), 0, price))[0]
+
+    def made(number: int) -> Callable[[int], int]:
+        return lambda value: value + number
+
+    first = declared(made(1))
+    assert declared(made(1)) == first
+    others = [made(2), larger(), larger()]  # with dictionaries of their own
+    numbers = [*map(declared, others), declared(made(1), budget=1.0)]
+    assert len({first, *numbers}) == 5
+    assert declared(others[1]) == numbers[1]
+    assert len(functions) == 5
 
 
 def test_functions_that_are_declared_in_a_loop_go(spark: SparkSession) -> None:  # noqa: ARG001 - Spark's own functions need a session

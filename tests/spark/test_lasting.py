@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -12,6 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from bench.soak.held import Handles, can_be_told, handles
+from bench.soak.shapes import SHAPES, place, run
+from eddyline.concurrency.shared_threads import IDLE_SECONDS
+from eddyline.spark.latest import Latest
+from eddyline.spark.registry import registry_of
+from eddyline.spark.status import Kept
 from tests.fresh_process import printed_lines
 
 THREADS = 20
@@ -29,6 +36,18 @@ def new_query(spark: SparkSession, seed: int) -> DataFrame:
 def held() -> tuple[int, int]:
     """Return how many threads and descriptors this process has."""
     return threading.active_count(), len(list(DESCRIPTORS.iterdir()))
+
+
+def settled(most: Handles | None = None) -> Handles:
+    """Return what there is when what is idle has ended, or when there is no more than this."""
+    deadline = time.monotonic() + 4 * IDLE_SECONDS
+    found = handles()
+    while time.monotonic() < deadline:
+        found = handles()
+        if most and found.threads <= most.threads and found.descriptors <= most.descriptors:
+            break
+        time.sleep(0.1)
+    return found
 
 
 @pytest.mark.skipif(not DESCRIPTORS.exists(), reason="descriptors are counted as Linux tells")
@@ -51,6 +70,18 @@ def test_no_thread_and_no_descriptor_stays_behind(spark: SparkSession) -> None:
                 each.join()
         del threads, each
         assert held() == before
+
+
+@pytest.mark.skipif(not can_be_told(), reason="it is counted as Linux tells")
+def test_two_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession) -> None:
+    with place(spark, "enable") as where:
+        for turn in range(200):
+            run(where, turn)
+            if turn == 2 * len(SHAPES):
+                before = settled()
+        after = settled(before)
+    assert after.threads <= before.threads
+    assert after.descriptors <= before.descriptors
 
 
 PROGRAM = dedent(
@@ -128,3 +159,55 @@ def test_an_error_is_told_though_its_text_is_no_valid_utf8(
     for df in (given, eddyline.adapt(given)):
         with pytest.raises(PythonException, match=r"ValueError: a\\ud800b"):
             df.collect()
+
+
+CELL = """
+LIMIT = 4
+
+def near(number, other={"more": 1}):
+    return number + other["more"] < LIMIT
+
+near, even = F.udf(near, "boolean"), F.udf(lambda number: number % 2 == 0, "boolean")
+"""
+
+
+def test_a_function_made_anew_is_the_one_that_is_known(spark: SparkSession) -> None:
+    eddyline.forget()
+
+    def ran(cell: str) -> None:
+        names = {"F": F, "__name__": "__main__"}
+        exec(compile(cell, "/tmp/cell.py", "exec"), names)  # noqa: S102, S108 - as a notebook does
+        query = spark.range(10).filter(names["near"]("id") & names["even"]("id"))  # type: ignore[operator]
+        assert query.count() == 2
+
+    with eddyline.enable(spark):
+        for _ in range(3):
+            ran(CELL)
+        once = eddyline.status().kept
+        ran(CELL.replace("1", "1 + 0 * 1"))
+    assert (once.blocks, once.reports) == (1, 1)
+    assert eddyline.status().kept.blocks == 2
+
+
+def test_what_is_kept_of_queries_has_a_bound(spark: SparkSession) -> None:
+    registry = registry_of(spark.sparkContext)
+    df = spark.range(50)
+    even = F.udf(lambda number: number % 2 == 0, "boolean")
+    kept = eddyline.adapt(df.filter(even("id") & F.udf(lambda n: n > 3, "boolean")("id")))
+    derived = kept.limit(3)
+    assert derived.count() == 3
+    for _ in range(2):
+        eddyline.forget()
+        assert eddyline.status().kept == Kept()
+        assert len(eddyline.explain(kept).blocks) == len(eddyline.explain(derived).blocks) == 1
+    before = registry._latest
+    try:
+        registry._latest = Latest(2, lambda fused: fused.size, 1 << 20)
+        large = bytes(1 << 19)
+        for number in range(4):
+            some = F.udf(lambda n, own=large, number=number: n > number and own, "boolean")
+            eddyline.adapt(df.filter(even("id") & some("id")))
+        assert 0 < registry._latest.size < 1 << 21
+        assert len(registry._latest) == 1
+    finally:
+        registry._latest = before

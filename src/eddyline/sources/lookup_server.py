@@ -194,18 +194,21 @@ class LookupServer:
     @property
     def answers(self) -> int:
         """How many keys have answers that are kept, for all jobs."""
-        return sum(each.keys for job in list(self._jobs.values()) for each in _statistics(job).values())
+        return sum(
+            each.keys for job in list(self._jobs.values()) for each in _statistics(job).values()
+        )
 
     def forget(self) -> None:
         """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
 
         async def forgotten() -> None:
             for name, job in list(self._jobs.items()):
-                if not job.users:
-                    for lookup in job.lookups.values():
-                        await lookup.close()
-                    if not job.users and name in self._jobs:
-                        self._forget(name, job)
+                if job.users:
+                    continue
+                for lookup in job.lookups.values():
+                    await lookup.close()
+                if self._jobs.get(name) is job and job.leaving is not None:  # it may go on by now
+                    self._forget(name, job)
             self._past.clear()
 
         asyncio.run_coroutine_threadsafe(forgotten(), self._loop.loop).result()

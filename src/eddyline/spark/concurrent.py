@@ -118,8 +118,7 @@ def concurrent(
     price = Price(cost, unit, budget)
     code, kind = _code_and_type(function, returns)
     name = getattr(code, "__name__", type(code).__name__)
-    declaration = Declaration(name, code, limits, size, price)
-    number = DECLARED.add(declaration)
+    number, declaration = DECLARED.add(Declaration(name, code, limits, size, price))
     values = max(1, size)
     width = limits.max_in_flight * values
     mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)

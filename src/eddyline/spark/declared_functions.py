@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from eddyline.errors import EddylineError
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Price
 from eddyline.spark.latest import Latest
+from eddyline.spark.likeness import likeness
 
 if TYPE_CHECKING:  # only who has concurrent functions has what these need
     from eddyline.sources.lookup_server import Method
@@ -39,6 +40,14 @@ class Declaration:
     price: Price
     served: dict[str, Method] = field(default_factory=dict)
 
+    @property
+    def likeness(self) -> Hashable:
+        """What is equal for the same function that is declared alike once more."""
+        cost = self.price.cost
+        price = likeness(cost) if callable(cost) else (type(cost), cost)
+        spent = price, self.price.unit, self.price.budget
+        return self.name, likeness(self.function), self.limits, self.batch, spent
+
 
 class DeclaredFunctions:
     """Declarations by number.
@@ -52,6 +61,8 @@ class DeclaredFunctions:
         """Start with none; know so many that nobody holds."""
         self._numbers = itertools.count(1)
         self._held: WeakValueDictionary[int, Declaration] = WeakValueDictionary()
+        self._alike: WeakValueDictionary[Hashable, Declaration] = WeakValueDictionary()
+        self._number_of: WeakKeyDictionary[Declaration, int] = WeakKeyDictionary()
         self._latest = Latest[int, Declaration](latest)
         self._most = latest
         self._lock = threading.Lock()  # tasks ask in the thread of the server
@@ -62,14 +73,22 @@ class DeclaredFunctions:
         """Return how many are known."""
         return len(self._held)
 
-    def add(self, declaration: Declaration) -> int:
-        """Take note of a function; return its number in this process."""
-        number = next(self._numbers)
+    def add(self, declaration: Declaration) -> tuple[int, Declaration]:
+        """Take note of a function; return its number in this process, and who is to be held.
+
+        One that was made anew, and is declared as it was before, is the one that is known.
+        """
+        key = declaration.likeness
         with self._lock:
             self.any = True
-            self._held[number] = declaration
-            self._latest.put(number, declaration)
-        return number
+            known = self._alike.get(key)
+            if known is None:
+                known = self._alike[key] = declaration
+                self._number_of[known] = next(self._numbers)
+            number = self._number_of[known]
+            self._held[number] = known
+            self._latest.put(number, known)
+        return number, known
 
     def used(self, number: int) -> Declaration | None:
         """Return a declaration, which is the last that was used; None where it is not known."""

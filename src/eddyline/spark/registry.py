@@ -29,6 +29,7 @@ from eddyline.spark.worker.task_records import (
     Records,
     RecordsParam,
     forget_records,
+    number_of_blocks,
     record_key,
 )
 
@@ -147,8 +148,8 @@ class Registry:
 
     @property
     def kept(self) -> tuple[int, int, int]:
-        """How many blocks are kept, the bytes of their functions, and of how many there are records."""
-        return len(self._latest), self._latest.size, len(self.records.value)
+        """How many blocks are kept, the bytes of their functions, and how many have records."""
+        return len(self._latest), self._latest.size, number_of_blocks(self.records.value)
 
     def forget(self) -> None:
         """Keep nothing but what DataFrames have, and no records."""

@@ -29,8 +29,8 @@ class Kept:
     def __str__(self) -> str:
         """Return it in words, for people."""
         return (
-            f"keeps {self.blocks:,} blocks ({self.bytes / 1024:,.0f} kB), {self.reports:,} reports, "
-            f"{self.answers:,} answers"
+            f"keeps {self.blocks:,} blocks ({self.bytes / 1024:,.0f} kB), "
+            f"{self.reports:,} reports, {self.answers:,} answers"
         )
 
 

@@ -55,6 +55,12 @@ def recorded(records: Records, key: str, *, earlier: bool) -> TaskRecord | None:
     return merge(before, last) if earlier and before and last else last
 
 
+def number_of_blocks(records: Records) -> int:
+    """Return of how many blocks there are records."""
+    with _MERGING:
+        return sum(not key.endswith(_EARLIER) for key in records)
+
+
 def forget_records(records: Records) -> None:
     """Keep none of what was reported."""
     with _MERGING:
