@@ -6,13 +6,17 @@ import subprocess
 import sys
 
 
-def printed_lines(code: str) -> list[str]:
-    """Run code in a new interpreter with this one's path; return the lines that it printed."""
+def printed_lines(code: str, *, seconds: float | None = None) -> list[str]:
+    """Run code in a new interpreter with this one's path; return the lines that it printed.
+
+    ``TimeoutExpired`` where it takes longer than so many seconds.
+    """
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=True,
+        timeout=seconds,
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     return run.stdout.splitlines()

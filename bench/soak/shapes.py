@@ -81,7 +81,7 @@ def functions(turn: int) -> tuple[Any, Any]:
 def filtered(where: Place, turn: int) -> DataFrame:
     """Return a query over two new predicates."""
     even, some = functions(turn)
-    return where.way(where.spark.range(ROWS).filter(even("id") & some("id")))
+    return where.way(where.spark.range(0, ROWS, 1, 1).filter(even("id") & some("id")))
 
 
 def collected(where: Place, turn: int) -> int:

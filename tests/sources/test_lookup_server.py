@@ -17,6 +17,7 @@ from eddyline.concurrency.event_loop import EventLoop
 from eddyline.concurrency.shared_agenda import SharedAgenda
 from eddyline.engine.modules.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
+from eddyline.sources import lookup_server
 from eddyline.sources.beginning import StageSize, TaskPlace
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.filling import GATHERED
@@ -39,11 +40,12 @@ def serving(
     limits: Limits | None = None,
     keys_per_call: int = 1,
     size_of: Callable[[int], StageSize | None] | None = None,
+    is_over: Callable[[str], bool] | None = None,
 ) -> Iterator[LookupServer]:
     loop = EventLoop()
     source = PythonLookup(function, keys_per_call)
     methods = {"t": AccessMethod(TABLE, source, limits or Limits(retries=0))}
-    server = LookupServer(loop, methods, time.monotonic, size_of=size_of)
+    server = LookupServer(loop, methods, time.monotonic, size_of=size_of, is_over=is_over)
     try:
         yield server
     finally:
@@ -258,3 +260,81 @@ def test_nobody_is_there() -> None:
         port = free.getsockname()[1]
     with pytest.raises(ServerGoneError, match=f"127.0.0.1:{port}, which cannot be reached"):
         Task(Address("127.0.0.1", port, "x"))
+
+
+def numbers(keys: list[int]) -> list[tuple[int, str]]:
+    return [(key, "x") for key in keys]
+
+
+def ask_once(server: LookupServer, job: str, *keys: int) -> None:
+    task = Task(server.address, job=job)
+    task.ask(*keys)
+    task.answers(len(keys))
+    task.remote.close()
+
+
+def test_answers_are_forgotten_when_the_job_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(lookup_server, "LOOKING_SECONDS", 0.05)
+    over: set[str] = set()
+    with serving(numbers, is_over=over.__contains__) as server:
+        ask_once(server, "1", 1, 2)
+        ask_once(server, "2", 3)
+        time.sleep(0.3)
+        assert server.answers == 3  # both may go on
+        over.add("1")
+        assert until(lambda: server.answers == 1)
+        assert server.statistics("1") == {}
+        assert server.totals("1")["t"].keys == 2  # what was asked is known
+        ask_once(server, "2", 3, 4)
+        assert server.statistics("2")["t"].keys == 2
+        server.forget()
+        assert (server.answers, server.totals("")) == (0, {})
+
+
+def test_of_jobs_that_may_go_on_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(lookup_server, "RESTING_JOBS", 3)
+    monkeypatch.setattr(lookup_server, "RESTING_KEYS", 10)
+    with serving(numbers) as server:
+
+        def kept() -> list[str]:
+            time.sleep(0.1)
+            return [job for job in "abcdefg" if server.statistics(job)]
+
+        for job in "abcd":
+            ask_once(server, job, 1)
+            assert kept()[-1] == job
+        assert kept() == ["b", "c", "d"]
+        ask_once(server, "e", *range(9))
+        assert kept() == ["d", "e"]
+        ask_once(server, "f", *range(20))
+        assert kept() == ["f"]
+
+
+def test_a_job_that_goes_on_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_server, "IDLE_SECONDS", 0.01)
+    asked: list[int] = []
+
+    def function(keys: list[int]) -> list[tuple[int, str]]:
+        asked.extend(keys)
+        return numbers(keys)
+
+    looking, may_say = threading.Event(), threading.Event()
+
+    def is_over(_: str) -> bool:
+        looking.set()
+        return may_say.wait(10)
+
+    with serving(function, is_over=is_over) as server:
+        ask_once(server, "1", 1)
+        assert looking.wait(10)
+        task = Task(server.address)
+        task.ask(1)
+        task.answers(1)
+        may_say.set()  # an answer from before it went on
+        time.sleep(0.1)
+        task.ask(1)
+        task.answers(1)
+        task.remote.close()
+    assert asked == [1]

@@ -30,7 +30,7 @@ class SharedThreads:
 
     def __init__(self, name: str, idle_seconds: float = IDLE_SECONDS) -> None:
         """Start with no thread; name those that come."""
-        self._name = name
+        self.name: Final = name
         self._idle_seconds = idle_seconds
         self._begin()
         # A process that was forked has none of the threads.
@@ -46,7 +46,7 @@ class SharedThreads:
             if self._idle:
                 self._idle.pop().put(work)
                 return
-        threading.Thread(target=self._work, args=(work,), name=self._name, daemon=True).start()
+        threading.Thread(target=self._work, args=(work,), name=self.name, daemon=True).start()
 
     def _work(self, first: Work) -> None:
         work: Work | None = first

@@ -26,7 +26,7 @@ from eddyline.spark.plan.chains import FUSED_NAME
 from eddyline.spark.registry import Block, Registry, registry_of
 from eddyline.spark.rewriting.told_limits import with_limits_told
 
-_rules: Final[dict[str, list[OptimizerRule]]] = {}
+_rules: Final = PerContext[dict[str, list[OptimizerRule]]](lambda _: {})
 """What was begun and not ended for a session, by its identity; the last is at work."""
 
 _changing: Final = threading.RLock()
@@ -42,8 +42,8 @@ def change_rules(
 ) -> list[OptimizerRule]:
     """Let a session have other rules, of which the last one is at work; return those before."""
     with _changing:
-        name = catalyst.identity_of(spark)
-        before = _rules.pop(name, [])
+        name, of_sessions = catalyst.identity_of(spark), _rules.of(spark.sparkContext)
+        before = of_sessions.pop(name, [])
         rules = changed(list(before))
         if before[-1:] != rules[-1:]:
             if before:
@@ -53,7 +53,7 @@ def change_rules(
             else:
                 _telling.of(spark.sparkContext).begin_again(spark)
         if rules:
-            _rules[name] = rules
+            of_sessions[name] = rules
         return before
 
 
@@ -63,7 +63,8 @@ def tell_limits(spark: SparkSession) -> None:
     Does nothing where optimizers cannot have rules (see :class:`OptimizerRule`).
     """
     with _changing:
-        _telling.of(spark.sparkContext).begin(spark, at_work=bool(_rules.get(_name(spark))))
+        at_work = bool(_rules.of(spark.sparkContext).get(_name(spark)))
+        _telling.of(spark.sparkContext).begin(spark, at_work=at_work)
 
 
 def told_limits(spark: SparkSession, plan: Plan) -> Plan:
