@@ -22,6 +22,7 @@ from bench.soak.shapes import (
     in_pool,
     place,
     run,
+    streamed,
 )
 from eddyline.concurrency.shared_threads import IDLE_SECONDS
 from eddyline.spark.latest import Latest
@@ -31,6 +32,9 @@ from tests.fresh_process import printed_lines
 
 WHOLE_ROUNDS = 2
 """Rounds of all shapes; the rest of the queries are those that take a tenth of a second."""
+
+RARELY = 40
+"""Queries after which there is a stream."""
 
 QUICK = (collected, in_pandas, in_arrow, in_fresh_thread, in_pool)
 
@@ -56,6 +60,8 @@ def test_two_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession)
         before = settled()
         for turn in range(first, 200):
             QUICK[turn % len(QUICK)](where, turn)
+            if turn % RARELY == 0:
+                streamed(where, turn)
         after = settled(before)
     assert after.threads <= before.threads
     assert after.descriptors <= before.descriptors

@@ -52,12 +52,15 @@ def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
 
 
 def answers() -> Answers | None:
-    """Return how Python's answers went; None where nobody has asked."""
+    """Return how Python's answers went; None where nobody has asked, or the JVM is gone."""
     if _side_of.cache_info().currsize == 0:
         return None
     side = python_side()
-    answered, failed, passed_over = side.counts()
-    return Answers(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
+    try:
+        answered, failed, passed_over = side.counts()
+        return Answers(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
+    except (Py4JError, OSError):
+        return None
 
 
 _beginning: Final = threading.Lock()
@@ -77,8 +80,14 @@ def _side_of(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
 
 def _serve(side: Any, jvm: object) -> None:  # noqa: ANN401 - Py4J has no types
     """Answer as long as there is this JVM."""
-    while SparkContext._jvm is jvm:
+    while SparkContext._jvm is jvm and not _has_ended():
         try:
             side.serve()
         except (Py4JError, OSError):
             time.sleep(_SECONDS)
+
+
+def _has_ended() -> bool:
+    """Whether the JVM that Python has started is gone."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
