@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from textwrap import dedent
 
@@ -25,6 +28,7 @@ from bench.soak.shapes import (
     streamed,
 )
 from eddyline.concurrency.shared_threads import IDLE_SECONDS
+from eddyline.spark.host.catalyst.pipeline import Pipeline, pipeline
 from eddyline.spark.latest import Latest
 from eddyline.spark.registry import registry_of
 from eddyline.spark.status import Kept
@@ -197,3 +201,23 @@ def test_what_is_kept_of_queries_has_a_bound(spark: SparkSession) -> None:
         assert len(registry._latest) == 1
     finally:
         registry._latest = before
+
+
+def test_what_a_thread_has_in_the_jvm_goes_with_it(spark: SparkSession) -> None:
+    kept: list[weakref.ref[Pipeline]] = []
+    even, some = (F.udf(lambda n, k=k: n % k == 0, "boolean") for k in (2, 3))
+    df = spark.range(10).filter(even("id") & some("id"))
+
+    def adapted() -> None:
+        assert eddyline.adapt(df).count() == 2
+        own = pipeline()
+        assert own is not None
+        kept.append(weakref.ref(own))
+
+    for _ in range(3):
+        thread = threading.Thread(target=adapted)
+        thread.start()
+        thread.join()
+    del thread
+    gc.collect()
+    assert [reference() for reference in kept] == [None] * 3

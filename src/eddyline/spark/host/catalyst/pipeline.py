@@ -96,7 +96,9 @@ class Pipeline:
         self._program: list[str] = []
         self._slots = 0
         self._running = threading.RLock()  # whoever got a Later from another thread
-        self._known: dict[str, int] = {}  # handles of Py4J's that were put into slots
+        # Handles of Py4J's that were put into slots, with what tells when each is gone. Some live
+        # as long as the process, and must not keep this, which goes with its thread.
+        self._known: dict[str, tuple[int, weakref.finalize[..., JavaObject]]] = {}
         self.freed: deque[int] = deque()
         self.classes: Final[dict[str, Later]] = {}  # objects of ours, for static methods
 
@@ -171,12 +173,23 @@ class Pipeline:
         if name not in self._known:
             self._slots += 1
             self._java.put(self._slots, java)
-            self._known[name] = self._slots
-            weakref.finalize(java, self._forget, name)
-        return self._known[name]
+            gone = weakref.finalize(java, _forget, weakref.ref(self), name)
+            self._known[name] = self._slots, gone
+        return self._known[name][0]
 
-    def _forget(self, name: str) -> None:
-        self.freed.append(self._known.pop(name))
+    def forget(self, name: str) -> None:
+        """Give up the slot of a handle that is gone."""
+        self.freed.append(self._known.pop(name)[0])
+
+    def __del__(self) -> None:
+        for _, gone in self._known.values():
+            gone.detach()
+
+
+def _forget(pipeline: weakref.ref[Pipeline], name: str) -> None:
+    known = pipeline()
+    if known is not None:
+        known.forget(name)
 
 
 def _word(text: str) -> str:
