@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import eddyline
 from eddyline.sources.limits import Limits
 from eddyline.sources.price import Price
+from eddyline.spark.concurrent import ConcurrentUDF
 from eddyline.spark.declared_functions import (
     DECLARED,
     LATEST,
@@ -79,16 +80,34 @@ def test_a_function_that_is_declared_again_is_the_one_that_is_known() -> None:
         price = Price(0.5, "USD", budget)
         return functions.add(Declaration("made", function, Limits(), 0, price))[0]
 
-    def made(number: int) -> Callable[[int], int]:
-        return lambda value: value + number
+    def made(text: str) -> Callable[[int], int]:
+        function: Callable[[int], int] = eval(compile(text, "cell", "eval"), globals())  # noqa: S307 - as a notebook does
+        return function
 
-    first = declared(made(1))
-    assert declared(made(1)) == first
-    others = [made(2), larger(), larger()]  # with dictionaries of their own
-    numbers = [*map(declared, others), declared(made(1), budget=1.0)]
-    assert len({first, *numbers}) == 5
-    assert declared(others[1]) == numbers[1]
-    assert len(functions) == 5
+    cell = "lambda value, more=1: value + more"
+    first = declared(made(cell))
+    assert declared(made(cell)) == first
+    others = [made(cell.replace("1", each)) for each in ("2", "1.0", "True", "[1]", "[1]")]
+    others += [larger(), larger()]  # with variables of their own, which may change
+    numbers = [*map(declared, others), declared(made(cell), budget=1.0)]
+    assert len({first, *numbers}) == len(functions) == len(others) + 2
+    assert list(map(declared, others)) == numbers[:-1]
+
+
+def test_functions_whose_variables_change_later_are_told_apart(spark: SparkSession) -> None:
+    def client_for(name: str) -> ConcurrentUDF:
+        client = ""
+
+        @eddyline.concurrent(returns="string")
+        def ask(number: int) -> str:
+            return f"{client} {number}"
+
+        client = name  # as often
+        return ask
+
+    one, other = client_for("one"), client_for("other")
+    df = eddyline.adapt(spark.range(1).select(one("id"), other("id")))
+    assert [tuple(row) for row in df.collect()] == [("one 0", "other 0")]
 
 
 def test_functions_that_are_declared_in_a_loop_go(spark: SparkSession) -> None:  # noqa: ARG001 - Spark's own functions need a session

@@ -100,6 +100,11 @@ PROGRAM = dedent(
     enabling._adapted = lambda *arguments: stuck.wait() and None
     for attempt in range(4):
         shown(f"stuck {attempt}")
+    slow = eddyline.concurrent(lambda n: n, returns="long")
+    try:
+        spark.range(2).select(slow("id")).collect()
+    except Exception as error:
+        print("NotAdaptedError: <lambda> is" in str(error), "eddyline.status()" in str(error))
     said = eddyline.status()
     print(said.unanswered, said.not_asked, said.why)
     stuck.set()
@@ -127,7 +132,8 @@ def test_no_query_waits_for_a_python_that_does_not_answer() -> None:
         "before 9 adapted True",
         "without a callback server 9 adapted True",
         *(f"stuck {attempt} 9 as Spark planned it True" for attempt in range(4)),
-        "3 1 Python has not answered within 300 ms",
+        "True True",
+        "3 2 Python has not answered within 300 ms",
         "after that 9 adapted True",
         "no files True",
     ]

@@ -1,4 +1,4 @@
-"""Functions that were made anew and are the same: what Python cannot tell apart by running them."""
+"""Functions that were made anew and are the same: what Python cannot tell apart by calling them."""
 
 from __future__ import annotations
 
@@ -23,48 +23,41 @@ class _Itself:
         return id(self.thing)
 
 
-def likeness(function: Callable[..., Any], within: tuple[object, ...] = ()) -> Hashable:
+def likeness(function: Callable[..., Any]) -> Hashable:
     """Return what is equal for functions that are the same, made once or twice.
 
-    They have the same code, from the same file and line, and see the same variables: of a module
-    those of the same module, of a closure the same objects, or equal numbers and texts. What
-    is no plain function is like itself alone. ``within`` are functions that have this one in their
-    closures.
+    They have the same code, from the same file and line, and see the same variables: those of the
+    same module, and of functions around them the same ones, and not others of the same value, since
+    a variable may have another value later. Their defaults are the same objects, or equal numbers
+    and texts. What is no plain function is like itself alone.
 
-    >>> def made(number, log):
-    ...     return lambda value: log.append(value + number)
-    >>> log = []
-    >>> likeness(made(1, log)) == likeness(made(1, log))
-    True
-    >>> likeness(made(1, log)) in {likeness(made(2, log)), likeness(made(1, []))}
+    >>> cell = compile("def one_more(number, more=1): return number + more", "cell", "exec")
+    >>> exec(cell)
+    >>> before = one_more
+    >>> exec(cell)
+    >>> one_more is before, likeness(one_more) == likeness(before)
+    (False, True)
+    >>> def made(more):
+    ...     return lambda number: number + more
+    >>> likeness(made(1)) == likeness(made(1))
     False
     """
     if type(function) is not FunctionType or function.__dict__:
         return _Itself(function)
-    if function in within:
-        return within.index(function)
-    around = (*within, function)
-    try:
-        cells = tuple(_part(cell.cell_contents, around) for cell in function.__closure__ or ())
-    except ValueError:  # a variable that has no value yet
-        return _Itself(function)
-    code, named = function.__code__, function.__kwdefaults__ or {}
     return (
-        code,
-        code.co_filename,
+        function.__code__,
+        function.__code__.co_filename,
         function.__qualname__,
         _Itself(function.__globals__),
-        cells,
-        tuple(_part(value, around) for value in function.__defaults__ or ()),
-        tuple((name, _part(value, around)) for name, value in named.items()),
+        tuple(map(_Itself, function.__closure__ or ())),
+        tuple(map(_part, function.__defaults__ or ())),
+        tuple((name, _part(value)) for name, value in (function.__kwdefaults__ or {}).items()),
     )
 
 
-def _part(value: object, within: tuple[object, ...]) -> Hashable:
-    if type(value) is FunctionType:
-        return likeness(value, within)
+def _part(value: object) -> Hashable:
     if type(value) is tuple:
-        return tuple, *(_part(each, within) for each in value)
+        return tuple, *map(_part, value)
     # 1, 1.0 and True are equal, and no number for a function that looks at its type; 0.0 and -0.0
     # are told apart by their texts.
     return (type(value), value, repr(value)) if type(value) in _ATOMS else _Itself(value)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
 from eddyline.errors import EddylineError
+
+UNANSWERED: Final = (
+    "In a session under eddyline.enable() this is said where Python has not answered in time: "
+    "eddyline.status() tells why, and spark.eddyline.rewriteTimeout says how long Spark waits."
+)
 
 
 class NotAdaptedError(EddylineError, RuntimeError):
@@ -28,7 +34,7 @@ class NotAdapted:
         raise NotAdaptedError(
             f"{self.table} is a lookup table, which answers only for given values of {ways}. Run "
             f"the query through eddyline.adapt(df), which asks for the values that the query has "
-            f"for them."
+            f"for them. {UNANSWERED}"
         )
 
 
@@ -70,5 +76,5 @@ class ConcurrentMark:
         raise NotAdaptedError(
             f"{self.name} is a concurrent function, whose calls ({len(columns)} arguments) are "
             f"made for the whole job together. Run the query through eddyline.adapt(df), which "
-            f"has them made."
+            f"has them made. {UNANSWERED}"
         )
