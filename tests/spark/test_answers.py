@@ -242,10 +242,11 @@ def test_the_driver_keeps_the_records_of_the_latest_blocks_only() -> None:
     for number in range(REPORTED_BLOCKS + 5):
         record = TaskRecord(block=str(number), rows_in=1, rows_out=1, seconds=0.0)
         records = RecordsParam().addInPlace(records, {str(number): record})
-    again = TaskRecord(block="1004", rows_in=1, rows_out=1, seconds=0.0)
-    records = RecordsParam().addInPlace(records, {"1004": again})
+    last = str(REPORTED_BLOCKS + 4)
+    again = TaskRecord(block=last, rows_in=1, rows_out=1, seconds=0.0)
+    records = RecordsParam().addInPlace(records, {last: again})
     assert list(records) == [str(number) for number in range(5, REPORTED_BLOCKS + 5)]
-    assert records["1004"].rows_in == 2
+    assert records[last].rows_in == 2
 
 
 def test_an_empty_table(spark: SparkSession) -> None:

@@ -162,3 +162,13 @@ def test_nothing_runs_when_spark_has_stopped() -> None:
     query = book.query(1)
     assert query is not None
     assert (query.state, query.ended) == (QueryState.UNKNOWN, 100.0)
+
+
+def test_what_blocks_did_in_the_past_is_forgotten_on_demand() -> None:
+    book = made_book()
+    for action in range(3):
+        book.take(news(action + 1, attempt=action, action=action, ended=True))
+    book.mark(1, {}, ended=101.0, state=QueryState.DONE)
+    book.forget()
+    assert [bool(query.blocks) for query in book.queries()] == [True, True, False]
+    assert book.query(1) is not None

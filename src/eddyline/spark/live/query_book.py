@@ -105,7 +105,7 @@ class QueryBook:
     def forget(self) -> None:
         """Keep of past actions only what they were, and nothing of their blocks."""
         with self._changed:
-            self._thin(whole=0)
+            self._thin(0)
             self._tell()
 
     def running(self) -> list[tuple[LiveQuery, list[int]]]:
@@ -147,7 +147,7 @@ class QueryBook:
                 tasks=sum(count.tasks for count in counts),
             )
             if state is not QueryState.RUNNING:
-                self._thin()
+                self._thin(KEPT_WHOLE)
             if (entry.query, entry.stages) != before:
                 self._tell()
 
@@ -233,7 +233,7 @@ class QueryBook:
         about = "; ".join(dict.fromkeys(one_line(block.title) for block in blocks))
         return replace(entry.query, blocks=blocks, about=about, totals=totals_of(blocks))
 
-    def _thin(self, whole: int = KEPT_WHOLE) -> None:
+    def _thin(self, whole: int) -> None:
         """Keep less of what has ended long ago, and nothing of what was before that."""
         ended = [n for n, each in self._entries.items() if each.query.ended is not None]
         for number in ended[: max(len(ended) - whole, 0)]:
