@@ -73,7 +73,8 @@ def test_two_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession)
 
 PROGRAM = dedent(
     """
-    import resource, threading, time
+    import gc, resource, threading, time
+    from py4j.clientserver import ClientServerConnection
     import eddyline
     from eddyline.spark import enabling
     from pyspark.sql import functions as F
@@ -113,6 +114,21 @@ PROGRAM = dedent(
     time.sleep(1.2)
     shown("after that")
 
+    own = spark.sparkContext._gateway._gateway_client.get_thread_connection()
+    for each in gc.get_objects():
+        if isinstance(each, ClientServerConnection) and each.socket and each is not own:
+            each.socket.shutdown(2)
+    time.sleep(1.5)
+    for attempt in range(6):  # four of them are put to threads whose connections are gone
+        query = spark.range(50).filter(f("id") & g("id"))
+        query._jdf.queryExecution().optimizedPlan()
+        time.sleep(0.5)
+    time.sleep(2.5)
+    before = eddyline.status().unanswered
+    for attempt in range(8):
+        shown(f"after lost connections {attempt}")
+    print(eddyline.status().unanswered - before)
+
     files = []
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, limit[1]))
@@ -135,6 +151,8 @@ def test_no_query_waits_for_a_python_that_does_not_answer() -> None:
         "True True",
         "3 2 Python has not answered within 300 ms",
         "after that 9 adapted True",
+        *(f"after lost connections {attempt} 9 adapted True" for attempt in range(8)),
+        "0",
         "no files True",
     ]
 

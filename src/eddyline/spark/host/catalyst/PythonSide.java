@@ -59,7 +59,11 @@ public final class PythonSide {
         }
     }
 
-    /** Answer in this thread, which is one of Python's, and over its connection, as long as there is one. */
+    /**
+     * Answer in this thread, which is one of Python's, and over its connection, as long as there is one.
+     *
+     * Where it is lost, the next question gets no answer, and Py4J interrupts the thread.
+     */
     public void serve() throws InterruptedException {
         serving.incrementAndGet();
         try {
