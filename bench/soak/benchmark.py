@@ -82,7 +82,8 @@ def _run(serve: Serve, modes: Sequence[str], runs: int) -> dict[str, list[Stretc
     children = [Child(serve, mode) for mode in modes]
     found: dict[str, list[Stretch]] = {mode: [] for mode in modes}
     with progress(len(children) * len(sizes)) as advance:
-        for size in sizes:
+        for number, size in enumerate(sizes, start=1):
+            advance(f"{sum(sizes[:number]):,} of {runs:,}")
             for child in children:
                 found[child.mode].append(child.run(size))
                 advance()
