@@ -24,7 +24,7 @@ __all__ = ["ADVICE", "chance_in", "chance_in_pickles", "looks_non_deterministic"
 ADVICE: Final = "declare it with asNondeterministic(), or mark it with @eddyline.deterministic"
 """What to do about a function that looks so."""
 
-_REMEMBERED: Final = 4_000  # functions about which it is known
+_REMEMBERED: Final = 1_000  # functions about which it is known
 _PICKLE_MOST: Final = 1 << 20  # bytes; PySpark broadcasts longer ones
 
 _known: Final = Latest[bytes, tuple[str | None]](_REMEMBERED)

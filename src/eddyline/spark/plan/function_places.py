@@ -23,7 +23,7 @@ LAMBDA: Final = "<lambda>"
 
 _SOURCE_MOST: Final = 40  # letters of a lambda's source
 _PICKLE_MOST: Final = 1 << 20  # bytes; PySpark broadcasts longer ones
-_REMEMBERED: Final = 4_000  # functions whose place is known
+_REMEMBERED: Final = 1_000  # functions whose place is known
 
 
 @dataclass(frozen=True, slots=True)
