@@ -43,7 +43,8 @@ public final class PythonSide {
     private long pausedUntil;  // likewise, in nanoseconds
     private volatile String lastFailure = "";
     private volatile GatewayServer server;  // over which Python itself is called, as for foreachBatch
-    private Object tended;  // its client that closes what threads leave; there is a new one where Python's side moves
+    private Object client;  // its own; there is a new one where Python's side moves
+    private ThreadConnections connections;  // of the client; null where they cannot be tended
 
     /** Have the connections closed that threads leave which have called Python through a server. */
     public void tend(GatewayServer server) {
@@ -51,11 +52,14 @@ public final class PythonSide {
         tend();
     }
 
-    private void tend() {
-        Object client = server == null ? null : server.getCallbackClient();
-        if (client != tended) {
-            tended = client;
-            ThreadConnections.of(client);
+    private synchronized void tend() {
+        Object now = server == null ? null : server.getCallbackClient();
+        if (now != client) {
+            client = now;
+            connections = ThreadConnections.of(now);
+        }
+        if (connections != null) {
+            connections.closeThoseLeft();
         }
     }
 

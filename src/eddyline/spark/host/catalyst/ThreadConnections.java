@@ -16,7 +16,7 @@ import py4j.PythonClient;
  *
  * Py4J opens one for each thread that calls Python, as for a function of foreachBatch, and keeps it when the thread
  * is gone, with a thread of Python's at its other end. This takes the place of what tells threads their connections;
- * when a thread gets one, those of threads that have ended are closed.
+ * when a thread gets one, and when it is told to, those of threads that have ended are closed.
  *
  * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
  */
@@ -32,24 +32,26 @@ public final class ThreadConnections extends ThreadLocal {
         this.changing = changing;
     }
 
-    /** Take care of the connections that this client will open; does nothing where it has no such connections. */
-    public static void of(Object client) {
+    /** Take care of the connections that this client will open; null where it has no such connections. */
+    public static ThreadConnections of(Object client) {
         if (!(client instanceof PythonClient)) {
-            return;
+            return null;
         }
         try {
             Field own = field(PythonClient.class, "threadConnection");
             ThreadLocal before = (ThreadLocal) own.get(client);
             if (before instanceof ThreadConnections) {
-                return;
+                return (ThreadConnections) before;
             }
             Deque idle = (Deque) field(CallbackClient.class, "connections").get(client);
             Lock changing = (Lock) field(CallbackClient.class, "lock").get(client);
-            own.set(client, new ThreadConnections(before, idle, changing));
+            ThreadConnections made = new ThreadConnections(before, idle, changing);
+            own.set(client, made);
+            return made;
         } catch (ReflectiveOperationException another) {  // a Py4J that keeps them elsewhere
-            return;
+            return null;
         } catch (RuntimeException closed) {  // or that is not to be looked into
-            return;
+            return null;
         }
     }
 
@@ -73,7 +75,8 @@ public final class ThreadConnections extends ThreadLocal {
         }
     }
 
-    private void closeThoseLeft() {
+    /** Close the connections of threads that have ended. */
+    public void closeThoseLeft() {
         ArrayList connections = new ArrayList(threads.keySet());
         for (int n = 0; n < connections.size(); n++) {
             ClientServerConnection connection = (ClientServerConnection) connections.get(n);
