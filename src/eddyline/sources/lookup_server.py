@@ -11,11 +11,11 @@ import hmac
 import json
 import secrets
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -26,8 +26,10 @@ from eddyline.sources.beginning import Beginning, StageSize, TaskPlace
 from eddyline.sources.failures import LookupFailedError
 from eddyline.sources.frozen import frozen
 from eddyline.sources.lookup_source import Key
+from eddyline.sources.served import Method, Shared
 from eddyline.sources.shared_lookup import SharedLookupStatistics
-from eddyline.sources.wire import LINE, Address, packed
+from eddyline.sources.task_answers import TaskAnswers
+from eddyline.sources.wire import LINE, Address
 
 IDLE_SECONDS: Final = 2.0
 """Seconds without any task of a job before what is open for it is closed."""
@@ -46,47 +48,6 @@ RESTING_KEYS: Final = 100_000
 
 REMEMBERED_JOBS: Final = 256
 """Jobs of which it is remembered what they asked for, when their answers are forgotten."""
-
-GATHERED_SECONDS: Final = 0.005
-"""Seconds between two messages to a task at the least: what comes meanwhile goes together."""
-
-
-class Shared(Protocol):
-    """What answers for a job: each key once."""
-
-    def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
-        """Return for each key its answer to come; from the event loop only.
-
-        Where it is to be ``exact``, without rows that have the key in another spelling.
-        """
-        ...
-
-    def expect_of(self, tasks: int, beginning: int = 0) -> None:
-        """Know how many tasks may ask for more before they wait for answers alone.
-
-        So many are ``beginning``: they may ask for the first time.
-        """
-        ...
-
-    def give_up(self, keys: Sequence[Key]) -> None:
-        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
-        ...
-
-    def statistics(self) -> SharedLookupStatistics:
-        """Return what was asked so far."""
-        ...
-
-    async def close(self) -> None:
-        """Ask no more; keep the answers, and go on if it is asked again."""
-        ...
-
-
-class Method(Protocol):
-    """What can be asked: an access method of a table, or a function."""
-
-    def shared(self, job: str, random: Random, now: Callable[[], float]) -> Shared:
-        """Return what answers for one job."""
-        ...
 
 
 @dataclass(slots=True)
@@ -193,10 +154,12 @@ class LookupServer:
 
     @property
     def answers(self) -> int:
-        """How many keys have answers that are kept, for all jobs."""
-        return sum(
-            each.keys for job in list(self._jobs.values()) for each in _statistics(job).values()
-        )
+        """How many keys have answers that are kept, for all jobs; from any thread."""
+
+        async def found() -> int:
+            return sum(map(_keys, self._jobs.values()))
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
     def forget(self) -> None:
         """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
@@ -256,7 +219,7 @@ class LookupServer:
     ) -> None:
         name, method, exact = hello["job"], hello["method"], bool(hello.get("exact"))
         job = self._entered(name)
-        answers = _Answers(writer)
+        answers = TaskAnswers(writer)
         sending = asyncio.create_task(answers.send())
         task = None if hello.get("task") is None else TaskPlace(*hello["task"])
         asking = _Asking(job, method, task)
@@ -320,7 +283,7 @@ class LookupServer:
             task = self._loop.loop.create_task(lookup.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-        self._resting[name] = sum(each.keys for each in _statistics(job).values())
+        self._resting[name] = _keys(job)
         while len(self._resting) > RESTING_JOBS or (
             len(self._resting) > 1 and sum(self._resting.values()) > RESTING_KEYS
         ):
@@ -454,60 +417,5 @@ def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:
     return {name: lookup.statistics() for name, lookup in job.lookups.items()}
 
 
-class _Answers:
-    """Answers on their way to a task: what has come meanwhile goes in one message."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-        self._ready: list[_Ready] = []
-        self._any = asyncio.Event()
-
-    def expect(self, call: int, answer: asyncio.Future[Found]) -> None:
-        known = answer.done()  # what is known already takes no time
-
-        def put(done: asyncio.Future[Found]) -> None:
-            self._ready.append(_Ready(call, done, known))
-            self._any.set()
-
-        answer.add_done_callback(put)
-
-    async def send(self) -> None:
-        while True:
-            await self._any.wait()
-            self._any.clear()
-            ready, self._ready = self._ready, []
-            for header, payload in _messages(ready):
-                header["bytes"] = len(payload)
-                self._writer.write(json.dumps(header).encode() + b"\n" + payload)
-            await self._writer.drain()
-            await asyncio.sleep(GATHERED_SECONDS)
-
-
-class _Ready(NamedTuple):
-    call: int
-    answer: asyncio.Future[Found]
-    known: bool
-
-
-def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
-    """Return answers as messages: one for all that have rows, one for each failure."""
-    found: list[tuple[dict[str, Any], bytes]] = []
-    calls: list[int] = []
-    sizes: list[int] = []
-    seconds: list[float] = []
-    batches: list[pa.RecordBatch] = []
-    for call, answer, known in ready:
-        if answer.cancelled():
-            found.append(({"calls": [call], "error": "the lookup was closed"}, b""))
-        elif (error := answer.exception()) is not None:
-            found.append(({"calls": [call], "error": str(error)}, b""))
-        else:
-            rows, took, _ = answer.result()
-            calls.append(call)
-            sizes.append(rows.num_rows)
-            seconds.append(0.0 if known else took)
-            batches.append(rows)
-    if batches:
-        header = {"calls": calls, "rows": sizes, "seconds": seconds}
-        found.append((header, packed(pa.Table.from_batches(batches))))
-    return found
+def _keys(job: _Job) -> int:
+    return sum(each.keys for each in _statistics(job).values())

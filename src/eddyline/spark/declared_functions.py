@@ -16,7 +16,7 @@ from eddyline.spark.latest import Latest
 from eddyline.spark.likeness import likeness
 
 if TYPE_CHECKING:  # only who has concurrent functions has what these need
-    from eddyline.sources.lookup_server import Method
+    from eddyline.sources.served import Method
 
 LATEST: Final = 1_000
 """Functions that are kept though nobody holds them."""

@@ -24,7 +24,8 @@ from eddyline.spark.per_context import PerContext
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
-    from eddyline.sources.lookup_server import LookupServer, Method
+    from eddyline.sources.lookup_server import LookupServer
+    from eddyline.sources.served import Method
     from eddyline.sources.shared_lookup import AccessMethod, SharedLookupStatistics
 
 _CAPACITY: Final = 1_000

@@ -36,7 +36,7 @@ from eddyline.spark.worker.task_records import (
 BLOCKS: Final = 256
 """Blocks that are known though no DataFrame of :func:`~eddyline.adapt` has them, the latest ones.
 
-One with two small functions takes 8 kB. A block that was forgotten still runs; it is only no longer
+One with two small functions takes 6 kB. A block that was forgotten still runs; it is only no longer
 explained, or told of limits.
 """
 
