@@ -23,14 +23,24 @@ def test_what_levels_off_is_no_fault() -> None:
     assert failures_of({"standing": [START, START, START]}) == []
 
 
+def test_what_is_kept_may_fill_in_the_first_half() -> None:
+    filled = [START, stretch(5, 9_000.0, 9_000.0), stretch(5, 9_400.0, 9_400.0)]
+    filled += [stretch(5, 9_400.0, 9_400.0)] * 2
+    assert failures_of({"standing": filled}, level=True) == []
+    grown = stretch(5, 11_500.0, 11_600.0)
+    assert failures_of({"standing": [*filled[:-1], grown]}, level=True) == [
+        "standing: the driver grew by 1.67 KB a run above plain",
+        "standing: the heap grew by 1.73 KB a run",
+    ]
+
+
 def test_each_bound_is_looked_at() -> None:
+    plain = [START, START, START, SPARK[-1], SPARK[-1]]
     for last, what in (
         (stretch(10, 3_000.0, 5_000.0), "enable: 1 threads and 0 descriptors more"),
-        (stretch(5, 4_200.0, 5_000.0), "enable: the driver grew by 1.20 KB a run above plain"),
+        (stretch(5, 5_400.0, 5_000.0), "enable: the driver grew by 1.20 KB a run above plain"),
         (stretch(5, 3_000.0, 6_000.0), "enable: the heap grew 1.25 times as much as plain"),
         (stretch(5, 3_000.0, 5_000.0, 60.0), "enable: 1.20 times as slow at the end"),
     ):
-        ways = {PLAIN: SPARK, "enable": [START, START, START, last, last]}
-        if "driver" in what:
-            ways["enable"] = [START, START, last]
+        ways = {PLAIN: plain, "enable": [START, START, START, last, last]}
         assert failures_of(ways) == [what], what

@@ -91,7 +91,7 @@ def conditions_in(some: Iterable[Expression | JoinCondition]) -> list[JoinCondit
     return found
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)
 def _split(predicate: Expression) -> tuple[JoinCondition, ...]:
     return tuple(condition_of(term) for term in conjuncts_of(predicate))
 

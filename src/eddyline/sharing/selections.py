@@ -41,7 +41,7 @@ def split(selection: Selection) -> SplitSelection:
     return selection if isinstance(selection, SplitSelection) else _split(selection)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 12)
 def _split(predicate: Expression | None) -> SplitSelection:
     term = terms_of(TRUE if predicate is None else predicate)
     conjuncts: Sequence[Term] = term.terms if isinstance(term, Conjunction) else (term,)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 from eddyline.query.expressions import Argument, Call, Expression, with_arguments, with_children
 from eddyline.query.join_graph import Place
@@ -17,6 +17,7 @@ from eddyline.sharing.aggregation.grouping import Aggregation
 from eddyline.sharing.join_conditions import MOST_COLUMNS
 from eddyline.sharing.shared_query import SharedQuery
 from eddyline.spark.blocks.standing import (
+    AggregatedRows,
     OutputColumn,
     QueryTemplate,
     argument_number,
@@ -80,17 +81,32 @@ def layout_of(streams: tuple[str, ...], template: QueryTemplate) -> Layout:
     return Layout(numbers_of(streams, template), template.outputs)
 
 
-@lru_cache(maxsize=1 << 14)
+_ByStreams: TypeAlias = "dict[tuple[str, ...], Aggregation]"
+
+_AGGREGATIONS: Final[WeakKeyDictionary[QueryTemplate, _ByStreams]] = WeakKeyDictionary()
+"""What each template aggregates, by the inputs of the engine, while somebody has the template."""
+
+
 def aggregation_of(streams: tuple[str, ...], template: QueryTemplate) -> Aggregation | None:
     """Return what a template aggregates, over the inputs of an engine; None where it does not."""
     if template.aggregated is None:
         return None
+    by_streams = _AGGREGATIONS.setdefault(template, {})
+    aggregation = by_streams.get(streams)
+    if aggregation is None:
+        aggregation = by_streams[streams] = _aggregation(streams, template, template.aggregated)
+    return aggregation
+
+
+def _aggregation(
+    streams: tuple[str, ...], template: QueryTemplate, aggregated: AggregatedRows
+) -> Aggregation:
     numbers = numbers_of(streams, template)
 
     def here(expression: Expression) -> Expression:
         return with_arguments(expression, lambda argument: _in_engine(argument, numbers))
 
-    aggregation = template.aggregated.aggregation
+    aggregation = aggregated.aggregation
     grouping = aggregation.grouping
     time = grouping.time._replace(relation=numbers[grouping.time.relation])
     keys = tuple(map(here, grouping.keys))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Final
+from weakref import WeakKeyDictionary
 
 from eddyline.spark.blocks.standing import QueryTemplate
 
@@ -50,9 +51,19 @@ class Job:
         )
 
 
-@lru_cache(maxsize=1 << 14)
+_JOBS: Final[WeakKeyDictionary[QueryTemplate, Job]] = WeakKeyDictionary()
+"""The job of each template, for as long as somebody has the template."""
+
+
 def job_of(template: QueryTemplate) -> Job:
     """Return the job that runs the queries of a template."""
+    job = _JOBS.get(template)
+    if job is None:
+        job = _JOBS[template] = _job_of(template)
+    return job
+
+
+def _job_of(template: QueryTemplate) -> Job:
     if len(template.inputs) == 1:
         return Job(template.inputs, aggregates=template.aggregated is not None)
     tables = tuple(sorted(template.tables))

@@ -10,7 +10,7 @@ import datetime as dt
 import json
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +26,10 @@ BATCHES_KEPT: Final = 1_000
 
 WINDOWS_KEPT: Final = 10_000
 """Windows of which it is remembered what they lost."""
+
+SPARE: Final = 100
+"""Queries that are gone of which a job may still know what they did, beside as many as there are:
+so that looking for them costs next to nothing a batch."""
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 
@@ -108,6 +112,14 @@ class _JobTotals:
     seconds: dict[int, float] = field(default_factory=dict)  # of batches with results, by query
     with_results: Counter[int] = field(default_factory=Counter)
     operators: dict[str, float] = field(default_factory=dict)
+    most: int = SPARE  # queries, before those are looked for that are gone
+
+    def let_go(self, there: Collection[int]) -> None:
+        """Forget what queries did that are not there any more."""
+        for by_query in (self.results, self.joined, self.seconds, self.with_results):
+            for number in [each for each in by_query if each not in there]:
+                del by_query[number]
+        self.most = 2 * len(self.joined) + SPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +137,9 @@ class Progress:
 class Introspection:
     """What was done since the start; any thread may note and ask."""
 
-    def __init__(self) -> None:
-        """Start with nothing done."""
+    def __init__(self, there: Callable[[], Collection[int]]) -> None:
+        """Start with nothing done; ``there`` gives the numbers of all queries, paused or not."""
+        self._there = there
         self._noting = threading.Lock()
         self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
         self._totals: dict[str, _JobTotals] = {}
@@ -158,6 +171,8 @@ class Introspection:
                 totals.with_results[number] += 1
             for operator, seconds in counts.seconds.items():
                 totals.operators[operator] = totals.operators.get(operator, 0.0) + seconds
+            if len(totals.joined) > totals.most:
+                totals.let_go(self._there())
 
     def queries(
         self, running: Sequence[LiveQuery], paused: Sequence[tuple[LiveQuery, str]]

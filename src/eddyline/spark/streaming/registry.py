@@ -130,6 +130,11 @@ class QueryRegistry:
             raise StateError(f"version {version} cannot be read: {error}. {_RESTORE}") from error
         return list(live.running.values())
 
+    def numbers(self) -> set[int]:
+        """Return the numbers of all queries that there are now, running and paused."""
+        with self._changing:
+            return set(self._numbers.values())
+
     def has(self, name: str) -> bool:
         """Tell whether there is a query of that name."""
         with self._changing:
@@ -153,14 +158,13 @@ class QueryRegistry:
                 del self._numbers[name]
             self._numbers |= {name: numbered.first + n for n, name in enumerate(group.names)}
 
-    def drop(self, names: Sequence[str]) -> None:
-        """Drop queries; UnknownQueryError for a name that is not there."""
+    def drop(self, names: Sequence[str]) -> dict[str, int]:
+        """Drop queries, and return their numbers; UnknownQueryError for a name not there."""
         with self._changing:
             if not names:
-                return
+                return {}
             self._write((Dropped(self._numbers_of(names)),))
-            for name in dict.fromkeys(names):
-                del self._numbers[name]
+            return {name: self._numbers.pop(name) for name in dict.fromkeys(names)}
 
     def pause(self, names: Sequence[str], reason: str = "") -> None:
         """Let queries stand still; those that do already stay as they are."""

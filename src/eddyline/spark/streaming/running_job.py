@@ -251,6 +251,10 @@ class RunningJob:
                 )
                 self._registry.pause([query.name], error)
 
+    def runs(self, number: int) -> bool:
+        """Tell whether the batch at work has the query of that number, or the last one had."""
+        return any(query.number == number for query in self._queries[1])
+
     def queries_at(self, version: int) -> list[LiveQuery]:
         """Return the queries of this job that ran at a version; the same list for the same one."""
         if self._queries[0] != version:

@@ -105,8 +105,9 @@ class StandingQueries:
             self._columns.take(query.template)
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
-        self._introspection = Introspection()
+        self._introspection = Introspection(self._registry.numbers)
         self._callbacks: dict[str, list[Callback]] = {}
+        self._leaving: dict[int, list[Callback]] = {}  # of dropped queries that a batch still runs
         self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
         self._cells = min(
             self._spark.sparkContext.defaultParallelism,
@@ -185,7 +186,10 @@ class StandingQueries:
 
     def drop(self, *names: str) -> None:
         """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
-        self._registry.drop(checked_names(names, "drop"))
+        for name, number in self._registry.drop(checked_names(names, "drop")).items():
+            if (callbacks := self._callbacks.pop(name, None)) is not None:
+                self._leaving[number] = callbacks
+        self._forget_callbacks()
 
     def pause(self, *names: str) -> None:
         """Let queries stand still: they miss the rows that come until they are resumed."""
@@ -200,6 +204,7 @@ class StandingQueries:
         """Hand the results of one query to ``callback``, beside the sink, while this process runs.
 
         It gets an Arrow table in the query's own columns, and the batch; no table without rows.
+        It stays where the query is replaced or paused, and goes where it is dropped.
         """
         if not self._registry.has(name):
             raise UnknownQueryError(f"there is no query {name!r}")
@@ -372,12 +377,13 @@ class StandingQueries:
     def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
         also = [SAMPLE] if self._samples else []
-        columns = {
-            query.name: [*also, *(column.name for column in query.template.outputs)]
-            for query in queries
-            if query.name in self._callbacks
-        }
-        told = {name: self._callbacks[name] for name in columns}
+        told = {}
+        columns = {}
+        for query in queries:
+            callbacks = self._leaving.get(query.number) or self._callbacks.get(query.name)
+            if callbacks is not None:
+                told[query.name] = callbacks
+                columns[query.name] = [*also, *(each.name for each in query.template.outputs)]
         sink = self._sink
         if told:
             results = results.persist()
@@ -389,6 +395,13 @@ class StandingQueries:
         finally:
             if told:
                 results.unpersist()
+        self._forget_callbacks()
+
+    def _forget_callbacks(self) -> None:
+        """Forget whom dropped queries are told, once no batch runs with them any more."""
+        for number in list(self._leaving):
+            if not any(job.runs(number) for job in list(self._jobs.values())):
+                self._leaving.pop(number, None)
 
     def _jobs_wanted(self) -> list[Job]:
         return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
