@@ -17,6 +17,7 @@ from eddyline.sources.function_calls import FunctionCallError, FunctionCalls
 from eddyline.sources.limits import Limits
 from eddyline.sources.lookup_source import LookedUpTable
 from eddyline.sources.python_lookup import PythonLookup
+from eddyline.sources.users_function import LEFT_BEHIND, UsersFunction
 from tests.asked import answered
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
@@ -151,3 +152,101 @@ def test_a_function_that_cancels_itself_has_failed(
     assert "CancelledError" in str(answered(PythonLookup(function), TABLE, [(1,)])[0][0])
     with pytest.raises(FunctionCallError, match="CancelledError"):
         value_of(function, 1)
+
+
+SHORT = Limits(max_in_flight=2, timeout=0.2, retries=0)
+
+
+def kept_waiting(function: Callable[[Any], Any], given: object) -> str:
+    """Return the error of a call for which there is too little time."""
+
+    async def call() -> str:
+        calls = FunctionCalls(function, "f", SHORT, Random(0), time.monotonic)
+        try:
+            await calls.call((given,), lambda: None)
+        except FunctionCallError as error:
+            return str(error)
+        finally:
+            await calls.close()
+        return "an answer"
+
+    return asyncio.run(call())
+
+
+def until(done: Callable[[], bool]) -> None:
+    waited_until = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < waited_until
+        time.sleep(0.01)
+
+
+def test_a_function_that_blocks_the_loop_holds_up_neither_its_limit_nor_plain_functions() -> None:
+    goes_on = threading.Event()
+
+    async def blocks(_: object) -> bool:
+        return goes_on.wait(10)  # where it should be awaited
+
+    try:
+        assert "no answer in 0.2 s" in kept_waiting(blocks, 1)
+        assert value_of(lambda number: number + 1, 4) == 5
+        assert "no answer in 0.2 s" in kept_waiting(asynchronous(lambda number: number), 1)
+    finally:
+        goes_on.set()
+    assert value_of(asynchronous(lambda number: number + 1), 4) == 5
+
+
+def test_a_function_that_does_not_let_itself_be_cancelled_is_left() -> None:
+    goes_on = threading.Event()
+
+    async def stubborn(_: object) -> int:
+        tries = 0
+        while not goes_on.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                tries += 1
+        return tries
+
+    try:
+        assert "no answer in 0.2 s" in kept_waiting(stubborn, 1)
+        assert LEFT_BEHIND.calls == 1
+    finally:
+        goes_on.set()
+    until(lambda: not LEFT_BEHIND.calls)
+
+
+def test_calls_that_never_return_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LEFT_BEHIND, "most", 3)
+    goes_on = threading.Event()
+    try:
+        for number in range(3):  # each in a job of its own
+            assert "no answer" in kept_waiting(lambda _: goes_on.wait(10), number)
+        assert LEFT_BEHIND.calls == 3
+        threads = threading.active_count()
+        for made in (blocking, asynchronous):
+            with pytest.raises(FunctionCallError, match="3 calls that took longer than they may"):
+                value_of(made(lambda number: number), 4)
+        assert threading.active_count() == threads
+    finally:
+        goes_on.set()
+    until(lambda: not LEFT_BEHIND.calls)
+    assert value_of(lambda number: number, 4) == 4
+
+
+def test_calls_that_wait_for_a_thread_are_not_counted() -> None:
+    goes_on = threading.Event()
+
+    async def calls() -> list[Any]:
+        function = UsersFunction(lambda _: goes_on.wait(10), threads=1)
+        waiting = [asyncio.create_task(function.outcome(number)) for number in range(5)]
+        await asyncio.sleep(0.1)
+        for task in waiting:
+            task.cancel()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    try:
+        assert {type(each) for each in asyncio.run(calls())} == {asyncio.CancelledError}
+        assert LEFT_BEHIND.calls == 1
+    finally:
+        goes_on.set()
+    until(lambda: not LEFT_BEHIND.calls)

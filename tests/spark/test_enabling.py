@@ -257,6 +257,9 @@ def test_blocks_may_end_in_any_order_and_begin_again(tables: SparkSession) -> No
     for _ in range(2):
         with first:
             assert is_adapted(tables.sql(WANTED))
+            with first:
+                assert is_adapted(tables.sql(WANTED))
+            assert is_adapted(tables.sql(WANTED))
         assert not is_adapted(tables.sql(WANTED))
 
 

@@ -75,7 +75,7 @@ def test_two_hundred_queries_of_twelve_shapes_leave_nothing(spark: SparkSession)
 
 PROGRAM = dedent(
     """
-    import gc, resource, threading, time
+    import ctypes, gc, resource, threading, time
     from py4j.clientserver import ClientServerConnection
     import eddyline
     from eddyline.spark import enabling
@@ -134,6 +134,18 @@ PROGRAM = dedent(
     before = eddyline.status().unanswered
     print("after lost connections", in_a_row(12), eddyline.status().unanswered - before <= 4)
 
+    def answering():
+        return [t for t in threading.enumerate() if t.name.startswith("eddyline-rewriting")]
+
+    for thread in answering():  # as somebody who stops threads in a debugger
+        ended = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(*ended)
+    spark.conf.set("spark.eddyline.rewriteTimeout", "-1s")  # no limit: the usual one holds
+    while answering():
+        adapted()
+    eddyline.enable(spark)
+    print("after ended threads", in_a_row(2), len(answering()))
+
     files = []
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, limit[1]))
@@ -156,6 +168,7 @@ def test_no_query_waits_for_a_python_that_does_not_answer() -> None:
         "True Python has not answered within 300 ms",
         "after that 4",
         "after lost connections 12 True",
+        "after ended threads 2 4",
         "no files True",
     ]
 

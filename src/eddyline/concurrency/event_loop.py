@@ -32,14 +32,16 @@ class EventLoop:
     """
 
     def __init__(
-        self, new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+        self,
+        new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
+        name: str = "eddyline-loop",
     ) -> None:
-        """Make the loop and start the thread."""
+        """Make the loop and start the thread, which is called so."""
         self.loop = new_loop()
         self.closed = False
         self._ended = False
         self._lock = threading.Lock()  # nothing is called that came after the end
-        self._thread = threading.Thread(target=self._run, name="eddyline-loop", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def soon(self, callback: Callable[[], None]) -> None:

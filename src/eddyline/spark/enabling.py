@@ -26,10 +26,12 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         """Take a session and the rule that was begun for it."""
         self.spark: Final = spark
         self._rule: Final = rule
+        self._entered = 0
 
     def __enter__(self) -> Self:
         """Return this; where it has ended it begins again."""
         own = self._rule
+        self._entered += 1
         change_rules(self.spark, lambda rules: rules if own in rules else [*rules, own])
         return self
 
@@ -39,7 +41,13 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End this; what was begun before or since, and has not ended, stays."""
+        """End this, unless it was entered before and not left.
+
+        What was begun before or since, and has not ended, stays.
+        """
+        self._entered = max(0, self._entered - 1)
+        if self._entered:
+            return
         if catalyst.is_stopped(self.spark):
             return
         own = self._rule

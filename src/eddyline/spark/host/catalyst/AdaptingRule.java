@@ -19,6 +19,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.execution.datasources.WriteFiles;
 import org.apache.spark.util.Utils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The rule of a session's optimizer that has Python adapt what calls Python functions.
@@ -26,12 +28,16 @@ import org.apache.spark.util.Utils;
  * Compiled by Janino when it is first needed: no lambdas, and generics are only decoration.
  */
 public final class AdaptingRule extends Rule {
+    private static final Logger LOG = LoggerFactory.getLogger("eddyline");
     private static final ThreadLocal BUSY = new ThreadLocal();
     private static final TreeNodeTag SEEN = new TreeNodeTag("eddyline");
 
     /** How long Python may take to rewrite a plan, and by default. */
     private static final String LIMIT = "spark.eddyline.rewriteTimeout";
     private static final String USUAL = "30s";
+
+    /** What was set last as a limit and is none, which is said once. */
+    private static volatile String refused = null;
 
     private PythonSide side;
     private BiFunction rewrite;
@@ -108,13 +114,23 @@ public final class AdaptingRule extends Rule {
         return found;
     }
 
+    /** The limit in milliseconds; a number alone is in seconds. */
     private static long limit(SparkSession session) {
-        String limit = session.sessionState().conf().getConfString(LIMIT, USUAL);
+        String limit = session.sessionState().conf().getConfString(LIMIT, USUAL).trim();
         try {
-            return JavaUtils.timeStringAsMs(limit);
+            boolean unit = !limit.isEmpty() && Character.isLetter(limit.charAt(limit.length() - 1));
+            long found = JavaUtils.timeStringAsMs(unit ? limit : limit + "s");
+            if (found > 0) {
+                return found;
+            }
         } catch (NumberFormatException noTime) {
-            return JavaUtils.timeStringAsMs(USUAL);
+            // As for a limit of no time.
         }
+        if (!limit.equals(refused)) {
+            refused = limit;
+            LOG.warn("{} is {}, which is no time above zero: {} holds", LIMIT, limit, USUAL);
+        }
+        return JavaUtils.timeStringAsMs(USUAL);
     }
 
     /** The question to Python, with what the thread that asks it knows of the query. */

@@ -43,12 +43,18 @@ class Answers:
 
 
 def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
-    """Return the object in the JVM that asks Python; its threads are there from the first time.
+    """Return the object in the JVM that asks Python, with threads of Python's that answer.
+
+    They are there from the first time; one that something has ended comes back here.
 
     Raises ``Py4JError`` or TypeError where nothing can be compiled.
     """
     with _beginning:
-        return _side_of(id(SparkContext._jvm))
+        side, threads = _side_of(id(SparkContext._jvm))
+        for number in range(THREADS):
+            if number == len(threads) or not threads[number].is_alive():
+                threads[number : number + 1] = [_begun(side, number)]
+        return side
 
 
 def answers() -> Answers | None:
@@ -67,15 +73,17 @@ _beginning: Final = threading.Lock()
 
 
 @functools.cache
-def _side_of(_gateway: int) -> Any:  # noqa: ANN401 - Py4J has no types
+def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread]]:
     side = new_alone("PythonSide")
     side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
-    for number in range(THREADS):
-        name = f"eddyline-rewriting-{number}"
-        threading.Thread(
-            target=_serve, args=(side, SparkContext._jvm), name=name, daemon=True
-        ).start()
-    return side
+    return side, []
+
+
+def _begun(side: Any, number: int) -> threading.Thread:  # noqa: ANN401 - Py4J has no types
+    name = f"eddyline-rewriting-{number}"
+    thread = threading.Thread(target=_serve, args=(side, SparkContext._jvm), name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def _serve(side: Any, jvm: object) -> None:  # noqa: ANN401 - Py4J has no types
