@@ -242,7 +242,8 @@ def test_calls_that_wait_for_a_thread_are_not_counted() -> None:
         await asyncio.sleep(0.1)
         for task in waiting:
             task.cancel()
-        return await asyncio.gather(*waiting, return_exceptions=True)
+        found: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
+        return found
 
     try:
         assert {type(each) for each in asyncio.run(calls())} == {asyncio.CancelledError}
