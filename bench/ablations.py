@@ -11,13 +11,13 @@ import functools
 from collections.abc import Callable, Mapping
 
 from bench import report
+from bench.simulation.known_costs import cases
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.adaptive_knowledge import Estimate, Knowledge
 from eddyline.engine.policies.adaptive_window import AdaptiveWindow, DetectedShift
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import Signature
-from eddyline.engine.simulation.known_costs import cases
 
 
 class NeverForget(AdaptiveWindow):

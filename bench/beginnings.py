@@ -31,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
 import bench.flights
 from bench import report
 from bench.against_plain import PLAIN, adapted, start
-from eddyline.app.demo.flights import create_views, write_parquet
+from eddyline_demos.flights import create_views, write_parquet
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 

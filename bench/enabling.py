@@ -24,7 +24,7 @@ import eddyline
 from bench.against_plain import CORES, start
 from bench.flights import query
 from bench.turns import Spread
-from eddyline.app.demo.flights import create_views, write_parquet
+from eddyline_demos.flights import create_views, write_parquet
 
 PLANS: Final = 20
 """Optimized one after the other in a turn; their median counts."""

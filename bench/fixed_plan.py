@@ -18,13 +18,13 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.results import Joined
 from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.join_graph import JoinGraph
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.evaluation import evaluate
-from eddyline.query.join_graph import JoinGraph
-from eddyline.query.join_query import JoinQuery
+from eddyline.expressions import evaluate
 
 
 class FixedPlan:

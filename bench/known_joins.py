@@ -21,13 +21,13 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, ReadingOrder
+from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.expressions.expression import Comparison, ComparisonOperator
 
 R, S, T = range(3)
 NAMES = ("R", "S", "T")

@@ -25,18 +25,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench import report
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
 from bench.turns import Spread, in_turns
-from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.concurrency.shared_agenda import SharedAgenda
-from eddyline.concurrency.threads import ThreadCaller
+from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.threads import ThreadCaller
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import Caller
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.query.expressions import And, Argument, Call
+from eddyline.expressions.expression import And, Argument, Call
 from eddyline.wall_clock import WallClock
 
 ROWS: Final = 4_000

@@ -19,7 +19,7 @@ from bench import report
 from bench.against_plain import PLAIN, adapted, start
 from bench.answers import require_same_rows
 from bench.turns import Turns, take_turns
-from eddyline.app.demo.flights import create_views, write_parquet
+from eddyline_demos.flights import create_views, write_parquet
 
 TABLES = ("flights", "weather", "planes", "airports", "airlines")
 

@@ -17,15 +17,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from eddyline.spark.host.versions import TESTED
+from eddyline.host.versions import TESTED
 
 ROOT = Path(__file__).resolve().parent.parent
 
 TESTS = (
-    "tests/spark/test_main_paths.py",
-    "tests/spark/test_outer_lookups.py",
-    "tests/spark/test_settings.py",
-    "tests/spark/host/test_versions.py",
+    "tests/planner/test_main_paths.py",
+    "tests/planner/test_outer_lookups.py",
+    "tests/planner/test_settings.py",
+    "tests/host/test_versions.py",
 )
 
 

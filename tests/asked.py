@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.sources.failures import LookupFailedError
-from eddyline.sources.gate import Gate
-from eddyline.sources.limits import Limits
-from eddyline.sources.lookup_source import Key, LookedUpTable, LookupSource
-from eddyline.sources.shared_lookup import AccessMethod, SharedLookup, SharedLookupStatistics
+from eddyline.asking.failures import LookupFailedError
+from eddyline.asking.gate import Gate
+from eddyline.asking.limits import Limits
+from eddyline.asking.lookup_source import Key, LookedUpTable, LookupSource
+from eddyline.asking.shared_lookup import AccessMethod, SharedLookup, SharedLookupStatistics
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from eddyline.concurrency.listening import stop_listening
+from eddyline.asking.listening import stop_listening
 
 
 @dataclass

@@ -20,17 +20,17 @@ from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join.results import Joined
+from eddyline.engine.join_graph import JoinGraph
+from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Comparison, ComparisonOperator, Expression
-from eddyline.query.join_graph import JoinGraph
-from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.expression import Comparison, ComparisonOperator, Expression
+from eddyline.expressions.vector import Function, Vector
 from tests.oracle.plain_values import plain
 
 INT, BOOL = pa.int64(), pa.bool_()

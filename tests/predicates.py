@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     And,
     Argument,
     Call,

@@ -18,7 +18,7 @@ def test_only_one_room_touches_the_jvm() -> None:
         for path in SOURCE.rglob("*.py")
         if JVM_HANDLE.search(path.read_text(encoding="utf-8"))
     }
-    assert touching == {"spark/host/catalyst"}
+    assert touching == {"catalyst"}
 
 
 def test_the_search_for_jvm_handles_finds_them() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import And, Argument, Call
+from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions.vector import Vector
 from eddyline.wall_clock import SCHEDULING, WallClock, WorkClock
 
 

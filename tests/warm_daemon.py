@@ -13,7 +13,7 @@ from pyspark import worker
 from pyspark.daemon import manager
 
 import tests.joins as small
-from eddyline.spark.worker.daemon import prepare, without_archive, writing_any_text
+from eddyline.tasks.daemon import prepare, without_archive, writing_any_text
 
 
 def warm() -> None:

@@ -16,12 +16,12 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import HeldScan, ScanAccess
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
-from eddyline.query.join_query import JoinQuery
 
 Row = tuple[int, ...]
 Scans = Mapping[int, tuple[Sequence[Column], float]]

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench.access_methods.world import World
+from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.expressions.expression import Comparison, ComparisonOperator
 
 INT: Final = pa.int64()
 

@@ -8,15 +8,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from eddyline.concurrency.shared_agenda import SharedAgenda
-from eddyline.concurrency.threads import ThreadCaller
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_scan import NOBODY, VirtualScan
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.threads import ThreadCaller
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.modules.callers import Caller
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.engine.simulation.virtual_scan import NOBODY, VirtualScan
 
 Function = Callable[..., object]
 Seconds = Callable[..., float]

@@ -9,7 +9,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from bench.adversarial.case import Case, Columns, CostlyFunction
-from eddyline.app.demo.flights import TABLES, create_views, write_parquet
+from eddyline_demos.flights import TABLES, create_views, write_parquet
 
 FLIGHTS = 336_776
 

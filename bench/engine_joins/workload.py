@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.query.expressions import Comparison, ComparisonOperator, Expression, Literal
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.expressions.expression import Comparison, ComparisonOperator, Expression, Literal
 from eddyline.wall_clock import WallClock
 
 BATCH = 1 << 18

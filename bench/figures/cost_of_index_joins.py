@@ -30,11 +30,11 @@ from bench.fixed_plan import FixedPlan
 from bench.turns import Spread, Turns, take_turns
 from bench.wisconsin import UNIQUE2
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
-from eddyline.query.join_query import JoinQuery
 from eddyline.wall_clock import WallClock
 
 ROWS = 100_000

@@ -18,13 +18,13 @@ from bench.figures.joins import INDEX_FIRST, ORDERS
 from bench.figures.joins import runs as join_runs
 from bench.figures.selections import SEED
 from eddyline.engine.clock import Clock
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.naive import NaivePolicy
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
 from eddyline.engine.signature import Signature
-from eddyline.query.join_query import JoinQuery
 
 R, FS, SF = range(3)  # the scanned relation, the index that is fast then slow, and the other
 

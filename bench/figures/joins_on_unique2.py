@@ -15,9 +15,9 @@ from bench.figures.cost_of_adaptivity import FREQUENCIES, SELDOM, rank
 from bench.figures.figure import Outcome
 from bench.turns import Spread
 from bench.wisconsin import TYPES, UNIQUE2, table
+from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.expressions.expression import Comparison, ComparisonOperator
 
 FIXED = "fixed plan"
 ADAPTIVE = "adaptive"

@@ -10,10 +10,10 @@ from operator import truediv
 
 from bench.figures.claims import Numbers
 from bench.figures.figure import Outcome, Setting
+from bench.simulation.simulate import SimulatedSelection, simulate
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.simulation.simulate import SimulatedSelection, simulate
 
 TUPLES = 50_000
 """The cardinality of U (Avnur and Hellerstein, 2000, Table 1)."""

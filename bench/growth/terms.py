@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import And, Argument, Call, Or
+from eddyline.expressions.expression import And, Argument, Call, Or
+from eddyline.expressions.vector import Vector
 from eddyline.wall_clock import WorkClock
 
 ROWS: Final = 5_000

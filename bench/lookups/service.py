@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from eddyline.app.demo.lookups.service import LOG, serve_json
+from eddyline_demos.lookups.service import LOG, serve_json
 
 
 class Service:

@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.turns import Spread, Turns, take_turns
-from eddyline.query.expressions import Argument
-from eddyline.sharing.grouped_filter import GroupedFilter
-from eddyline.sharing.lineage import LineageSets
-from eddyline.sharing.ranges import Box, Range
+from eddyline.expressions.expression import Argument
+from eddyline.standing.engine.grouped_filter import GroupedFilter
+from eddyline.standing.engine.lineage import LineageSets
+from eddyline.standing.engine.ranges import Box, Range
 
 EDDYLINE, BITMAPS = "Eddyline", "bitmaps"
 DUCKDB: Mapping[str, str] = {

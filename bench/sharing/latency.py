@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench.sharing.setups import STREAMS, VALUES, Setup, queries_of
-from eddyline.sharing.plans import PLANS
-from eddyline.sharing.results import Results
-from eddyline.sharing.shared_eddy import SharedEddy
-from eddyline.sharing.shared_query import SharedQuery
+from eddyline.standing.engine.plans import PLANS
+from eddyline.standing.engine.results import Results
+from eddyline.standing.engine.shared_eddy import SharedEddy
+from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.wall_clock import WallClock
 
 MOST_A_VECTOR = 2_000

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     And,
     Argument,
     Comparison,
@@ -23,7 +23,7 @@ from eddyline.query.expressions import (
     Expression,
     Literal,
 )
-from eddyline.sharing.shared_query import SharedQuery, Stream, edge
+from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 
 KEY, VALUE = range(2)
 TYPES = (pa.int64(), pa.int64())

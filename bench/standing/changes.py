@@ -18,8 +18,8 @@ from bench import report
 from bench.against_plain import start
 from bench.standing.rules import RULE, make_rules, written
 from bench.turns import Spread
-from eddyline.spark.streaming.sinks import Batch
-from eddyline.spark.streaming.standing_queries import StandingQueries
+from eddyline.standing.sinks import Batch
+from eddyline.standing.standing_queries import StandingQueries
 
 ONE = "SELECT symbol, price, volume FROM events WHERE price BETWEEN {} AND {} AND volume > 990"
 

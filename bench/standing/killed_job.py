@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 import eddyline
-from eddyline.spark.query_log.batch_log import BatchLog
-from eddyline.spark.query_log.change_log import ChangeLog
-from eddyline.spark.streaming.registry import QueryRegistry
-from eddyline.spark.streaming.standing_queries import StandingQueries
+from eddyline.standing.log.batch_log import BatchLog
+from eddyline.standing.log.change_log import ChangeLog
+from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.standing_queries import StandingQueries
 
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"
 

@@ -27,10 +27,10 @@ from pyspark.sql import SparkSession
 
 import eddyline
 from bench.standing.killed_job import JOBS, SCHEMA, WATERMARK
-from eddyline.spark.query_log.batch_log import BatchLog
-from eddyline.spark.query_log.change_log import ChangeLog
-from eddyline.spark.query_log.jobs import job_of
-from eddyline.spark.query_log.live_queries import LiveQueries
+from eddyline.standing.log.batch_log import BatchLog
+from eddyline.standing.log.change_log import ChangeLog
+from eddyline.standing.log.jobs import job_of
+from eddyline.standing.log.live_queries import LiveQueries
 
 ROWS = 400
 """Events of a stream in a micro-batch."""

@@ -28,7 +28,7 @@ from rich.table import Table
 from bench import report
 from bench.against_plain import start
 from bench.turns import Spread, in_turns
-from eddyline.spark.streaming.standing_queries import StandingQueries
+from eddyline.standing.standing_queries import StandingQueries
 
 SCHEMA: Final = "symbol bigint, price double, volume bigint"
 

@@ -11,21 +11,21 @@ from eddyline.forgetful_mark import forgetful
 from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
-    from eddyline.sources.http_lookup import HttpLookup
-    from eddyline.sources.lookup_method import LookupMethod
-    from eddyline.sources.python_lookup import PythonLookup
-    from eddyline.sources.sql_lookup import SqlLookup
-    from eddyline.spark.adapt import adapt, explain
-    from eddyline.spark.concurrent import concurrent
-    from eddyline.spark.enabling import disable, enable
-    from eddyline.spark.host.session import session
-    from eddyline.spark.live.progress import progress
-    from eddyline.spark.lookup_table import lookup_table
-    from eddyline.spark.reporting import report
-    from eddyline.spark.status import forget, status
-    from eddyline.spark.streaming.standing_queries import StandingQueries
-    from eddyline.spark.watching.watch import watch
-    from eddyline.web.live_page import live
+    from eddyline.asking.http_lookup import HttpLookup
+    from eddyline.asking.lookup_method import LookupMethod
+    from eddyline.asking.python_lookup import PythonLookup
+    from eddyline.asking.sql_lookup import SqlLookup
+    from eddyline.host.session import session
+    from eddyline.monitor.live_page import live
+    from eddyline.monitor.progress import progress
+    from eddyline.monitor.status import forget, status
+    from eddyline.planner.adapt import adapt, explain
+    from eddyline.planner.declare.concurrent import concurrent
+    from eddyline.planner.declare.lookup_table import lookup_table
+    from eddyline.planner.enabling import disable, enable
+    from eddyline.planner.reporting import report
+    from eddyline.standing.standing_queries import StandingQueries
+    from eddyline.watching.watch import watch
 
 __version__ = "0.1.0"
 """The version of this package; ``pyproject.toml`` takes it from here."""
@@ -59,24 +59,24 @@ __all__ = [
 # Public names that need Spark, and where they live. They are imported on first
 # use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.
 _ON_FIRST_USE = {
-    "HttpLookup": "eddyline.sources.http_lookup",
-    "LookupMethod": "eddyline.sources.lookup_method",
-    "PythonLookup": "eddyline.sources.python_lookup",
-    "SqlLookup": "eddyline.sources.sql_lookup",
-    "StandingQueries": "eddyline.spark.streaming.standing_queries",
-    "adapt": "eddyline.spark.adapt",
-    "concurrent": "eddyline.spark.concurrent",
-    "disable": "eddyline.spark.enabling",
-    "enable": "eddyline.spark.enabling",
-    "explain": "eddyline.spark.adapt",
-    "forget": "eddyline.spark.status",
-    "live": "eddyline.web.live_page",
-    "lookup_table": "eddyline.spark.lookup_table",
-    "progress": "eddyline.spark.live.progress",
-    "report": "eddyline.spark.reporting",
-    "session": "eddyline.spark.host.session",
-    "status": "eddyline.spark.status",
-    "watch": "eddyline.spark.watching.watch",
+    "HttpLookup": "eddyline.asking.http_lookup",
+    "LookupMethod": "eddyline.asking.lookup_method",
+    "PythonLookup": "eddyline.asking.python_lookup",
+    "SqlLookup": "eddyline.asking.sql_lookup",
+    "StandingQueries": "eddyline.standing.standing_queries",
+    "adapt": "eddyline.planner.adapt",
+    "concurrent": "eddyline.planner.declare.concurrent",
+    "disable": "eddyline.planner.enabling",
+    "enable": "eddyline.planner.enabling",
+    "explain": "eddyline.planner.adapt",
+    "forget": "eddyline.monitor.status",
+    "live": "eddyline.monitor.live_page",
+    "lookup_table": "eddyline.planner.declare.lookup_table",
+    "progress": "eddyline.monitor.progress",
+    "report": "eddyline.planner.reporting",
+    "session": "eddyline.host.session",
+    "status": "eddyline.monitor.status",
+    "watch": "eddyline.watching.watch",
 }
 
 
@@ -101,9 +101,9 @@ def __getattr__(name: str) -> object:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
     # Before all else that needs PySpark, which would fail on an old one for no clear reason.
-    importlib.import_module("eddyline.spark.host.versions").require_tested_version()
+    importlib.import_module("eddyline.host.versions").require_tested_version()
     if name in _READ_PLANS:
-        importlib.import_module("eddyline.spark.host.catalyst").get_ready()
+        importlib.import_module("eddyline.catalyst").get_ready()
     try:
         module = importlib.import_module(_ON_FIRST_USE[name])
     except ModuleNotFoundError as error:

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.commands import demo
-from eddyline.app.demo.display import introduction, outcome
-from eddyline.app.demo.flights import TABLES, write_parquet
-from eddyline.app.demo.predicates import expected_load
-from eddyline.app.demo.query import QUERY
-from eddyline.app.demo.race import Contestant, Difference, Lap, difference
 from eddyline.reports.routing_report import RoutingReport
+from eddyline_demos.commands import demo
+from eddyline_demos.display import introduction, outcome
+from eddyline_demos.flights import TABLES, write_parquet
+from eddyline_demos.predicates import expected_load
+from eddyline_demos.query import QUERY
+from eddyline_demos.race import Contestant, Difference, Lap, difference
 from tests.app.conftest import Answer, Run
 from tests.reports.samples import drifting
 

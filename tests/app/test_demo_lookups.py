@@ -20,13 +20,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.demo.lookups import comparison, program, running
-from eddyline.app.demo.lookups.by_hand import joined_by_hand
-from eddyline.app.demo.lookups.comparison import Trial, Way, differing
-from eddyline.app.demo.lookups.data import create_views, read_data, write_register
-from eddyline.app.demo.lookups.display import outcome
-from eddyline.app.demo.lookups.query import COUNTED, STRONG, register_tables
-from eddyline.app.demo.lookups.running import Rest, Seen, Services, running_services
+from eddyline_demos.lookups import comparison, program, running
+from eddyline_demos.lookups.by_hand import joined_by_hand
+from eddyline_demos.lookups.comparison import Trial, Way, differing
+from eddyline_demos.lookups.data import create_views, read_data, write_register
+from eddyline_demos.lookups.display import outcome
+from eddyline_demos.lookups.query import COUNTED, STRONG, register_tables
+from eddyline_demos.lookups.running import Rest, Seen, Services, running_services
 from tests.app.conftest import Run
 
 SAMPLE = 40
@@ -160,7 +160,7 @@ def test_more_requests_at_a_time_than_the_limit_are_refused(
 def test_services_end_with_whoever_started_them() -> None:
     code = (
         "import os, signal\n"
-        "from eddyline.app.demo.lookups import running\n"
+        "from eddyline_demos.lookups import running\n"
         "with running.running_services({}, {}) as services:\n"
         "    print(services.weather, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -191,7 +191,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 ) -> None:
     for name in ("HttpLookup", "SqlLookup"):
         monkeypatch.delitem(vars(eddyline), name, raising=False)
-    monkeypatch.delitem(sys.modules, "eddyline.sources.http_lookup", raising=False)
+    monkeypatch.delitem(sys.modules, "eddyline.asking.http_lookup", raising=False)
     monkeypatch.setitem(sys.modules, "jmespath", None)
     answer = run("demo", "lookups")
     assert answer.code == 2

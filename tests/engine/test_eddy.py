@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.simulation.known_costs import Known
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
@@ -16,8 +17,7 @@ from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.simulation.known_costs import Known
-from eddyline.query.expressions import And, Argument, Call
+from eddyline.expressions.expression import And, Argument, Call
 
 COLUMN = Argument(0, pa.int64())
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from bench.answers import require_same_rows
-from tests.spark.joins.broadcasting import broadcasting
+from tests.planner.joins.broadcasting import broadcasting
 
 
 def zipf(spark: SparkSession, name: str, rows: int, seed: int) -> DataFrame:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.exchange.hypercube import Dimension, Hypercube, coordinates, key_words, plan_hypercube
-from tests.spark.joins.generated import Case, cases, joined_rows, two_of_integers
+from tests.planner.joins.generated import Case, cases, joined_rows, two_of_integers
 
 
 def cells_of(

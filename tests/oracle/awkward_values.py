@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
@@ -30,6 +29,7 @@ from eddyline.query.expressions import (
     StringMatch,
     StringTest,
 )
+from eddyline.expressions.vector import Vector
 
 NARROW = pa.decimal128(10, 2)
 WIDE = pa.decimal128(24, 6)

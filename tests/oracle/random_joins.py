@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     Call,
     Comparison,
     ComparisonOperator,
@@ -28,7 +28,7 @@ from eddyline.query.expressions import (
     Literal,
     Not,
 )
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.expressions.vector import Vector
 from tests.oracle.plain_values import plain
 from tests.oracle.random_access import TableLookup, with_access_methods, with_some_later
 

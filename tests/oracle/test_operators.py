@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from eddyline.evaluation import arithmetic_type, evaluate, fault_of
-from eddyline.query.expressions import (
+from eddyline.expressions import arithmetic_type, evaluate, fault_of
+from eddyline.expressions.expression import (
     Argument,
     Arithmetic,
     ArithmeticOperator,

@@ -16,13 +16,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
-from eddyline.evaluation import (
+from eddyline.expressions import (
     cast_never_fails,
     evaluate,
     fault_of,
     type_of,
 )
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
@@ -43,7 +43,7 @@ from eddyline.query.expressions import (
     StringMatch,
     StringTest,
 )
-from eddyline.spark.adapt import adapted_blocks
+from eddyline.planner.adapt import adapted_blocks
 from tests.oracle.awkward_values import (
     DDL,
     FLOATS,

@@ -298,7 +298,7 @@ def test_a_report_of_one_record_is_the_same_every_time() -> None:
 
 def test_only_pages_need_jinja2() -> None:
     code = (
-        "import sys, eddyline.reports.routing_report, eddyline.spark.adapt\n"
+        "import sys, eddyline.reports.routing_report, eddyline.planner.adapt\n"
         "print('jinja2' in sys.modules)\n"
         "eddyline.reports.routing_report.RoutingReport(())._repr_html_()\n"
         "print('jinja2' in sys.modules)"

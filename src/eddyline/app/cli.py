@@ -30,9 +30,9 @@ from eddyline.app.parser import parse
 from eddyline.errors import EddylineError
 
 _COMMANDS: Final[dict[type[Invocation], str]] = {
-    DemoInvocation: "eddyline.app.commands.demo",
-    DemoLookupsInvocation: "eddyline.app.commands.demo_lookups",
-    DemoRulesInvocation: "eddyline.app.commands.demo_rules",
+    DemoInvocation: "eddyline_demos.commands.demo",
+    DemoLookupsInvocation: "eddyline_demos.commands.demo_lookups",
+    DemoRulesInvocation: "eddyline_demos.commands.demo_rules",
     ExplainInvocation: "eddyline.app.commands.explain",
     RulesAskInvocation: "eddyline.app.commands.rules_ask",
     RulesRunInvocation: "eddyline.app.commands.rules_run",

@@ -117,7 +117,7 @@ class RulesAskInvocation:
     """``eddyline rules add``, ``drop``, ``pause``, ``resume`` and ``list``: ask a running job.
 
     ``where`` is its state directory, or the file that it was started from; ``request`` is as in
-    :mod:`eddyline.spark.streaming.requests`.
+    :mod:`eddyline.standing.requests`.
     """
 
     where: Path

@@ -17,8 +17,8 @@ from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
 from eddyline.app.tables import create_view, find_table
+from eddyline.catalyst import is_query
 from eddyline.reports.wording import one_line
-from eddyline.spark.host.catalyst import is_query
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.processes import Process, children, end
 from eddyline.app.quiet_logs import silence_libraries
 from eddyline.app.spark_errors import comes_of_interrupt, essence
-from eddyline.spark.host.catalyst import let_go_of_call
+from eddyline.catalyst import let_go_of_call
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
 # Spark would log the same from every executor, each time with the JVM's stack.

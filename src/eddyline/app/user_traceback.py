@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -12,9 +13,7 @@ import eddyline
 _FRAME = re.compile(r'\s*(?:\| )*File "(?P<file>.+?)", line \d+')
 _START = "Traceback (most recent call last):"
 
-_OURS = Path(eddyline.__file__).parent
-_MACHINERY = (str(_OURS), str(Path(pyspark.__file__).parent))
-_DEMO = str(_OURS / "app" / "demo")  # its functions are what a user could have written
+_MACHINERY = tuple(f"{Path(each.__file__).parent}{os.sep}" for each in (eddyline, pyspark))
 
 
 def user_traceback(text: str) -> str:
@@ -52,6 +51,4 @@ def user_traceback(text: str) -> str:
 
 
 def _is_machinery(file: str) -> bool:
-    if file.startswith(_DEMO):
-        return False
     return file.startswith(_MACHINERY) or "pyspark.zip" in file

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from eddyline.engine.modules.concurrent_function import answers_later
-from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call, Expression
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.vector import Function
 
 
 def require_functions(functions: Sequence[Function], uses: Iterable[Expression]) -> None:

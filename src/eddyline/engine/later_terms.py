@@ -14,9 +14,9 @@ from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.relation import Relation
 from eddyline.engine.term_modules import TermModule, TermModules
-from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call, Expression
-from eddyline.query.terms import Disjunction, Leaf, Term, expression_of
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.terms import Disjunction, Leaf, Term, expression_of
+from eddyline.expressions.vector import Function
 
 
 class LaterTerms:

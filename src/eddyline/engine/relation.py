@@ -16,9 +16,9 @@ from eddyline.engine.modules.concurrent_function import later_calls
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.errors import EddylineError
-from eddyline.evaluation import evaluate
-from eddyline.evaluation.vector import Function, Scope, Vector
-from eddyline.query.expressions import Call, Expression
+from eddyline.expressions import evaluate
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.vector import Function, Scope, Vector
 
 
 class FunctionAnswerError(EddylineError, ValueError):

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.exchange.heavy_keys import HeavyKeys, Words
-from eddyline.query.join_graph import JoinGraph
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio; other bits of the product than those that an index uses."""

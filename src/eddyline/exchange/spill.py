@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.errors import EddylineError
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
-from eddyline.query.join_graph import JoinGraph
 
 SUB_CELLS: Final = 16
 """Sub-cells that a cell is split into."""

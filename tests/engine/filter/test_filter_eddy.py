@@ -19,9 +19,8 @@ from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.relation import FunctionAnswerError
 from eddyline.errors import EddylineError
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import (
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.expression import (
     And,
     Argument,
     Call,
@@ -29,6 +28,7 @@ from eddyline.query.expressions import (
     IsNull,
     Or,
 )
+from eddyline.expressions.vector import Vector
 from tests.predicates import (
     BOOL,
     COLUMNS,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
-from eddyline.evaluation.vector import Vector
+from eddyline.expressions.vector import Vector
 
 
 def put(memory: FunctionMemory, keys: list[int]) -> None:

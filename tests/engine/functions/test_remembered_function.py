@@ -17,8 +17,8 @@ from eddyline.engine.functions import balance
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
 from eddyline.engine.relation import FunctionAnswerError
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.vector import Vector
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.vector import Vector
 
 
 class Costly:

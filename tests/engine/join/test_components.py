@@ -9,12 +9,12 @@ import pytest
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.components import ComponentStores, required_rows
+from eddyline.engine.join_graph import Place
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.evaluation import evaluate
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.query.expressions import Call, Comparison, Expression, Not
-from eddyline.query.join_graph import Place
+from eddyline.expressions import evaluate
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.expression import Call, Comparison, Expression, Not
 from tests.joins import BOOL, EQUAL, INT, Refused, UserFunction, query_of, relation
 
 R, S = range(2)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Argument, Call, Expression, IsNull, Or, with_arguments
-from eddyline.query.join_graph import JoinGraph
+from eddyline.expressions.expression import Argument, Call, Expression, IsNull, Or, with_arguments
+from eddyline.expressions.vector import Function
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
 

@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, StalledError
+from eddyline.engine.join_graph import JoinGraph, NotExecutableError
+from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.signature import Signature
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import (
+from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
@@ -35,8 +36,7 @@ from eddyline.query.expressions import (
     Not,
     Or,
 )
-from eddyline.query.join_graph import JoinGraph, NotExecutableError
-from eddyline.query.join_query import JoinQuery, JoinRelation
+from eddyline.expressions.vector import Vector
 from tests.joins import (
     BOOL,
     EQUAL,

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.partial_results import Partial
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.query.expressions import Comparison, ComparisonOperator
-from eddyline.query.join_query import JoinQuery
+from eddyline.expressions.expression import Comparison, ComparisonOperator
 from tests.joins import Row, TableSource, equal, held, looked_up, make_eddy, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

@@ -15,12 +15,12 @@ import pytest
 
 from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.query.expressions import Call
-from eddyline.query.join_query import JoinQuery
+from eddyline.expressions.expression import Call
 from tests.joins import (
     BOOL,
     Row,

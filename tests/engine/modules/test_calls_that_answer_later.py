@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.decide import decide
-from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import (
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.decide import decide
+from eddyline.expressions.expression import (
     And,
     Argument,
     Call,
@@ -33,7 +32,8 @@ from eddyline.query.expressions import (
     Not,
     Or,
 )
-from eddyline.query.terms import terms_of
+from eddyline.expressions.terms import terms_of
+from eddyline.expressions.vector import Function, Vector
 
 ROWS = 30
 COLUMN = Argument(0, pa.int64())

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
@@ -22,8 +24,6 @@ from eddyline.engine.modules.module import Answer, ConcurrentModule
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.signature import Signature
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
 from tests.joins import Row, TableSource, equal, held, looked_up, parts_of, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.concurrency.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.concurrency.shared_agenda import SharedAgenda
-from eddyline.concurrency.threads import ThreadCaller
+from bench.simulation.virtual_agenda import VirtualAgenda
+from bench.simulation.virtual_calls import VirtualCaller
+from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.threads import ThreadCaller
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.eddy import Eddy
@@ -28,10 +30,8 @@ from eddyline.engine.modules.selection import HeldErrors
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING
-from eddyline.engine.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.simulation.virtual_calls import VirtualCaller
-from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
+from eddyline.expressions.expression import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
+from eddyline.expressions.vector import Function, Vector
 from eddyline.wall_clock import WallClock
 
 COLUMN = Argument(0, pa.int64())

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.simulation.known_costs import Case, Known, cases
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, LONG_LOOK, AdaptivePolicy
@@ -18,8 +19,7 @@ from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.simulation.known_costs import Case, Known, cases
-from eddyline.query.expressions import And, Argument, Call
+from eddyline.expressions.expression import And, Argument, Call
 
 ROWS = 40_000
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.simulation.known_costs import Known
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import (
@@ -19,9 +20,8 @@ from eddyline.engine.policies.catalogue import (
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.simulation.known_costs import Known
 from eddyline.errors import EddylineError
-from eddyline.query.expressions import And, Argument, Call
+from eddyline.expressions.expression import And, Argument, Call
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))
 COLUMN = Argument(0, pa.int64())

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulation.known_costs import Known
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.nested import Nested
@@ -20,9 +21,8 @@ from eddyline.engine.policies.adaptive_order import PooledOrder
 from eddyline.engine.policies.adaptive_plan import HORIZON
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.engine.simulation.known_costs import Known
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import And, Argument, Call, Or
+from eddyline.expressions.expression import And, Argument, Call, Or
+from eddyline.expressions.vector import Vector
 
 ROWS = 2_000
 

@@ -13,8 +13,8 @@ from eddyline.app.invocation import RulesAskInvocation
 from eddyline.app.rules_config import state_of
 from eddyline.app.spark_errors import essence_of
 from eddyline.app.terminal import chatter, results, show
-from eddyline.spark.streaming.errors import StateError
-from eddyline.spark.streaming.requests import RequestRefusedError, ask
+from eddyline.standing.errors import StateError
+from eddyline.standing.requests import RequestRefusedError, ask
 
 _WIDEST: Final = 10_000
 """Columns of a line in a pipe."""

@@ -21,8 +21,8 @@ from eddyline.app.start import running_spark
 from eddyline.app.tables import create_view, find_table
 from eddyline.app.terminal import chatter
 from eddyline.reports.wording import counted
-from eddyline.spark.streaming.checks import keep_text, kept_for
-from eddyline.spark.streaming.errors import NotShareableError, StateError
+from eddyline.standing.checks import keep_text, kept_for
+from eddyline.standing.errors import NotShareableError, StateError
 
 _EVERY = 0.5
 """Seconds between two looks at what was done."""

@@ -21,10 +21,10 @@ from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
 from eddyline.app.rows import table_lines
 from eddyline.app.terminal import chatter, show
+from eddyline.monitor.progress import Progress
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.wording import NO_BLOCKS
-from eddyline.spark.live.progress import Progress
 
 RUNNING: Final = "Running the query"
 

@@ -25,13 +25,13 @@ from eddyline.engine.settling import Verdict, cause, settle, verdicts
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules
-from eddyline.evaluation import evaluate
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.decide import decide
-from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Case, Expression, Literal, require_boolean
-from eddyline.query.rendering import render
-from eddyline.query.terms import Term, conjuncts_of, expression_of
+from eddyline.expressions import evaluate
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.decide import decide
+from eddyline.expressions.expression import Call, Case, Expression, Literal, require_boolean
+from eddyline.expressions.rendering import render
+from eddyline.expressions.terms import Term, conjuncts_of, expression_of
+from eddyline.expressions.vector import Function, Vector
 
 ALL_ROWS: Final = Literal(True, pa.bool_())  # noqa: FBT003 - SQL's TRUE
 """The predicate of a block that only computes values."""
@@ -43,7 +43,7 @@ class FilterPlan:
 
     ``outputs`` are calls whose values are wanted for the kept rows, or for some of them.
     ``texts`` name the conjuncts as people know them, in the order of
-    :func:`~eddyline.query.terms.conjuncts_of`; the names are those of functions
+    :func:`~eddyline.expressions.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
     ``waits`` says of each conjunct how many of the first ones a row has to pass before it comes
     to this one; without it all may be asked in any order.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.evaluation.vector import Vector
+from eddyline.expressions.vector import Vector
 
 Key: TypeAlias = Hashable
 Numbers: TypeAlias = npt.NDArray[np.int64]

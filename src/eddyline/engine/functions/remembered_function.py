@@ -19,8 +19,8 @@ from eddyline.engine.functions.argument_keys import keys_of
 from eddyline.engine.functions.balance import Balance
 from eddyline.engine.functions.function_memory import FunctionMemory
 from eddyline.engine.relation import FunctionAnswerError
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.vector import NO_ERRORS, Function, Vector
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.vector import NO_ERRORS, Function, Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array, spread
+from eddyline.engine.join_graph import Place
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.relation import Relation, RowScope
 from eddyline.engine.signature import Signature
-from eddyline.evaluation.vector import Vector
-from eddyline.query.expressions import Call, Expression
-from eddyline.query.join_graph import Place
-from eddyline.query.join_query import JoinQuery
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.vector import Vector
 
 
 class ComponentStores:

@@ -19,6 +19,7 @@ from eddyline.engine.checks import (
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Learned
 from eddyline.engine.join.components import ColumnScope
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
@@ -26,10 +27,9 @@ from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules
-from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call, Expression
-from eddyline.query.join_graph import JoinGraph
-from eddyline.query.terms import expression_of, terms_of
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.terms import expression_of, terms_of
+from eddyline.expressions.vector import Function
 
 
 class Asked(NamedTuple):
@@ -54,7 +54,7 @@ class InputStatistics:
 def predicates_with_calls(graph: JoinGraph, relation: int) -> tuple[int, ...]:
     """Return the numbers of the predicates over one relation alone that call functions.
 
-    They are numbered as in :attr:`~eddyline.query.join_graph.JoinGraph.predicates`.
+    They are numbered as in :attr:`~eddyline.engine.join_graph.JoinGraph.predicates`.
     """
     return tuple(
         number
@@ -68,7 +68,7 @@ class InputEddy:
 
     It stands where rows are sent from, and the eddy where they arrive goes on with what it has
     left undone. So not every predicate need be asked: rows enter with the done bits of the others.
-    Predicates are numbered as in :attr:`~eddyline.query.join_graph.JoinGraph.predicates`.
+    Predicates are numbered as in :attr:`~eddyline.engine.join_graph.JoinGraph.predicates`.
 
     Adaptivity does not change answers: whether a predicate rejects a row depends on the row
     alone, and one for which a predicate failed, and which none rejects, is told apart. Whether

@@ -26,6 +26,8 @@ from eddyline.engine.join.reading_order import ReadingOrder, StalledError
 from eddyline.engine.join.reduction import Reduction
 from eddyline.engine.join.results import Joined, Results
 from eddyline.engine.join.shortcuts import Shortcuts
+from eddyline.engine.join_graph import JoinGraph
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
@@ -35,11 +37,9 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
-from eddyline.evaluation.vector import Function
-from eddyline.query.expressions import Call, Expression
-from eddyline.query.join_graph import JoinGraph
-from eddyline.query.join_query import JoinQuery
-from eddyline.query.terms import Leaf, Term, expression_of, terms_of
+from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions.terms import Leaf, Term, expression_of, terms_of
+from eddyline.expressions.vector import Function
 
 STEM_VISIT_COST = 150e-6
 """Guess of the seconds that a visit to a SteM costs however few tuples come; then measured.

@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from eddyline.engine.clock import Clock
 from eddyline.engine.join.preference import Preference
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 from eddyline.engine.table_progress import Fetching, TableProgress
-from eddyline.query.expressions import Arithmetic, Call, Cast, Expression
-from eddyline.query.join_graph import JoinGraph
+from eddyline.expressions.expression import Arithmetic, Call, Cast, Expression
 
 
 def early_predicates(graph: JoinGraph) -> Iterator[int]:

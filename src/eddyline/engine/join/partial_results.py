@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.signature import Signature
-from eddyline.evaluation import evaluate
-from eddyline.query.expressions import Call, Expression
-from eddyline.query.join_graph import JoinGraph
+from eddyline.expressions import evaluate
+from eddyline.expressions.expression import Call, Expression
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ import numpy as np
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.eddy import Sort
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join_graph import JoinGraph, Place
 from eddyline.engine.signature import Signature
-from eddyline.evaluation.decide import decide
-from eddyline.query.expressions import (
+from eddyline.expressions.decide import decide
+from eddyline.expressions.expression import (
     Argument,
     Expression,
     calls_in,
     require_boolean,
     with_arguments,
 )
-from eddyline.query.join_graph import JoinGraph, Place
-from eddyline.query.terms import terms_of
+from eddyline.expressions.terms import terms_of
 
 PREFERRED = 10.0
 """What a row that a user prefers is worth beside another, unless told otherwise."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.stem import SteM
-from eddyline.query.join_graph import JoinGraph
 
 TRIAL = 4_096
 """Rows of a relation that are looked up in a complete SteM to learn what that drops."""

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.settling import Held, Verdict, cause, settle
-from eddyline.evaluation import evaluate
-from eddyline.evaluation.collective_failure import CollectiveFailure
-from eddyline.evaluation.vector import Scope, Vector
-from eddyline.query.expressions import Expression
-from eddyline.query.join_query import JoinQuery
+from eddyline.expressions import evaluate
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.vector import Scope, Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import Caller
-from eddyline.evaluation.vector import Function, Vector
-from eddyline.query.expressions import Call, Expression, calls_in
+from eddyline.expressions.expression import Call, Expression, calls_in
+from eddyline.expressions.vector import Function, Vector
 
 
 class AnswersLater(Function, Protocol):

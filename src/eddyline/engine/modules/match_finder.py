@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join_graph import JoinGraph, Key, Place, RangeEdge
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
 from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
-from eddyline.query.expressions import ComparisonOperator
-from eddyline.query.join_graph import JoinGraph, Key, Place, RangeEdge
+from eddyline.expressions.expression import ComparisonOperator
 
 MOST_MATCHES = 1 << 18
 """Matches after which a probe hands the tuples not yet probed back to the eddy.

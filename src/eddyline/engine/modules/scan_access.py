@@ -15,7 +15,7 @@ class Arrival:
     """Rows that have come in: one array a column, each of length ``rows``.
 
     ``done`` is the mask of the predicates that they have passed before they came, numbered as
-    in :attr:`~eddyline.query.join_graph.JoinGraph.predicates`.
+    in :attr:`~eddyline.engine.join_graph.JoinGraph.predicates`.
     """
 
     columns: tuple[pa.Array, ...]

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.evaluation import evaluate
+from eddyline.expressions import evaluate
 
 if TYPE_CHECKING:
-    from eddyline.evaluation.vector import Scope
-    from eddyline.query.expressions import Expression
+    from eddyline.expressions.expression import Expression
+    from eddyline.expressions.vector import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,421 @@
+"""Answers lookups of tasks, wherever they run: the limits hold for all of them together.
+
+Spark's tasks cannot talk to each other. So they ask here, over a socket, and here alone is
+asked outside: see :mod:`eddyline.asking.wire`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import secrets
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+
+import pyarrow as pa
+
+from eddyline.asking.asked_once import Found
+from eddyline.asking.beginning import Beginning, StageSize, TaskPlace
+from eddyline.asking.event_loop import EventLoop
+from eddyline.asking.failures import LookupFailedError
+from eddyline.asking.frozen import frozen
+from eddyline.asking.listening import stop_listening
+from eddyline.asking.lookup_source import Key
+from eddyline.asking.served import Method, Shared
+from eddyline.asking.shared_lookup import SharedLookupStatistics
+from eddyline.asking.task_answers import TaskAnswers
+from eddyline.asking.wire import LINE, Address
+
+IDLE_SECONDS: Final = 2.0
+"""Seconds without any task of a job before what is open for it is closed."""
+
+LOOKING_SECONDS: Final = 10.0
+"""Seconds between two looks whether a job is over that nobody works for now."""
+
+KEPT_SECONDS: Final = 300.0
+"""Seconds for which the answers are kept for later stages of the job, unless it is over."""
+
+RESTING_JOBS: Final = 64
+"""Jobs whose answers are kept though nobody works for them, the latest ones."""
+
+RESTING_KEYS: Final = 100_000
+"""Keys of all these together; the latest job is kept however many it has."""
+
+REMEMBERED_JOBS: Final = 256
+"""Jobs of which it is remembered what they asked for, when their answers are forgotten."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """The lookups of one job, by access method, and the tasks that use them now.
+
+    ``asking`` are those of a method that may ask for more before they wait for answers alone,
+    ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
+    for, :func:`frozen`, as arguments may hold lists, and how many do.
+    """
+
+    lookups: dict[str, Shared] = field(default_factory=dict)
+    users: int = 0
+    asking: Counter[str] = field(default_factory=Counter)
+    beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
+    wanted: dict[str, Counter[object]] = field(default_factory=dict)
+    leaving: asyncio.TimerHandle | None = None
+
+    def expect(self, method: str) -> None:
+        """Tell a method who may ask it for more, and who for the first time."""
+        lookup = self.lookups.get(method)
+        if lookup is not None:
+            lookup.expect_of(self.asking[method], self.beginning[method].count)
+
+
+class LookupServer:
+    """Serves the tasks of all jobs from one event loop.
+
+    ``methods`` may come and go while it serves. Jobs are told apart by the name that their
+    tasks give.
+    """
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        methods: Mapping[str, Method],
+        now: Callable[[], float],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        seed: int = 0,
+        size_of: Callable[[int], StageSize | None] | None = None,
+        is_over: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Begin to listen at once, on any free port by default; OSError where that fails.
+
+        ``size_of`` tells how large a stage of Spark's is, None where it does not know, ``is_over``
+        whether nobody will ask for a job any more; they are called in a thread of their own.
+        """
+        self._loop = loop
+        self._methods = methods
+        self._now = now
+        self._seed = seed
+        self._size_of = size_of
+        self._is_over = is_over
+        self._threads = ThreadPoolExecutor(1, "eddyline-stages")  # starts with the first question
+        self._jobs: dict[str, _Job] = {}
+        self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
+        self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        token = secrets.token_hex(32)
+        self._token = token.encode()
+        self._server = asyncio.run_coroutine_threadsafe(
+            asyncio.start_server(self._connected, host, port, limit=LINE), loop.loop
+        ).result()
+        self.address = Address(host, self._server.sockets[0].getsockname()[1], token)
+
+    def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for a job so far, by access method; from any thread."""
+
+        async def found() -> dict[str, SharedLookupStatistics]:
+            return _statistics(self._jobs[job]) if job in self._jobs else {}
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def totals(self, prefix: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for all jobs whose names begin so, by access method.
+
+        From any thread. Of jobs that nobody has worked for since a while the latest count.
+        """
+
+        async def found() -> dict[str, SharedLookupStatistics]:
+            now = {name: _statistics(job) for name, job in self._jobs.items()}
+            sums: dict[str, SharedLookupStatistics] = {}
+            for job, asked in (self._past | now).items():
+                if job.startswith(prefix):
+                    for method, each in asked.items():
+                        sums[method] = each if method not in sums else sums[method].plus(each)
+            return sums
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def rest(self) -> None:
+        """Close what is open for jobs that nobody works for now, without waiting as usual."""
+
+        async def closed() -> None:
+            for job in self._jobs.values():
+                if not job.users:
+                    for lookup in job.lookups.values():
+                        await lookup.close()
+
+        asyncio.run_coroutine_threadsafe(closed(), self._loop.loop).result()
+
+    @property
+    def answers(self) -> int:
+        """How many keys have answers that are kept, for all jobs; from any thread."""
+
+        async def found() -> int:
+            return sum(map(_keys, self._jobs.values()))
+
+        return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
+
+    def forget(self) -> None:
+        """Forget the answers of jobs that nobody works for, and what jobs have asked for."""
+
+        async def forgotten() -> None:
+            for name, job in list(self._jobs.items()):
+                if job.users:
+                    continue
+                for lookup in job.lookups.values():
+                    await lookup.close()
+                if self._jobs.get(name) is job and job.leaving is not None:  # it may go on by now
+                    self._forget(name, job)
+            self._past.clear()
+
+        asyncio.run_coroutine_threadsafe(forgotten(), self._loop.loop).result()
+
+    def close(self) -> None:
+        """Serve no more, and close what is open."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
+
+    async def _close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        await stop_listening(self._server)
+        for job in self._jobs.values():
+            for lookup in job.lookups.values():
+                await lookup.close()
+        self._jobs.clear()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection, and close it: also where its task is cancelled before it begins."""
+        task = self._loop.loop.create_task(self._serve(reader, writer))
+        self._serving[task] = writer
+        task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        writer = self._serving.pop(task)
+        if task.cancelled():
+            writer.transport.abort()  # the loop ends, and sends no more
+        else:
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one lookup of one task, until it hangs up."""
+        try:
+            hello = json.loads(await reader.readline())
+            if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
+                return
+            await self._serve_task(hello, reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
+            return  # whoever speaks like this is none of ours, or has gone
+
+    async def _serve_task(
+        self,
+        hello: Mapping[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        name, method, exact = hello["job"], hello["method"], bool(hello.get("exact"))
+        job = self._entered(name)
+        answers = TaskAnswers(writer)
+        sending = asyncio.create_task(answers.send())
+        task = None if hello.get("task") is None else TaskPlace(*hello["task"])
+        asking = _Asking(job, method, task)
+        if task is not None and asking.wants_size:
+            self._find_size(job, method, task.stage)
+        try:
+            while line := await reader.readline():
+                request = json.loads(line)
+                asking.may_go_on(going_on="calls" in request)
+                if "calls" not in request:
+                    asking.speak()
+                    continue
+                keys = pa.ipc.open_stream(await reader.readexactly(request["bytes"])).read_all()
+                lookup = self._lookup(name, job, method)
+                values = list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+                rows = (
+                    [self._unknown(method)] * len(request["calls"])
+                    if lookup is None
+                    else lookup.rows(values, exact=exact)
+                )
+                for call, key, future in zip(request["calls"], values, rows, strict=True):
+                    answers.expect(call, future)
+                    asking.wait_for(key, future)
+                asking.speak()
+        finally:
+            sending.cancel()
+            asking.end()
+            self._left(name, job)
+
+    def _find_size(self, job: _Job, method: str, stage: int) -> None:
+        """Find out how many tasks a stage has; until then it may have more."""
+
+        def found(answer: asyncio.Future[StageSize | None]) -> None:
+            known = not answer.cancelled() and answer.exception() is None
+            job.beginning[method].sized(stage, answer.result() if known else None)
+            job.expect(method)
+
+        if self._size_of is None:
+            job.beginning[method].sized(stage, None)
+        else:
+            loop = self._loop.loop
+            loop.run_in_executor(self._threads, self._size_of, stage).add_done_callback(found)
+
+    def _entered(self, name: str) -> _Job:
+        job = self._jobs.setdefault(name, _Job())
+        job.users += 1
+        self._resting.pop(name, None)
+        if job.leaving is not None:
+            job.leaving.cancel()
+            job.leaving = None
+        return job
+
+    def _left(self, name: str, job: _Job) -> None:
+        job.users -= 1
+        if not job.users:
+            job.leaving = self._loop.loop.call_later(IDLE_SECONDS, self._rest, name, job)
+
+    def _rest(self, name: str, job: _Job) -> None:
+        """Close what is open for a job that nobody works for, and keep its answers for a while."""
+        for lookup in job.lookups.values():
+            task = self._loop.loop.create_task(lookup.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        self._resting[name] = _keys(job)
+        while len(self._resting) > RESTING_JOBS or (
+            len(self._resting) > 1 and sum(self._resting.values()) > RESTING_KEYS
+        ):
+            oldest = next(iter(self._resting))
+            self._forget(oldest, self._jobs[oldest])
+        self._wait_for_end(name, job, self._loop.loop.time() + KEPT_SECONDS)
+
+    def _wait_for_end(self, name: str, job: _Job, until: float) -> None:
+        """Forget a job when it is over, at some time at the latest; unless it goes on."""
+
+        def looked(answer: asyncio.Future[bool]) -> None:
+            known = not answer.cancelled() and answer.exception() is None
+            wait_on(over=known and answer.result())
+
+        def wait_on(*, over: bool) -> None:
+            if name not in self._resting or self._jobs.get(name) is not job:
+                return  # it went on, or is forgotten
+            left = until - loop.time()
+            if over or left <= 0:
+                self._forget(name, job)
+                return
+            seconds = left if self._is_over is None else min(left, LOOKING_SECONDS)
+            job.leaving = loop.call_later(seconds, self._wait_for_end, name, job, until)
+
+        loop = self._loop.loop
+        if self._is_over is None:
+            wait_on(over=False)
+        else:
+            loop.run_in_executor(self._threads, self._is_over, name).add_done_callback(looked)
+
+    def _forget(self, name: str, job: _Job) -> None:
+        """Forget a job's answers, and remember what was asked for."""
+        if job.leaving is not None:
+            job.leaving.cancel()
+        self._resting.pop(name, None)
+        del self._jobs[name]
+        self._past[name] = _statistics(job)
+        if len(self._past) > REMEMBERED_JOBS:
+            self._past.popitem(last=False)
+
+    def _lookup(self, name: str, job: _Job, method: str) -> Shared | None:
+        lookup = job.lookups.get(method)
+        found = self._methods.get(method) if lookup is None else None
+        if found is not None:
+            random = Random(self._seed)  # noqa: S311 - for pauses between tries
+            lookup = job.lookups[method] = found.shared(name, random, self._now)
+            job.expect(method)
+        return lookup
+
+    def _unknown(self, method: str) -> asyncio.Future[Found]:
+        """Return the answer to whoever asks for what is not there any more."""
+        answer: asyncio.Future[Found] = self._loop.loop.create_future()
+        answer.set_exception(
+            LookupFailedError(
+                f"{method} is not known any more where the driver is: many others were registered "
+                f"since. Register the table, or declare the function, and adapt the query again."
+            )
+        )
+        answer.exception()  # whoever has asked may have gone
+        return answer
+
+
+class _Asking:
+    """A task that asks a method: what it waits for, and whether it may ask for more."""
+
+    def __init__(self, job: _Job, method: str, task: TaskPlace | None = None) -> None:
+        self._job = job
+        self._method = method
+        self._task = task
+        self._silent = task is not None
+        self.wants_size = task is not None and job.beginning[method].enter(task)
+        self._wanted = job.wanted.setdefault(method, Counter())
+        self._waits_for: dict[asyncio.Future[Found], Key] = {}
+        self._going_on = False
+        self.may_go_on(going_on=True)
+
+    def may_go_on(self, *, going_on: bool) -> None:
+        """Take note whether the task may ask for more before it waits for answers alone."""
+        if going_on == self._going_on:
+            return
+        self._going_on = going_on
+        self._job.asking[self._method] += 1 if going_on else -1
+        self._job.expect(self._method)
+
+    def speak(self) -> None:
+        """Take note that the task has brought its first keys, or has none."""
+        if self._silent and self._task is not None:
+            self._silent = False
+            self._job.beginning[self._method].speak(self._task)
+            self._job.expect(self._method)
+
+    def wait_for(self, key: Key, answer: asyncio.Future[Found]) -> None:
+        """Take note of a key that the task wants to know of."""
+        if not answer.done() and answer not in self._waits_for:
+            self._waits_for[answer] = key
+            self._wanted[frozen(key)] += 1
+            answer.add_done_callback(self._answered)
+
+    def end(self) -> None:
+        """The task has gone: let nobody be asked for what no other one wants."""
+        if self._task is not None:
+            self._job.beginning[self._method].leave(self._task)
+            self._job.expect(self._method)
+        self.may_go_on(going_on=False)
+        unwanted = []
+        for answer, key in list(self._waits_for.items()):
+            answer.remove_done_callback(self._answered)
+            if self._no_longer(key):
+                unwanted.append(key)
+        self._waits_for.clear()
+        lookup = self._job.lookups.get(self._method)
+        if unwanted and lookup is not None:
+            lookup.give_up(unwanted)
+
+    def _answered(self, answer: asyncio.Future[Found]) -> None:
+        key = self._waits_for.pop(answer, None)
+        if key is not None:  # else the task has gone meanwhile
+            self._no_longer(key)
+
+    def _no_longer(self, key: Key) -> bool:
+        """Count one task less that waits for a key; tell whether that was the last."""
+        known = frozen(key)
+        self._wanted[known] -= 1
+        if self._wanted[known]:
+            return False
+        del self._wanted[known]
+        return True
+
+
+def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:
+    return {name: lookup.statistics() for name, lookup in job.lookups.items()}
+
+
+def _keys(job: _Job) -> int:
+    return sum(each.keys for each in _statistics(job).values())

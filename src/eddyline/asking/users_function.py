@@ -1,0 +1,250 @@
+"""A user's function, as the server calls it: awaited, or in a thread where it may block.
+
+What is awaited runs on an event loop that has nothing else to do. A function that holds it up, as
+one that blocks although it is asynchronous, holds up others like it, but neither the server nor
+its limits of time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+from eddyline.asking.event_loop import EventLoop
+from eddyline.asking.shared_threads import CALLS, ThreadShare
+from eddyline.engine.modules.callers import as_error
+
+MOST_LEFT: Final = 1_000
+"""Calls that nobody waits for any more, and which have not ended, before others are refused: each
+may hold a thread."""
+
+
+class Outcome(NamedTuple):
+    """What a function has returned, or raised."""
+
+    value: Any
+    error: Exception | None
+
+
+class LeftBehind:
+    """Counts the calls that nobody waits for any more, until they end; for any thread."""
+
+    def __init__(self, most: int) -> None:
+        """Begin with none; ``most`` are bearable."""
+        self.most = most
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)  # where nothing of them runs
+
+    def _begin(self) -> None:
+        self.changing = threading.Lock()
+        self.calls = 0
+
+    def error(self) -> Exception | None:
+        """Return why no more can begin, where that is so."""
+        if self.calls < self.most:
+            return None
+        return RuntimeError(
+            f"{self.calls:,} calls that took longer than they may, or whose queries were "
+            "cancelled, have not returned: no more begin until some have. Give the function a "
+            "limit of time of its own."
+        )
+
+
+LEFT_BEHIND: Final = LeftBehind(MOST_LEFT)
+"""Those of this process."""
+
+
+class Mail:
+    """Callbacks on their way to a loop, from other threads: it is woken once for many.
+
+    Where 256 calls are under way at a time, the way there and back takes 30 us a call instead of
+    100 or more.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._callbacks: deque[Callable[[], object]] = deque()
+        self._told = False
+
+    def send(self, callback: Callable[[], object]) -> None:
+        """Have something called in the loop's thread; RuntimeError where the loop is closed."""
+        self._callbacks.append(callback)  # before it is looked whether the loop was told
+        if not self._told:
+            self._told = True
+            self.loop.call_soon_threadsafe(self._empty)
+
+    def _empty(self) -> None:
+        self._told = False  # before it is looked what has come
+        while self._callbacks:
+            self._callbacks.popleft()()
+
+
+class UsersFunction:
+    """Calls a function that is asynchronous, blocks, or returns what has to be awaited.
+
+    >>> async def later(number: int) -> int:
+    ...     return number + 1
+    >>> for function in (later, lambda number: number + 1, lambda number: later(number)):
+    ...     called = UsersFunction(function, threads=1)
+    ...     print(asyncio.run(called.outcome(4)))
+    ...     called.close()
+    Outcome(value=5, error=None)
+    Outcome(value=5, error=None)
+    Outcome(value=5, error=None)
+    """
+
+    def __init__(self, function: Callable[..., object], threads: int) -> None:
+        """Get ready; up to so many threads are used at a time."""
+        self._function = function
+        # An object that is called like a function may be asynchronous as well.
+        called = (function, type(function).__call__)
+        self._asynchronous = any(map(inspect.iscoroutinefunction, called))
+        self._width = threads
+        self._threads: ThreadShare | None = None
+        self._back: Mail | None = None
+
+    async def outcome(self, *arguments: object) -> Outcome:
+        """Call; nothing that the function raises ends the loop or the task that waits.
+
+        Whoever stops waiting, as at the end of a limit, does so at once; the function may go on.
+        """
+        refused = LEFT_BEHIND.error()
+        if refused is not None:
+            return Outcome(None, refused)
+        loop = asyncio.get_running_loop()
+        if self._back is None or self._back.loop is not loop:
+            self._back = Mail(loop)
+        call = _Call(self._function, arguments)
+        try:
+            if self._asynchronous:
+                return await _USERS_LOOP.outcome(call, self._back)
+            if self._threads is None:
+                self._threads = ThreadShare(CALLS, self._width)
+            outcome = await loop.run_in_executor(self._threads, call.made)
+            if not inspect.isawaitable(outcome.value):
+                return outcome
+            call = _Call(lambda: outcome.value, ())
+            return await _USERS_LOOP.outcome(call, self._back)
+        except asyncio.CancelledError:
+            call.leave()
+            raise
+
+    def close(self) -> None:
+        """Let calls that wait go; others may be made again."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
+
+
+class _Call:
+    """A call, which may go on when nobody waits for it."""
+
+    def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._runs = self._left = False
+
+    def made(self) -> Outcome:
+        """Call; a StopIteration would get lost on its way out of a thread."""
+        self._runs = True
+        try:
+            return Outcome(self._function(*self._arguments), None)
+        except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
+            return Outcome(None, as_error(raised))
+        finally:
+            self._end()
+
+    async def awaited(self) -> Outcome:
+        """Call, and await what that returns."""
+        self._runs = True
+        try:
+            value = self._function(*self._arguments)
+            return Outcome(await value if inspect.isawaitable(value) else value, None)
+        except asyncio.CancelledError as raised:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return Outcome(None, as_error(raised))  # of something that the function has waited for
+        except BaseException as raised:  # noqa: BLE001 - likewise; SystemExit would end the loop
+            return Outcome(None, as_error(raised))
+        finally:
+            self._end()
+
+    def leave(self) -> None:
+        """Take note that nobody waits for it any more."""
+        with LEFT_BEHIND.changing:
+            self._left = self._runs
+            LEFT_BEHIND.calls += self._left
+
+    def _end(self) -> None:
+        with LEFT_BEHIND.changing:
+            self._runs = False
+            LEFT_BEHIND.calls -= self._left
+            self._left = False
+
+
+class _UsersLoop:
+    """The loop of all asynchronous functions of this process: begun when needed, and then there.
+
+    What a function has bound to the loop, as the connections of an HTTP client, it finds again.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)  # which has the loop without its thread
+
+    def _begin(self) -> None:
+        self._making = threading.Lock()
+        self._mail: Mail | None = None
+        self._tasks: set[asyncio.Task[Outcome]] = set()  # a loop holds its tasks only weakly
+
+    async def outcome(self, call: _Call, back: Mail) -> Outcome:
+        """Return what came of a call that is made on the loop, to the loop that asks."""
+        to = self._mail_to()
+        answer: asyncio.Future[Outcome] = back.loop.create_future()
+        tasks: list[asyncio.Task[Outcome]] = []
+
+        def begin() -> None:
+            task = to.loop.create_task(call.awaited())
+            tasks.append(task)
+            self._tasks.add(task)
+            task.add_done_callback(ended)
+
+        def ended(task: asyncio.Task[Outcome]) -> None:
+            self._tasks.discard(task)
+            with suppress(RuntimeError):  # nobody waits any more, and the other loop is closed
+                back.send(lambda: _settle(answer, task))
+
+        def cancel() -> None:  # after it has begun
+            tasks[0].cancel()
+
+        to.send(begin)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            to.send(cancel)
+            raise
+
+    def _mail_to(self) -> Mail:
+        with self._making:
+            if self._mail is None:
+                self._mail = Mail(EventLoop(name="eddyline-users-loop").loop)
+            return self._mail
+
+
+def _settle(answer: asyncio.Future[Outcome], task: asyncio.Task[Outcome]) -> None:
+    if answer.done():
+        return
+    if task.cancelled():
+        answer.cancel()
+    else:
+        answer.set_result(task.result())
+
+
+_USERS_LOOP: Final = _UsersLoop()

@@ -1,0 +1,143 @@
+"""A filter block as plain data: what travels from the plan rewrite to the workers.
+
+A block is claimed by :mod:`eddyline.planner.rewrite.rewrite_plan` on the driver, pickled into
+one fused user-defined function, and executed by :mod:`eddyline.tasks.filter_task` in
+the Python workers. Nothing here holds a handle into the JVM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from eddyline.asking.wire import Address
+from eddyline.expressions.expression import Call, Case, Expression
+
+
+class FunctionKind(IntEnum):
+    """Spark's evaluation types of scalar user-defined functions, by their number in Spark."""
+
+    PICKLED = 100  # a plain function, rows pickled
+    ARROW_BATCHED = 101  # a plain function, rows carried by Arrow
+    PANDAS = 200  # pandas Series in and out
+    PANDAS_ITERATOR = 204  # an iterator over pandas Series
+    ARROW = 250  # Arrow arrays in and out
+    ARROW_ITERATOR = 251  # an iterator over Arrow arrays
+
+
+@dataclass(frozen=True, slots=True)
+class CalledByDriver:
+    """Who calls a function that runs where the driver is, and how it may be called.
+
+    ``method`` is what the server of lookups calls it with these arguments, ``number`` the
+    function itself; ``width`` values are worked on at a time. ``price`` is for people,
+    ``unit`` what it is paid in, ``values`` how many a call is for at the most.
+    """
+
+    number: int
+    method: str
+    width: int
+    unit: str = ""
+    price: str = ""
+    values: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunction:
+    """One user function of a block, or a chain ``f(g(x))`` that Spark evaluates in one go.
+
+    ``commands`` are the pickled functions as Spark stores them, innermost
+    first; in a chain each hands its Python value to the next unconverted, as in
+    Spark's own worker. ``keywords`` names the arguments that are passed by
+    keyword and has None for a positional one. Types are Spark's, as JSON
+    (``DataType.json()``); the return type is that of the outermost function.
+    ``driver`` is None where the worker calls the function itself.
+    """
+
+    name: str
+    kind: FunctionKind
+    commands: tuple[bytes, ...]
+    argument_types: tuple[str, ...]
+    keywords: tuple[str | None, ...]
+    return_type: str
+    driver: CalledByDriver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """What the texts of values depend on in the JVM that unpickles them.
+
+    Its version, its default time zone (the id, ``toString`` and ``hashCode``), and the first
+    weekday (1 is Sunday) and the fewest days of a year's first week in its default locale.
+    """
+
+    version: int = 17
+    zone: str = "UTC"
+    zone_text: str = (
+        'sun.util.calendar.ZoneInfo[id="UTC",offset=0,dstSavings=0,useDaylight=false,'
+        "transitions=0,lastRule=null]"
+    )
+    zone_hash: int = 0
+    first_day_of_week: int = 1
+    days_in_first_week: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Session settings that change what a user function sees or returns.
+
+    ``defaults`` are what Spark takes for keys that are not set; ``java`` is the JVM. ``profiled``
+    says that a profiler of Spark's watches functions.
+    """
+
+    time_zone: str
+    defaults: tuple[tuple[str, str], ...] = ()
+    binary_as_bytes: bool = True
+    legacy_pandas_conversion: bool = False
+    assign_columns_by_name: bool = True
+    int_to_decimal_coercion: bool = False
+    safe_arrow_conversion: bool = False
+    integer_extension_types: bool = False
+    large_types: bool = False
+    java: JavaRuntime = JavaRuntime()
+    profiled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBlock:
+    """The claimed predicate of a chain of filters, and the call results needed above it.
+
+    ``predicate`` is boolean over :class:`~eddyline.expressions.expression.Argument`
+    (columns handed in by Spark, by position) and calls of ``functions``.
+    A row is kept where it is TRUE. ``outputs`` are computed for kept rows; one that is a CASE is
+    a call that is made for some of these only (see
+    :func:`~eddyline.expressions.expression.called_where`).
+    ``texts`` shows each top-level conjunct as the user would recognize it, and
+    ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
+    driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it
+    calls the functions of this one, which then gets none of the rows that they reject; empty
+    where all are called on every row, as are calls that are not in ``after``, with the same number.
+    Plain Spark calls functions of a ``spared`` block for more rows than come to it, as where a
+    value is passed on for which it calls a function again. A block that ``hands_on_errors`` keeps
+    the rows for which a predicate failed, with the error as text, for joins above it that may drop
+    them. ``joined`` says in words what was done to its rows before, and what joins them after.
+    ``limit`` is how many of its rows a limit above keeps of each task's, or somebody between wants
+    first; 0 where there is none. A task that has given as many ``stops`` if nothing between drops
+    any.
+    """
+
+    identity: str
+    predicate: Expression
+    texts: tuple[str, ...]
+    functions: tuple[UserFunction, ...]
+    outputs: tuple[Call | Case, ...]
+    settings: SessionSettings
+    argument_names: tuple[str, ...] = ()
+    server: Address | None = None
+    hands_on_errors: bool = False
+    joined: tuple[str, ...] = ()
+    waits: tuple[int, ...] = ()
+    after: tuple[tuple[Call, int], ...] = ()
+    spared: bool = False
+    limit: int = 0
+    stops: bool = False

@@ -1,0 +1,83 @@
+"""Analysis of SQL over tables of which only the columns are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+from pyspark.sql.udf import UserDefinedFunction
+
+from eddyline.catalyst.gateway import java_class, java_session, static
+from eddyline.catalyst.handles import Plan
+from eddyline.catalyst.plans import class_name, rdd_number, read_ahead
+from eddyline.catalyst.rules_at_work import set_rule
+
+_EXCLUDED: Final = "spark.sql.optimizer.excludedRules"
+
+_UNREADABLE: Final = tuple(
+    f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+    for rule in (
+        "DecimalAggregates",  # has decimals added up as whole numbers of their last digit
+        "PruneFilters",  # leaves nothing of a query whose condition is never true
+        "PropagateEmptyRelation",
+    )
+)
+"""What the optimizer is not to do, as its outcome says less of what was asked for."""
+
+
+class Analyst:
+    """A copy of a session in which some names are tables of given columns and no rows.
+
+    It has the session's functions, settings and other tables as they are when it is made; what
+    is done to either afterwards the other does not see.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tables: Mapping[str, StructType],
+        constants: Mapping[str, DataType],
+    ) -> None:
+        """Copy a session; ``constants`` are functions without arguments, with their types."""
+        self._copy = java_session(spark).cloneSession()
+        set_rule(self._copy, None)  # queries are read as they are written
+        excluded = self._copy.conf().get(_EXCLUDED, "")
+        self._copy.conf().set(_EXCLUDED, ",".join([*filter(None, [excluded]), *_UNREADABLE]))
+        self._leaves: dict[int, str] = {}
+        context = java_class("org.apache.spark.api.java.JavaSparkContext")(
+            self._copy.sparkContext()
+        )
+        for name, schema in tables.items():
+            nothing = context.emptyRDD().rdd()
+            columns = static("org.apache.spark.sql.types.DataType", "fromJson")(schema.json())
+            # A relation over an RDD: of a local one without rows the optimizer would leave nothing.
+            table = self._copy.internalCreateDataFrame(nothing, columns, False)  # noqa: FBT003 - no stream
+            table.createOrReplaceTempView(name)
+            self._leaves[int(nothing.id())] = name
+        for name, kind in constants.items():
+            function = UserDefinedFunction(_never_called, kind, name)
+            self._copy.udf().registerPython(name, function._judf)
+
+    def optimized(self, sql: str) -> tuple[Plan, StructType]:
+        """Return the optimized plan of a query, and its columns.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException``.
+        """
+        rows = self._copy.sql(sql)
+        schema = StructType.fromJson(json.loads(rows.schema().json()))
+        plan = Plan(rows.queryExecution().optimizedPlan())
+        read_ahead(plan)
+        return plan, schema
+
+    def table_of(self, leaf: Plan) -> str | None:
+        """Return the name of the table that a leaf of a plan is, None for what is none of them."""
+        if not class_name(leaf).endswith(".LogicalRDD"):
+            return None
+        return self._leaves.get(rdd_number(leaf))
+
+
+def _never_called() -> None:
+    """Stand for a constant that is put in later."""

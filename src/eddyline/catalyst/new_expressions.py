@@ -1,0 +1,246 @@
+"""New expressions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+from eddyline.catalyst.gateway import (
+    EXPRESSIONS,
+    java_class,
+    jvm,
+    new_identity,
+    scala_none,
+    scala_seq,
+    static,
+    static_near,
+)
+from eddyline.catalyst.handles import CatalystExpression
+from eddyline.catalyst.pipeline import Later, maker
+
+
+def attribute_of(named_expression: CatalystExpression) -> CatalystExpression:
+    """Return the attribute by which a named expression is known above its node."""
+    return CatalystExpression(named_expression.java.toAttribute())
+
+
+def in_terms_of(
+    expression: CatalystExpression,
+    meant: Sequence[tuple[CatalystExpression, CatalystExpression]],
+) -> CatalystExpression:
+    """Return an expression with other expressions in place of parts of it, as attributes are."""
+    if meant and isinstance(expression.java, Later):
+        parts, others = ([each.java for each in side] for side in zip(*meant, strict=True))
+        renamed = maker(expression.java.pipeline).inTermsOf(expression.java, parts, others)
+        return CatalystExpression(renamed)
+    renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
+    for part, other in meant:
+        renewed = renewed.updated(part.java, other.java)
+    return CatalystExpression(expression.java.transformUp(renewed))  # a map is a partial function
+
+
+def named(expression: CatalystExpression, name: str) -> CatalystExpression:
+    """Return an expression under a new name and a new identity."""
+    alias = java_class(EXPRESSIONS + "Alias")
+    identity = new_identity(expression.java)
+    return CatalystExpression(
+        alias(expression.java, name, identity, scala_seq([]), scala_none(), scala_seq([]))
+    )
+
+
+def in_struct(expression: CatalystExpression) -> CatalystExpression:
+    """Return a struct of one field, never NULL itself: ``a <=> b`` is ``struct(a) = struct(b)``."""
+    text = static("org.apache.spark.sql.types.DataTypes", "StringType")
+    literal = static(EXPRESSIONS + "Literal", "create")("v", text)
+    make = java_class(EXPRESSIONS + "CreateNamedStruct")
+    return CatalystExpression(make(scala_seq([literal, expression.java])))
+
+
+def literal_true() -> CatalystExpression:
+    """Return the constant TRUE."""
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "TrueLiteral")())
+
+
+def literal_false() -> CatalystExpression:
+    """Return the constant FALSE."""
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "FalseLiteral")())
+
+
+def negation(condition: CatalystExpression) -> CatalystExpression:
+    """Return the NOT of a condition."""
+    return CatalystExpression(java_class(EXPRESSIONS + "Not")(condition.java))
+
+
+def is_nan(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a number is NaN."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNaN")(value.java))
+
+
+def case_when(
+    branches: Sequence[CatalystExpression], otherwise: CatalystExpression
+) -> CatalystExpression:
+    """Return a CASE; ``branches`` are conditions and values, alternately."""
+    parts = scala_seq(each.java for each in (*branches, otherwise))
+    make = static(EXPRESSIONS + "CaseWhen", "createFromParser")
+    return CatalystExpression(make(parts))
+
+
+def where_needed(needed: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is computed only where a condition is TRUE, and NULL elsewhere."""
+    return _where(needed.java, value)
+
+
+def attribute_like(attribute: CatalystExpression, value: CatalystExpression) -> CatalystExpression:
+    """Return ``value`` under the name and the identity of an attribute."""
+    java = attribute.java
+    alias = java_class(EXPRESSIONS + "Alias")
+    return CatalystExpression(
+        alias(value.java, java.name(), java.exprId(), java.qualifier(), scala_none(), scala_seq([]))
+    )
+
+
+def is_null(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a value is NULL."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNull")(value.java))
+
+
+def is_not_null(value: CatalystExpression) -> CatalystExpression:
+    """Return whether a value is not NULL."""
+    return CatalystExpression(java_class(EXPRESSIONS + "IsNotNull")(value.java))
+
+
+def tried(value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is NULL where it could not be had without an error."""
+    return CatalystExpression(java_class(EXPRESSIONS + "TryEval")(value.java))
+
+
+def known_not_null(value: CatalystExpression) -> CatalystExpression:
+    """Return a value that is never NULL, though Spark cannot know it, as one that is not."""
+    return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
+
+
+def known_nullable(value: CatalystExpression) -> CatalystExpression:
+    """Return a value as it is, in a mark that Spark does not look through for a bare function."""
+    return CatalystExpression(java_class(EXPRESSIONS + "KnownNullable")(value.java))
+
+
+def equal(one: CatalystExpression, other: CatalystExpression) -> CatalystExpression:
+    """Return whether two values are equal."""
+    return CatalystExpression(java_class(EXPRESSIONS + "EqualTo")(one.java, other.java))
+
+
+def narrowed(value: CatalystExpression, cast: CatalystExpression) -> CatalystExpression:
+    """Return a value in the type that ``cast`` casts from; NULL where none there is equal to it.
+
+    It is of the type that is cast to, and no two values of the one type are the same in the other.
+    """
+    java = cast.java
+    make, way = java_class(EXPRESSIONS + "Cast"), static(EXPRESSIONS + "EvalMode", "TRY")()
+    kind = java.child().dataType()
+    narrow = make(value.java, kind, java.timeZoneId(), way)
+    wide = make(narrow, java.dataType(), java.timeZoneId(), way)
+    same = java_class(EXPRESSIONS + "EqualTo")(wide, value.java)
+    nothing = static_near(kind, EXPRESSIONS + "Literal", "create", None, kind)
+    return CatalystExpression(java_class(EXPRESSIONS + "If")(same, narrow, nothing))
+
+
+def value_beside(present: CatalystExpression, item: CatalystExpression) -> CatalystExpression:
+    """Return a named expression that is NULL wherever another one is, under its name and identity.
+
+    Its own value is not computed there.
+    """
+    value = item.java.child()
+    nothing = static(EXPRESSIONS + "Literal", "create")(None, value.dataType())
+    beside = java_class(EXPRESSIONS + "IsNotNull")(present.java)
+    guarded = java_class(EXPRESSIONS + "If")(beside, value, nothing)
+    return attribute_like(item, CatalystExpression(guarded))
+
+
+_FIRST_OF_PARTITION: Final = (1 << 33) - 1
+"""The bits in which ``monotonically_increasing_id`` counts the rows of a partition."""
+
+
+def in_first_row(value: CatalystExpression) -> CatalystExpression:
+    """Return what is a value in the first row of each partition, and NULL in all others."""
+    return _where(_first_row_in(id(jvm())), value)
+
+
+def in_any_row(value: CatalystExpression) -> CatalystExpression:
+    """Return a value as one that is not deterministic: Spark moves no filter on it below."""
+    return _where(always_in(id(jvm())), value)
+
+
+def _where(condition: Any, value: CatalystExpression) -> CatalystExpression:  # noqa: ANN401
+    kind = value.java.dataType()
+    nothing = static_near(kind, EXPRESSIONS + "Literal", "create", None, kind)
+    return CatalystExpression(java_class(EXPRESSIONS + "If")(condition, value.java, nothing))
+
+
+@functools.cache
+def _first_row_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    number = java_class(EXPRESSIONS + "MonotonicallyIncreasingID")()
+    within = java_class(EXPRESSIONS + "BitwiseAnd")(number, long_literal(_FIRST_OF_PARTITION))
+    return java_class(EXPRESSIONS + "EqualTo")(within, long_literal(0))
+
+
+@functools.cache
+def always_in(_gateway: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return what is true and not deterministic, in the JVM."""
+    number = java_class(EXPRESSIONS + "MonotonicallyIncreasingID")()
+    return java_class(EXPRESSIONS + "GreaterThanOrEqual")(number, long_literal(0))
+
+
+def no_bytes() -> CatalystExpression:
+    """Return a NULL of the type of bytes."""
+    kind = static("org.apache.spark.sql.types.DataTypes", "BinaryType")
+    return CatalystExpression(static(EXPRESSIONS + "Literal", "create")(None, kind))
+
+
+def long_literal(number: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return a literal of 64 bits; Py4J sends small numbers as integers of 32."""
+    return _long_in(id(jvm()), number)
+
+
+@functools.lru_cache(64)
+def _long_in(_gateway: int, number: int) -> Any:  # noqa: ANN401  # Py4J has no types
+    parser = static("org.apache.spark.sql.catalyst.parser.CatalystSqlParser$", "MODULE$")
+    return parser.parseExpression(f"{number}L")
+
+
+def new_attribute(name: str, like: CatalystExpression) -> CatalystExpression:
+    """Return a fresh nullable attribute of the type of an expression."""
+    metadata = static("org.apache.spark.sql.types.Metadata", "empty")()
+    identity = new_identity(like.java)
+    attribute = java_class(EXPRESSIONS + "AttributeReference")
+    java = attribute(name, like.java.dataType(), True, metadata, identity, scala_seq([]))  # noqa: FBT003
+    return CatalystExpression(java)
+
+
+def struct_field(struct: CatalystExpression, index: int) -> CatalystExpression:
+    """Return field ``index`` of a struct."""
+    return CatalystExpression(
+        java_class(EXPRESSIONS + "GetStructField")(struct.java, index, scala_none())
+    )
+
+
+def aliased(named_expression: CatalystExpression) -> CatalystExpression:
+    """Return what a named expression is a name for."""
+    return CatalystExpression(named_expression.java.child())
+
+
+def chosen(
+    selector: CatalystExpression, choices: Sequence[tuple[CatalystExpression, Sequence[int]]]
+) -> CatalystExpression:
+    """Return the first of some values among whose numbers a selector is; NULL where it is in none.
+
+    A value is computed only where it is chosen.
+    """
+    make_if, among = java_class(EXPRESSIONS + "If"), java_class(EXPRESSIONS + "In")
+    literal = static(EXPRESSIONS + "Literal", "create")
+    whole = static("org.apache.spark.sql.types.DataTypes", "IntegerType")
+    otherwise = literal(None, choices[0][0].java.dataType())
+    for value, numbers in reversed(choices):
+        listed = scala_seq([literal(number, whole) for number in numbers])
+        otherwise = make_if(among(selector.java, listed), value.java, otherwise)
+    return CatalystExpression(otherwise)

@@ -1,0 +1,175 @@
+"""New nodes over plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eddyline.catalyst.gateway import (
+    EXPRESSIONS,
+    LOGICAL,
+    in_python,
+    java_class,
+    scala_none,
+    scala_seq,
+    static,
+    type_from,
+)
+from eddyline.catalyst.handles import CatalystExpression, Plan
+from eddyline.catalyst.new_expressions import attribute_like
+from eddyline.catalyst.pipeline import Later, maker
+from eddyline.catalyst.plans import class_name, outputs
+
+
+def filtered(kept: CatalystExpression, child: Plan) -> Plan:
+    """Return a ``Filter`` over ``child``."""
+    return Plan(java_class(LOGICAL + "Filter")(kept.java, child.java))
+
+
+def projected_like(pattern: Plan, child: Plan) -> Plan:
+    """Return a ``Project`` of ``child`` to exactly the output of ``pattern``."""
+    return Plan(java_class(LOGICAL + "Project")(pattern.java.output(), child.java))
+
+
+def output_and_more(pattern: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of ``child`` to the output of ``pattern`` and named expressions."""
+    return _projected(pattern.java.output(), child, more)
+
+
+def project_over(project: Plan, child: Plan, more: Sequence[CatalystExpression]) -> Plan:
+    """Return a ``Project`` of the same list, and more, over another child."""
+    return _projected(project.java.projectList(), child, more)
+
+
+def _projected(
+    names: Any,  # noqa: ANN401  # Py4J has no types; stays in the JVM, however wide
+    child: Plan,
+    more: Sequence[CatalystExpression],
+) -> Plan:
+    if more:
+        names = names.concat(scala_seq(each.java for each in more))
+    return Plan(java_class(LOGICAL + "Project")(names, child.java))
+
+
+def evaluation_of(node: Plan, indexes: Sequence[int], child: Plan) -> Plan:
+    """Return the node evaluating some of its Python functions only, over another child."""
+    functions = scala_seq(node.java.udfs().apply(i) for i in indexes)
+    results = scala_seq(node.java.resultAttrs().apply(i) for i in indexes)
+    name = class_name(node)
+    if name.endswith("ArrowEvalPython"):
+        return Plan(java_class(name)(functions, results, child.java, node.java.evalType()))
+    return Plan(java_class(name)(functions, results, child.java))
+
+
+def arrow_evaluation(
+    function: CatalystExpression, result: CatalystExpression, kind: int, child: Plan
+) -> Plan:
+    """Return an ``ArrowEvalPython`` of one function over ``child``."""
+    return arrow_evaluations([function], [result], kind, child)
+
+
+def arrow_evaluations(
+    functions: Sequence[CatalystExpression],
+    results: Sequence[CatalystExpression],
+    kind: int,
+    child: Plan,
+) -> Plan:
+    """Return an ``ArrowEvalPython`` of functions of one kind, with the attributes they give."""
+    evaluate = java_class(LOGICAL + "ArrowEvalPython")
+    ways = scala_seq(function.java for function in functions)
+    return Plan(evaluate(ways, scala_seq(result.java for result in results), child.java, kind))
+
+
+def projected(items: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return a ``Project`` of named expressions."""
+    return Plan(java_class(LOGICAL + "Project")(scala_seq(item.java for item in items), child.java))
+
+
+def distinct(child: Plan) -> Plan:
+    """Return a ``Distinct`` of the rows of ``child``."""
+    return Plan(java_class(LOGICAL + "Distinct")(child.java))
+
+
+def inner_join(join: Plan, left: Plan, right: Plan) -> Plan:
+    """Return an inner ``Join`` with the condition of another join."""
+    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("inner")
+    make = java_class(LOGICAL + "Join")
+    return Plan(make(left.java, right.java, kind, join.java.condition(), join.java.hint()))
+
+
+def inner_join_of(left: Plan, right: Plan, condition: CatalystExpression) -> Plan:
+    """Return an inner ``Join`` of two plans."""
+    kind = static("org.apache.spark.sql.catalyst.plans.JoinType", "apply")("inner")
+    hint = static(LOGICAL + "JoinHint", "NONE")()
+    some = java_class("scala.Some")(condition.java)
+    return Plan(java_class(LOGICAL + "Join")(left.java, right.java, kind, some, hint))
+
+
+def one_row(items: Sequence[CatalystExpression]) -> Plan:
+    """Return a plan of one row of named values."""
+    return projected(items, Plan(java_class(LOGICAL + "OneRowRelation")()))
+
+
+def union(plans: Sequence[Plan]) -> Plan:
+    """Return the rows of all plans, whose columns are of the same types in the same places."""
+    rows = scala_seq([plan.java for plan in plans])
+    return Plan(java_class(LOGICAL + "Union")(rows, False, False))  # noqa: FBT003 - by place
+
+
+def together(plans: Sequence[Plan]) -> tuple[Plan, list[tuple[int, ...]]] | None:
+    """Return the rows of several plans as those of one, and where the columns of each are in it.
+
+    The first column is the number of the plan that a row is of. Columns of one type share places,
+    and a plan has NULL in those that it does not need. None where calls are not put off.
+    """
+    javas = [each.java for each in plans]
+    if not all(isinstance(java, Later) for java in javas):
+        return None
+    makes = maker(javas[0].pipeline)
+    places = str(makes.places(javas)).split(";")
+    return Plan(makes.together(javas)), [tuple(map(int, each.split(","))) for each in places]
+
+
+def in_one_partition(child: Plan) -> Plan:
+    """Return a plan whose rows are all read in one task; nothing is shuffled."""
+    return Plan(java_class(LOGICAL + "Repartition")(1, False, child.java))  # noqa: FBT003 - no shuffle
+
+
+def over_rows_of(node: Plan, rows: Plan) -> Plan:
+    """Return a node of one child over other rows, whose columns stand for those of its child.
+
+    They are in the same order, and of the same types.
+    """
+    of_thread = rows.java.pipeline if isinstance(rows.java, Later) else None
+    if of_thread is not None:
+        return Plan(maker(of_thread).overRowsOf(node.java, rows.java))
+    (child,) = in_python(node.java.children())
+    pairs = zip(outputs(Plan(child)), outputs(rows), strict=True)
+    renamed = projected([attribute_like(known, column) for known, column in pairs], rows)
+    return Plan(node.java.withNewChildren(scala_seq([renamed.java])))
+
+
+def inlined(array: CatalystExpression, kept: Sequence[CatalystExpression], child: Plan) -> Plan:
+    """Return a row of each struct of an array: ``kept`` columns of ``child``, and its fields."""
+    generator = java_class(EXPRESSIONS + "Inline")(array.java)
+    fields = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(
+        generator.elementSchema()
+    )
+    none, nothing = scala_none(), scala_seq([])
+    make = java_class(LOGICAL + "Generate")
+    rows = make(generator, nothing, False, none, fields, child.java)  # noqa: FBT003 - not outer
+    return Plan(
+        java_class(LOGICAL + "Project")(scala_seq(k.java for k in kept).concat(fields), rows)
+    )
+
+
+def mapped_in_arrow(call: CatalystExpression, schema: str, child: Plan) -> Plan:
+    """Return a ``MapInArrow`` of a function over the record batches of ``child``.
+
+    ``schema`` is the struct of its output, as JSON.
+    """
+    struct = type_from(schema, child.java)
+    attributes = static("org.apache.spark.sql.catalyst.types.DataTypeUtils", "toAttributes")(struct)
+    return Plan(
+        java_class(LOGICAL + "MapInArrow")(call.java, attributes, child.java, False, scala_none())  # noqa: FBT003 - no barrier
+    )

@@ -1,0 +1,101 @@
+"""Threads of Python's that answer what the JVM asks, each over a connection of its own.
+
+A plan is rewritten when Spark asks for it, in whatever thread of the JVM that is: one for each
+``toPandas``, for each thread of Python's, for each stream. Py4J opens a connection back into Python
+for each, with a thread at its end, and closes neither. So Python calls the JVM instead, from a few
+threads, and is given there what to answer, over the connections of these calls. They are as many
+however many threads come and go, and need no callback server.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from eddyline.catalyst.pipeline import new_alone
+
+THREADS: Final = 4
+"""Plans that are rewritten at a time; Python runs one thread at a time anyway."""
+
+_SECONDS: Final = 1.0
+"""What a thread waits whose connection has failed, before it opens another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How many plans Python was asked about: since when there is the JVM.
+
+    ``failed`` are those about which it gave no answer in time, ``passed_over`` those of which it
+    was not asked for a while after that; all of these ran as Spark had planned them. ``why`` says
+    what was the matter last.
+    """
+
+    answered: int
+    failed: int
+    passed_over: int
+    why: str
+
+
+def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
+    """Return the object in the JVM that asks Python, with threads of Python's that answer.
+
+    They are there from the first time; one that something has ended comes back here.
+
+    Raises ``Py4JError`` or TypeError where nothing can be compiled.
+    """
+    with _beginning:
+        side, threads = _side_of(id(SparkContext._jvm))
+        for number in range(THREADS):
+            if number == len(threads) or not threads[number].is_alive():
+                threads[number : number + 1] = [_begun(side, number)]
+        return side
+
+
+def answers() -> Answers | None:
+    """Return how Python's answers went; None where nobody has asked, or the JVM is gone."""
+    if _side_of.cache_info().currsize == 0:
+        return None
+    side = python_side()
+    try:
+        answered, failed, passed_over = side.counts()
+        return Answers(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
+    except (Py4JError, OSError):
+        return None
+
+
+_beginning: Final = threading.Lock()
+
+
+@functools.cache
+def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread]]:
+    side = new_alone("PythonSide")
+    side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
+    return side, []
+
+
+def _begun(side: Any, number: int) -> threading.Thread:  # noqa: ANN401 - Py4J has no types
+    name = f"eddyline-rewriting-{number}"
+    thread = threading.Thread(target=_serve, args=(side, SparkContext._jvm), name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def _serve(side: Any, jvm: object) -> None:  # noqa: ANN401 - Py4J has no types
+    """Answer as long as there is this JVM."""
+    while SparkContext._jvm is jvm and not _has_ended():
+        try:
+            side.serve()
+        except (Py4JError, OSError):
+            time.sleep(_SECONDS)
+
+
+def _has_ended() -> bool:
+    """Whether the JVM that Python has started is gone."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None

@@ -1,0 +1,90 @@
+"""Containers that a function only adds to: it leaves something behind, and looks at none of it.
+
+``seen.append(thread)`` changes a list that outlives the call, as a counter does, but no result
+hangs on it as long as the function adds and does nothing else with the list, nor calls anybody who
+could.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from types import BuiltinFunctionType, CodeType
+from typing import Final, cast
+
+from eddyline.chance.inert_pickle import MISSING
+from eddyline.chance.values import dotted
+
+_ADDING: Final = frozenset(["add", "append", "appendleft", "extend", "put", "put_nowait"])
+_LOADING: Final = frozenset(["LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"])
+_LOOKING_UP: Final = frozenset(["LOAD_ATTR", "LOAD_METHOD"])
+_ASIDE: Final = frozenset(["CACHE", "EXTENDED_ARG", "NOP", "RESUME"])
+_KNOWN: Final = sys.stdlib_module_names | {"builtins", "numpy", "pandas", "pyarrow", "pyspark"}
+"""Packages whose functions know nothing of the user's containers."""
+
+_DATA: Final = (bool, bytes, float, int, str, type(None))
+_CONTAINERS: Final = (deque, dict, frozenset, list, set, tuple)
+_HELD_MOST: Final = 1_000  # of a container, looked through
+_DEEPEST: Final = 4  # containers in one another, looked through
+
+
+def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> bool:
+    """Whether a function only adds to the container of a name; ``value_of`` says what names mean.
+
+    False where that is not plain: of a container that has no name, where another function of the
+    user's is called, and where there is a function in the function.
+    """
+    if not place.isidentifier() or any(isinstance(each, CodeType) for each in code.co_consts):
+        return False
+    steps = [each for each in dis.get_instructions(code) if each.opname not in _ASIDE]
+    loaded = (each for each in steps if each.opname in _LOADING or "LOAD_FAST" in each.opname)
+    names = {each.argval for each in loaded}
+    log = value_of(place)
+    if type(log) in _CONTAINERS:
+        names -= {place}  # whatever was added to it: nobody reads it
+    if not all(isinstance(name, str) and _knows_nothing(value_of(name), log) for name in names):
+        return False
+    uses = [at for at, each in enumerate(steps) if each.argval == place and "LOAD" in each.opname]
+    return bool(uses) and all(_adds(steps, at) for at in uses)
+
+
+def _knows_nothing(thing: object, log: object) -> bool:
+    """Whether a thing is data without the log, or comes with Python and cannot look at it."""
+    if thing is MISSING or isinstance(thing, BuiltinFunctionType):
+        return True
+    if type(thing) in _CONTAINERS or isinstance(thing, _DATA):
+        return _is_data(thing, log, _DEEPEST)
+    return dotted(thing).partition(".")[0] in _KNOWN
+
+
+def _is_data(thing: object, log: object, depth: int) -> bool:
+    if type(thing) not in _CONTAINERS:
+        return isinstance(thing, _DATA)
+    held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
+    if thing is log or depth == 0 or len(held) > _HELD_MOST:
+        return False
+    return all(_is_data(each, log, depth - 1) for each in held)
+
+
+def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
+    """Whether what is loaded somewhere has a method called that adds, and nothing comes of it."""
+    if at + 1 >= len(steps) or steps[at + 1].opname not in _LOOKING_UP:
+        return False
+    if str(steps[at + 1].argval) not in _ADDING:
+        return False
+    called = next(_calls(steps, at), None)
+    return called is not None and steps[called + 1].opname == "POP_TOP"
+
+
+def _calls(steps: Sequence[dis.Instruction], at: int) -> Iterator[int]:
+    """Yield where what is loaded somewhere is called, if nothing jumps until then."""
+    depth = 0
+    for place in range(at, len(steps) - 1):
+        each = steps[place]
+        if "JUMP" in each.opname or each.opname.startswith(("FOR_", "SEND", "YIELD")):
+            return
+        depth += dis.stack_effect(each.opcode, each.arg)
+        if depth == 1 and each.opname in {"CALL", "CALL_KW"} and place > at + 1:
+            yield place

@@ -1,1 +1,0 @@
-"""Ways to wait for many answers at a time: threads, and an event loop."""

@@ -1,0 +1,78 @@
+"""Predicates as trees of terms that an eddy may reorder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from eddyline.expressions.expression import And, Expression, Not, Or
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A predicate that is evaluated as a whole."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """Terms of which all must be TRUE; none of them is a conjunction."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """Terms of which one must be TRUE; none of them is a disjunction."""
+
+    terms: tuple[Term, ...]
+
+
+Term: TypeAlias = "Leaf | Conjunction | Disjunction"
+
+
+def terms_of(predicate: Expression) -> Term:
+    """Return a predicate as nested conjunctions and disjunctions, NOT moved to the leaves.
+
+    A filter keeps a row where the predicate is TRUE. De Morgan's laws hold in
+    Kleene's logic, so NOT can be moved down; and once it stands at the leaves
+    only, "is TRUE" distributes over AND and OR: NULL and FALSE need not be told
+    apart above a leaf. A term that stands twice among the terms of one AND or OR
+    is kept once.
+
+    >>> import pyarrow as pa
+    >>> from eddyline.expressions.expression import Argument
+    >>> a, b = Argument(0, pa.bool_()), Argument(1, pa.bool_())
+    >>> terms_of(Not(And((a, b)))) == Disjunction((Leaf(Not(a)), Leaf(Not(b))))
+    True
+    """
+    return _term(predicate, negated=False)
+
+
+def conjuncts_of(predicate: Expression) -> tuple[Term, ...]:
+    """Return the terms that must all be TRUE; one where the predicate is no conjunction."""
+    term = terms_of(predicate)
+    return term.terms if isinstance(term, Conjunction) else (term,)
+
+
+def expression_of(term: Term) -> Expression:
+    """Return a term as an expression again."""
+    if isinstance(term, Leaf):
+        return term.expression
+    terms = tuple(map(expression_of, term.terms))
+    return And(terms) if isinstance(term, Conjunction) else Or(terms)
+
+
+def _term(predicate: Expression, *, negated: bool) -> Term:
+    if isinstance(predicate, Not):
+        return _term(predicate.operand, negated=not negated)
+    if not isinstance(predicate, And | Or):
+        return Leaf(Not(predicate) if negated else predicate)
+    kind = Conjunction if isinstance(predicate, And) is not negated else Disjunction
+    terms: dict[Term, None] = {}
+    for part in predicate.terms:
+        term = _term(part, negated=negated)
+        for inner in term.terms if isinstance(term, kind) else (term,):
+            terms.setdefault(inner)
+    return kind(tuple(terms)) if len(terms) > 1 else next(iter(terms))

@@ -1,0 +1,1 @@
+"""The host: a session that works at once, Java, and the versions of PySpark."""

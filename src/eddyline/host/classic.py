@@ -1,0 +1,69 @@
+"""What Eddyline needs to be of Spark Classic, whose plans live in the driver."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from eddyline import catalyst
+from eddyline.errors import EddylineError
+
+
+class ConnectNotSupportedError(EddylineError, NotImplementedError, TypeError):
+    """A DataFrame or a session belongs to Spark Connect, where plans cannot be reached."""
+
+    def __init__(self, given: object, wanted: type) -> None:
+        """Say what was given, and what to do."""
+        super().__init__(
+            f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. Eddyline "
+            "rewrites query plans inside Spark's driver, which Spark Connect does not let it "
+            "reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+        )
+
+
+def classic(df: object) -> ClassicDataFrame:
+    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    if catalyst.is_classic(df):
+        return df
+    if isinstance(df, DataFrame):
+        raise ConnectNotSupportedError(df, DataFrame)
+    raise TypeError(_expected(DataFrame, df))
+
+
+def classic_session(spark: object) -> SparkSession:
+    """Return a session; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    if isinstance(spark, SparkSession):
+        return spark
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        raise ConnectNotSupportedError(spark, SparkSession)
+    raise TypeError(_expected(SparkSession, spark))
+
+
+def chosen_session(spark: SparkSession | None) -> SparkSession:
+    """Return a session, by default the active one.
+
+    Raises RuntimeError where there is none or it was stopped, and as :func:`classic_session` does.
+    """
+    found = SparkSession.getActiveSession() if spark is None else spark
+    if found is None:
+        raise RuntimeError("There is no active Spark session; create one, or pass one.")
+    chosen = classic_session(found)
+    if catalyst.is_stopped(chosen):
+        raise RuntimeError("This Spark session has been stopped; create a new one.")
+    return chosen
+
+
+def _expected(wanted: type, given: object) -> str:
+    return f"A {_name(wanted)} is expected, not {_name(type(given))}."
+
+
+def _name(kind: type) -> str:
+    """Return a type's name in full, as there are many called DataFrame.
+
+    >>> _name(int), _name(SparkSession)
+    ('int', 'pyspark.sql.SparkSession')
+    """
+    for known in (DataFrame, SparkSession):
+        if kind is known:
+            return f"pyspark.sql.{known.__name__}"
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

@@ -1,0 +1,1 @@
+"""Queries watched while they run: progress, the live page, and how a session fares."""

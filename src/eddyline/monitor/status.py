@@ -1,0 +1,96 @@
+"""How a session fares that is adapted as a whole, and what the driver keeps for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import SparkContext
+
+from eddyline import catalyst
+from eddyline.monitor.looking import looking_of
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.registry import registry_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the driver keeps of queries that have run.
+
+    ``blocks`` are known with their functions, which take ``bytes``; of ``reports`` there are
+    records; ``answers`` are keys and arguments whose answers are kept for the jobs that asked.
+    Each has a bound: see "What a driver keeps" in the documentation.
+    """
+
+    blocks: int = 0
+    bytes: int = 0
+    reports: int = 0
+    answers: int = 0
+
+    def __str__(self) -> str:
+        """Return it in words, for people."""
+        return (
+            f"keeps {self.blocks:,} blocks ({self.bytes / 1024:,.0f} kB), "
+            f"{self.reports:,} reports, {self.answers:,} answers"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How many plans Spark has asked Python about, in all sessions since the JVM is there.
+
+    ``unanswered`` are those about which there was no answer in time, ``not_asked`` those for which
+    nobody was asked for a while, after several of these; all of them ran as Spark had planned
+    them. ``why`` says what was the matter last, empty where nothing was. ``kept`` is what is kept
+    now.
+    """
+
+    answered: int
+    unanswered: int
+    not_asked: int
+    why: str
+    kept: Kept
+
+    def __str__(self) -> str:
+        """Return it in words, for people."""
+        text = f"{self.answered:,} plans looked at"
+        left = self.unanswered + self.not_asked
+        if left:
+            text += f", {left:,} left to Spark without an answer (last: {self.why})"
+        return f"{text}; {self.kept}"
+
+
+def status() -> Status:
+    """Return how the plans fared that sessions under :func:`~eddyline.enable` ran.
+
+    A plan about which Python gives no answer within ``spark.eddyline.rewriteTimeout`` (30 s by
+    default) runs as Spark planned it, with a line in Spark's log. After three in a row Python is
+    not asked for a second, then for twice as long each time, for five minutes at the most.
+    """
+    context = SparkContext._active_spark_context  # noqa: SLF001 - nothing public says whether there is one
+    kept = Kept() if context is None else _kept(context)
+    found = catalyst.answers()
+    if found is None:
+        return Status(0, 0, 0, "", kept)
+    return Status(found.answered, found.failed, found.passed_over, found.why, kept)
+
+
+def forget() -> None:
+    """Let go of all that is kept of queries that have run.
+
+    Blocks, reports, the answers to lookups and calls of jobs that nobody works for any more, and
+    what blocks did in past queries on the page of :func:`~eddyline.live`. Queries run as before,
+    and DataFrames that :func:`~eddyline.adapt` has returned can still be explained; their reports
+    begin anew. Lookup tables and concurrent functions stay known. Does nothing where Spark does not
+    run.
+    """
+    context = SparkContext._active_spark_context  # noqa: SLF001 - likewise
+    if context is None:
+        return
+    registry_of(context).forget()
+    lookup_tables_of(context).forget()
+    looking_of(context).book.forget()
+
+
+def _kept(context: SparkContext) -> Kept:
+    blocks, size, reports = registry_of(context).kept
+    return Kept(blocks, size, reports, lookup_tables_of(context).answers)

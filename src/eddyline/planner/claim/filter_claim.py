@@ -1,0 +1,395 @@
+"""What of a chain runs in an eddy, and why the rest does not.
+
+The chain is read from the bottom up. Each conjunct of a filter is one of four:
+
+* *native*, over columns of the base only: it goes below the block, where Spark
+  runs it first (it mostly is there already);
+* *claimed*, over results of Python functions, and wholly understood;
+* *left*, over results of Python functions, for a :class:`DeclineReason`;
+* *guarded*: native, but it may raise an error and stands above a filter that
+  depends on Python, so it must not move;
+* *unsure*: native, it may raise an error, and stands beside or below what is claimed.
+  Spark would run it first, and fail for a row that a function rejects. So only the rows
+  go into the block for which it is TRUE or would raise, and Spark runs it above.
+
+A left or guarded conjunct is a barrier: users rely on a filter to keep rows
+from the functions above it, so no function that is evaluated above a barrier is
+claimed together with what is below it. It can be part of a second block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
+from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.catalyst import CatalystExpression, PickledFunction
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.expressions.expression import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Expression,
+    Literal,
+    Or,
+    called_where,
+    calls_in,
+)
+from eddyline.expressions.terms import Term, conjuncts_of
+from eddyline.planner.claim.terms import Terms
+from eddyline.planner.read.attempts import true_or_failed
+from eddyline.planner.read.chains import (
+    Chain,
+    EvaluationLink,
+    ExpressionId,
+    FilterLink,
+    ProjectLink,
+    Tree,
+)
+from eddyline.planner.read.concurrent_marks import mark_in
+from eddyline.planner.read.definitions import Definitions, FunctionResult
+from eddyline.planner.read.needs import NeedOf, unknown, without
+from eddyline.planner.read.throwing import may_throw
+
+MINIMUM_TERMS: Final = 2  # below that there is no order to choose
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A part of a chain that becomes a filter block.
+
+    ``arguments`` are expressions over the base. ``taken`` are positions (link,
+    conjunct) that the block or the filter ``below`` answers. ``calls`` says
+    which attributes the block can provide, and as which call, ``needed`` for which rows, where
+    it is not for all. ``environments`` are the functions with whose settings the block must run.
+    ``waits`` and ``after`` are those of the block. ``above`` are conditions over the base that may
+    raise, for the rows that the block keeps.
+    """
+
+    predicate: Expression
+    texts: tuple[str, ...]
+    functions: tuple[UserFunction, ...]
+    environments: tuple[PickledFunction, ...]
+    arguments: tuple[CatalystExpression, ...]
+    below: tuple[CatalystExpression, ...]
+    taken: frozenset[tuple[int, int]]
+    calls: Mapping[ExpressionId, Call]
+    waits: tuple[int, ...] = ()
+    after: tuple[tuple[Call, int], ...] = ()
+    above: tuple[CatalystExpression, ...] = ()
+    needed: Mapping[ExpressionId, Expression] = field(default_factory=dict)
+
+    def value(self, result: ExpressionId) -> Call | Case:
+        """Return what the block computes for an attribute that it provides."""
+        call, needed = self.calls[result], self.needed.get(result)
+        return call if needed is None else called_where(needed, call)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about the chain up to its first barrier.
+
+    ``barrier`` is the position of the link that stops the claim; what is above
+    it can be looked at on its own. ``left`` tells what was declined up to there.
+    """
+
+    claim: Claim | None
+    left: tuple[LeftToSpark, ...]
+    barrier: int | None
+
+
+def judge(chain: Chain, settings: SessionSettings, needs: NeedOf = unknown) -> Verdict:
+    """Decide about a chain, from its lowest link to its first barrier.
+
+    ``needs`` says for which rows the results of functions are needed above these.
+    """
+    return _Judgement(chain, settings, needs).verdict()
+
+
+def with_filters_below(chain: Chain) -> Chain:
+    """Return a chain with the filters right below it in which something may raise.
+
+    Spark runs native conditions first, wherever they were written: what a function of the chain
+    guards against stands there. A chain that filters nothing guards nothing.
+    """
+    if not any(isinstance(link, FilterLink) for link in chain.links):
+        return chain
+    for position, link in enumerate(chain.lower):
+        if isinstance(link, FilterLink):
+            unsure = filter(may_throw, link.conjuncts)
+            if any(true_or_failed(each) is not None for each in unsure):
+                return chain.from_lower(position)
+    return chain
+
+
+def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]:
+    """Return what stays in a filter that asks for random values, over the chain ``lower``."""
+    definitions = Definitions(lower.unstable)
+    for link in lower.links:
+        definitions.define(link, guarded=False)
+    reason, detail = DeclineReason.NON_DETERMINISTIC, "its filter asks for random values"
+    dependent = (each for each in breaker.conjuncts if definitions.is_dependent(each))
+    return tuple(LeftToSpark(definitions.text(conjunct), reason, detail) for conjunct in dependent)
+
+
+class _Judgement:
+    def __init__(self, chain: Chain, settings: SessionSettings, needs: NeedOf) -> None:
+        self._chain = chain
+        self._needs = needs
+        self._definitions = Definitions(chain.unstable)
+        self._terms = Terms(self._definitions, settings)
+        self._claimed: dict[Expression, str] = {}
+        self._taken: set[tuple[int, int]] = set()
+        self._below: list[CatalystExpression] = []
+        self._unsure: list[tuple[CatalystExpression, CatalystExpression]] = []
+        self._left: list[LeftToSpark] = []
+        self._guarded = False  # a filter over functions was passed
+        self._later: dict[ExpressionId, Call] = {}  # of concurrent functions
+        self._below_of: dict[ExpressionId, int] = {}  # claimed terms below a function, by result
+
+    def verdict(self) -> Verdict:
+        barrier = self._barrier()
+        guards = self._claimed and self._unsure
+        if not self._later and not guards and not _worth_routing(self._claimed):
+            few = DeclineReason.FEWER_THAN_TWO_TERMS
+            known = self._terms.contents.functions
+            for term, text in self._claimed.items():
+                asked = frozenset(known[call.function].commands for call in calls_in(term))
+                self._left.append(LeftToSpark(text, few, functions=asked))
+            return Verdict(None, tuple(self._left), barrier)
+        return Verdict(self._claim(), tuple(self._left), barrier)
+
+    def _barrier(self) -> int | None:
+        """Take in links up to the first barrier; return its position, None where there is none."""
+        for position, link in enumerate(self._chain.links):
+            if isinstance(link, EvaluationLink) and not self._takes_later(link):
+                return position - 1
+            if self._stops(position):
+                return position
+        return None
+
+    def _takes_later(self, link: EvaluationLink) -> bool:
+        """Take in concurrent functions, whose values the block provides, be they asked for or not.
+
+        False if an argument may raise, which a filter below guards against: then they are for a
+        block above that filter.
+        """
+        for index in link.indexes:
+            function = link.functions[index]
+            if mark_in(function) is None:
+                continue
+            before = self._terms.contents.mark()
+            try:
+                call = self._terms.call(FunctionResult(function, self._guarded))
+                self._later[link.results[index].identity] = self._terms.evaluable(call)
+            except DeclinedError as declined:
+                self._terms.back_to(before)
+                if declined.reason is DeclineReason.MAY_THROW and self._guarded:
+                    return False
+                text = self._definitions.text(function)
+                self._left.append(LeftToSpark(text, declined.reason, declined.detail))
+        return True
+
+    def _stops(self, position: int) -> bool:
+        """Take in a link; whether it is a barrier."""
+        link = self._chain.links[position]
+        if not isinstance(link, FilterLink):
+            self._definitions.define(link, guarded=self._guarded)
+            if isinstance(link, EvaluationLink):
+                results = (link.results[index].identity for index in link.indexes)
+                self._below_of |= dict.fromkeys(results, len(self._claimed))
+            return False
+        passed = [
+            self._take(conjunct, (position, index)) for index, conjunct in enumerate(link.conjuncts)
+        ]
+        self._guarded |= any(map(self._definitions.is_dependent, link.conjuncts))
+        return not all(passed)
+
+    def _take(self, conjunct: Tree, place: tuple[int, int]) -> bool:
+        """Take in a conjunct; False if it stays where it is."""
+        if self._definitions.is_dependent(conjunct):
+            return self._take_dependent(conjunct, place)
+        if functions := self._definitions.unstable_functions(conjunct):
+            text = self._definitions.text(conjunct)
+            self._left.append(LeftToSpark(text, DeclineReason.NON_DETERMINISTIC, functions))
+        if not self._definitions.may_throw(conjunct):
+            self._below.append(self._definitions.over_base(conjunct))
+        elif self._guarded:
+            return False
+        else:
+            over_base = self._definitions.tree_over_base(conjunct)
+            passing = true_or_failed(over_base)
+            self._unsure.append((over_base.handle, passing or over_base.handle))
+        self._taken.add(place)
+        return True
+
+    def _take_dependent(self, conjunct: Tree, place: tuple[int, int]) -> bool:
+        text = self._definitions.text(conjunct)
+        before = self._terms.contents.mark()
+        try:
+            # Other conjuncts of the filter may shield this one, so it counts as guarded.
+            expression = self._terms.evaluable(self._terms.expression(conjunct, guarded=True))
+        except DeclinedError as declined:
+            self._terms.back_to(before)
+            self._left.append(LeftToSpark(text, declined.reason, declined.detail))
+            return False
+        self._claimed.setdefault(expression, text)
+        self._taken.add(place)
+        return True
+
+    def _claim(self) -> Claim:
+        terms = tuple(self._claimed)
+        predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
+        for link in self._chain.links:  # above a barrier nothing is defined yet
+            self._definitions.define_more(link, guarded=self._guarded)
+        needed, provided = self._values_with(predicate)
+        contents = self._terms.contents
+        unsure = [condition for condition, _ in self._unsure]
+        below = [passing for _, passing in self._unsure] if terms else unsure
+        above = [each for each, passing in self._unsure if terms and each is not passing]
+        return Claim(
+            predicate,
+            tuple(self._claimed.values()),
+            contents.functions,
+            contents.environments,
+            contents.arguments,
+            (*self._below, *below),
+            frozenset(self._taken),
+            provided,
+            *self._waits(),
+            tuple(above),
+            needed,
+        )
+
+    def _values_with(
+        self, predicate: Expression
+    ) -> tuple[dict[ExpressionId, Expression], dict[ExpressionId, Call]]:
+        """Return what the block computes beside its predicate: for which rows, and as which call.
+
+        What is asked to find out which rows need a value is a value that the block has, too.
+        """
+        needed = self._needed(self._later)
+        used = self._used_above()
+        asked = set(self._later)
+        while True:
+            provided = self._provided([predicate, *needed.values()])
+            others = provided.keys() if used is None else provided.keys() & used
+            others -= asked
+            if not others:
+                return needed, provided
+            asked |= others
+            needed |= self._needed(others)
+
+    def _waits(self) -> tuple[tuple[int, ...], tuple[tuple[Call, int], ...]]:
+        """Return for each conjunct of the block how many of the first ones it has to wait for.
+
+        And the calls for which they wait, each with that number.
+
+        Where two kinds of functions meet, or one is called with what another returns, Spark
+        filters between them: calls for rows that are gone by then are none that it makes.
+        """
+        if not any(self._below_of.values()):
+            return (), ()
+        first: dict[Call, int] = {}
+        for identity, below in self._below_of.items():
+            if (call := self._call(self._definitions.results[identity])) is not None:
+                first[call] = min(below, first.get(call, below))
+        places: dict[Term, None] = {}
+        ends, waits = [0], list[int]()
+        for claimed in self._claimed:
+            below = max((first.get(call, 0) for call in calls_in(claimed)), default=0)
+            for term in conjuncts_of(claimed):
+                if term not in places:
+                    places[term] = None
+                    waits.append(ends[below])
+            ends.append(len(waits))
+        after = tuple((call, ends[below]) for call, below in first.items() if ends[below])
+        return (tuple(waits), after) if any(waits) else ((), ())
+
+    def _call(self, result: FunctionResult) -> Call | None:
+        """Return the call of a result without taking it in; None for one that is not understood."""
+        before = self._terms.contents.mark()
+        try:
+            # An argument that may raise is no obstacle if the block has it already.
+            return self._terms.call(FunctionResult(result.function, guarded=False))
+        except DeclinedError:
+            return None
+        finally:
+            self._terms.back_to(before)
+
+    def _used_above(self) -> frozenset[ExpressionId] | None:
+        """Return what is looked at outside of the conjuncts that were taken in; None for all.
+
+        Only of these is it asked for which rows they are needed: of a filter's 120 functions each
+        stands behind all before it, and to read these conditions took 10,000 calls into the JVM.
+        """
+        if not isinstance(self._chain.links[-1], ProjectLink):
+            return None
+        used: set[ExpressionId] = set()
+        for position, link in enumerate(self._chain.links):
+            if isinstance(link, FilterLink):
+                trees = [
+                    conjunct
+                    for index, conjunct in enumerate(link.conjuncts)
+                    if (position, index) not in self._taken
+                ]
+            elif isinstance(link, EvaluationLink):
+                trees = [link.functions[index] for index in link.indexes]
+            else:
+                trees = list(link.items)
+            used.update(each for tree in trees for each in tree.attributes())
+        return frozenset(used)
+
+    def _needed(self, results: Iterable[ExpressionId]) -> dict[ExpressionId, Expression]:
+        """Return for which rows results are needed, as far as the block can tell."""
+        found: dict[ExpressionId, Expression] = {}
+        for identity in results:
+            result = self._definitions.results.get(identity)
+            guarded = self._guarded if result is None else result.guarded
+            # What may raise is not asked beforehand: a function may guard it.
+            need = without(self._needs(identity), lambda c: c.sure)
+            native = without(need, lambda c: not any(map(self._definitions.depends, c.attributes)))
+            for each in dict.fromkeys((need, native)):
+                mark = self._terms.contents.mark()
+                try:
+                    if (needed := self._terms.needed(each, guarded=guarded)) is not None:
+                        found[identity] = needed
+                    break
+                except DeclinedError:
+                    self._terms.back_to(mark)
+        return found
+
+    def _provided(self, wanted_by: Iterable[Expression]) -> dict[ExpressionId, Call]:
+        """Return the results anywhere in the chain that are calls in these expressions."""
+        wanted = frozenset(call for each in wanted_by for call in calls_in(each))
+        provided = dict(self._later)
+        for identity, result in self._definitions.results.items():
+            call = self._call(result)
+            if call is not None and call in wanted:
+                provided[identity] = call
+        return provided
+
+
+def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:
+    """Whether there are terms that differ in what must be computed for them."""
+    terms = [term for whole in conjuncts for term in _terms_of(whole)]
+    needs = [frozenset(calls_in(term)) for term in terms if not isinstance(term, Literal)]
+    return len(set(needs)) >= MINIMUM_TERMS
+
+
+def _terms_of(expression: Expression) -> list[Expression]:
+    """Return the parts of a condition that some rows may be spared."""
+    if isinstance(expression, And | Or | Case | Coalesce):
+        return [term for each in expression.children for term in _terms_of(each)]
+    chosen = [each for each in expression.children if _has_choice(each)]
+    if isinstance(expression, Call) or not chosen:
+        return [expression]
+    return [term for each in expression.children for term in _terms_of(each)]
+
+
+def _has_choice(expression: Expression) -> bool:
+    """Whether there are parts of an expression that are computed for some rows only."""
+    return any(isinstance(each, And | Or | Case | Coalesce) for each in expression.walk())

@@ -1,0 +1,183 @@
+"""Who joins: Spark, around a filter block over what is reduced, or the eddy; by cost.
+
+Where all functions look at one input, and the others can reduce it natively, no order of joins is
+left to find for it: the joins above see what has passed only. The eddy is for what cannot be known
+beforehand: functions over several inputs, and joins that may drop rows or make more of them,
+where no condition tells. Functions whose values only the result wants are reason enough for
+reducing what they look at, and none for an eddy; those that are called above all joins stay there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from eddyline import catalyst
+from eddyline.catalyst import CatalystExpression
+from eddyline.expressions.expression import Call, call_of, calls_in
+from eddyline.planner.claim.join_claim import JoinClaim
+from eddyline.planner.claim.join_edges import JoinEdges, join_edges
+from eddyline.planner.claim.reduction import (
+    Reducer,
+    Reduction,
+    Reductions,
+    Rule,
+    Source,
+    sources_of,
+)
+from eddyline.planner.read.chains import EvaluationLink, Tree
+from eddyline.planner.read.regions import Region
+
+_SEVERAL: Final = "the eddy joins, as functions look at several inputs"
+
+_UNASKED: Final = "no condition says that rows are dropped for which only values are wanted"
+
+
+class Joiner(StrEnum):
+    """Who joins the inputs of a region."""
+
+    SPARK_AROUND_BLOCK = "Spark joins, and the block is asked about what is reduced"
+    SPARK = "Spark joins as it would"
+    EDDY = "the eddy joins"
+
+
+@dataclass(frozen=True)
+class NativeJoins:
+    """That Spark joins around a filter block over the root of a reduction.
+
+    ``results`` are those attributes that the block is to provide, with its calls. ``broadcast`` are
+    inputs to be broadcast beside those that reduce and are joined as they are.
+    """
+
+    reduction: Reduction
+    sources: Sequence[Source] = field(repr=False)
+    edges: JoinEdges = field(repr=False)
+    described: tuple[str, ...]
+    results: tuple[tuple[CatalystExpression, Call], ...] = ()
+    broadcast: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who joins, why, and how where it is Spark."""
+
+    joiner: Joiner
+    why: str
+    natively: NativeJoins | None = None
+
+
+def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choice:
+    """Choose by what the inputs say about themselves: conditions, rows, sizes."""
+    results = _below_joins(region, claim)
+    root = _asked_about(claim, results)
+    if root is None:
+        return Choice(Joiner.EDDY, _SEVERAL) if claim.calls else Choice(Joiner.SPARK, _UNASKED)
+    sources = sources_of(claim, region.inputs)
+    edges = join_edges(region)
+    reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
+    unknown = [each for each in reduction.left_out if each.rule is Rule.NOTHING_SAID]
+    names = names_of(sources)
+    if not claim.calls and not reduction.selective:
+        return Choice(Joiner.SPARK, _UNASKED)
+    if unknown and not reduction.selective:
+        name = names[unknown[0].number]
+        why = (
+            f"the eddy joins, as no condition says whether the join with {name} drops rows or "
+            f"makes more of them"
+        )
+        return Choice(Joiner.EDDY, why)
+    if not reduction.reducers:
+        terms = [predicate for predicate in claim.predicates if calls_in(predicate)]
+        why = "no other input can reduce what the functions are asked about"
+        if len(terms) <= 1:
+            return Choice(Joiner.SPARK, why)
+    rest = "rows for which a function fails carry the error above the joins"
+    described = (
+        f"Spark joins around it, as functions look at {names[root]} only"
+        + ("" if reduction.exact else f"; {rest}"),
+        *describe(reduction, names),
+    )
+    small = _root_to_broadcast(spark, reduction, sources, region)
+    natively = NativeJoins(reduction, sources, edges, described, results, small)
+    return Choice(Joiner.SPARK_AROUND_BLOCK, "the functions look at one input", natively)
+
+
+def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpression, Call], ...]:
+    """Return the results that a block can provide: of its predicates, or called below all joins."""
+    asked = frozenset(claim.calls)
+    below = {
+        result.identity
+        for link in region.links
+        if isinstance(link, EvaluationLink) and not catalyst.has_join(link.plan)
+        for result in link.results
+    }
+    return tuple(
+        (attribute, call)
+        for attribute, call in claim.results
+        if isinstance(call, Call)  # one for some rows only is made above the joins
+        and (call in asked or Tree.of(attribute).identity in below)
+    )
+
+
+def _asked_about(
+    claim: JoinClaim, results: Sequence[tuple[CatalystExpression, Call]]
+) -> int | None:
+    """Return the only input that functions look at; None where there is none such."""
+    if claim.looked_up or claim.above or claim.constants:
+        return None
+    # A function of another's result needs that where it is called, wherever that is.
+    called = [call_of(value) for _, value in claim.results]
+    if any(calls_in(argument) for call in called for argument in call.arguments):
+        return None
+    asking = [each for each in claim.predicates if calls_in(each)]
+    each_looks_at = map(claim.looked_at, (*asking, *(call for _, call in results)))
+    asked = frozenset[int]().union(*each_looks_at)
+    return next(iter(asked)) if len(asked) == 1 else None
+
+
+def _root_to_broadcast(
+    spark: SparkSession, reduction: Reduction, sources: Sequence[Source], region: Region
+) -> frozenset[int]:
+    """Return the root if it is to be broadcast to inputs that are larger than Spark thinks.
+
+    What is left of it is at most what its rows take once read. Spark's sizes are those of files:
+    five million rows that compress to kilobytes it would broadcast. Only where plans are adaptive:
+    else Spark gives a broadcast up after ``spark.sql.broadcastTimeout``, and functions may take
+    longer.
+    """
+    if str(spark.conf.get("spark.sql.adaptive.enabled")) != "true":
+        return frozenset()
+    most = catalyst.bytes_of(str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold")))
+    root = sources[reduction.root]
+    others = (sources[each.number] for each in reduction.left_out)
+    large = any(each.moved > max(most, root.moved) for each in others)
+    if reduction.selective and large and root.moved <= most and len(region.inputs) > 1:
+        return frozenset({reduction.root})
+    return frozenset()
+
+
+def names_of(sources: Sequence[Source]) -> list[str]:
+    """Return what people call the inputs of a region."""
+    return [each.name or f"input {number + 1}" for number, each in enumerate(sources)]
+
+
+def describe(reduction: Reduction, names: Sequence[str]) -> list[str]:
+    """Return in words what reduces an input and what does not."""
+    root = names[reduction.root]
+    lines = [f"{root} is reduced by {_by(each, names)}" for each in reduction.reducers]
+    lines += [
+        f"{names[each.number]} does not reduce {root}: {each.rule.value}"
+        for each in reduction.left_out
+    ]
+    return lines
+
+
+def _by(reducer: Reducer, names: Sequence[str]) -> str:
+    text = f"{names[reducer.number]} {reducer.means.value}"
+    if reducer.by:
+        text += " (itself reduced by " + ", ".join(_by(each, names) for each in reducer.by) + ")"
+    return text

@@ -1,0 +1,1 @@
+"""What users declare: lookup tables and concurrent functions."""

@@ -1,0 +1,159 @@
+"""The public face of slow functions: many calls at a time, within limits of the whole job."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, cast, overload
+
+from pyspark.sql import Column
+from pyspark.sql.types import DataType
+from pyspark.sql.udf import UserDefinedFunction
+
+from eddyline.asking.checked_numbers import whole_number
+from eddyline.asking.limits import Limits
+from eddyline.asking.price import Cost, Price
+from eddyline.blocks.filter_block import FunctionKind
+from eddyline.planner.declare.declared_functions import DECLARED, Declaration
+from eddyline.tasks.not_adapted import ConcurrentMark
+
+
+class ConcurrentUDF(UserDefinedFunction):
+    """What :func:`concurrent` returns: called with columns, as any UDF, it gives a column."""
+
+    def __call__(self, *columns: Column | str, **named: Column | str) -> Column:
+        """Return the column of the function's values; TypeError where there is no argument."""
+        if not columns and not named:
+            raise TypeError(
+                f"{self._name} is concurrent and needs an argument, by which it is asked"
+            )
+        return super().__call__(*columns, **named)
+
+    def asNondeterministic(self) -> NoReturn:  # noqa: N802 - PySpark's name
+        """Raise ValueError: equal arguments share a call."""
+        raise ValueError(
+            f"{self._name} is called once for each distinct arguments, so it must be deterministic"
+        )
+
+
+P = ParamSpec("P")
+
+
+class AlsoDecorator(Protocol[P]):
+    """What makes a UDF of a function; without a function, what makes one of any."""
+
+    @overload
+    def __call__(
+        self, function: Callable[..., Any], *args: P.args, **options: P.kwargs
+    ) -> ConcurrentUDF: ...
+
+    @overload
+    def __call__(
+        self, function: None = None, *args: P.args, **options: P.kwargs
+    ) -> Callable[[Callable[..., Any]], ConcurrentUDF]: ...
+
+
+def _also_decorator(
+    make: Callable[Concatenate[Callable[..., Any], P], ConcurrentUDF],
+) -> AlsoDecorator[P]:
+    @functools.wraps(make)
+    def made(
+        function: Callable[..., Any] | None = None, *args: P.args, **options: P.kwargs
+    ) -> ConcurrentUDF | Callable[[Callable[..., Any]], ConcurrentUDF]:
+        if function is None:
+            return lambda given: make(given, *args, **options)
+        return make(function, *args, **options)
+
+    # To be checked it would need the overloads once more.
+    return cast("AlsoDecorator[P]", made)
+
+
+@_also_decorator
+def concurrent(
+    function: Callable[..., Any],
+    *,
+    returns: DataType | str | None = None,
+    max_in_flight: int = 16,
+    rate: float | None = None,
+    batch: int | None = None,
+    timeout: float = 30.0,
+    retries: int = 3,
+    cost: Cost | None = None,
+    unit: str = "",
+    budget: float | None = None,
+) -> ConcurrentUDF:
+    """Return a slow function as a UDF of which many calls are made at a time.
+
+    For functions that wait for something: a model server, a service, a language model. The
+    result is called with columns and stands in filters and select lists, in SQL after
+    ``spark.udf.register(name, result)``; queries with it run through :func:`~eddyline.adapt`.
+    While calls are on their way, an eddy goes on with other rows and other predicates
+    (Avnur and Hellerstein, 2000, Section 2).
+
+    ``function`` is an ``async def`` function, which runs on an event loop, a plain one, which
+    runs in threads, or what ``pyspark.sql.functions.udf`` has made; it runs where the driver
+    is. ``returns`` is the type of its values, as for a UDF. It is called once a job for each
+    distinct arguments, however many rows and tasks have them, so it must be deterministic; NULL
+    comes as None. Without a function it returns a decorator.
+
+    For the whole job at most ``max_in_flight`` calls are on their way at a time, and ``rate``
+    begin a second. A call takes ``timeout`` seconds at the most; after that, and after an
+    ``OSError`` as of a network, it is tried ``retries`` times more. What else the function
+    raises is an error of its row, which counts if all other conjuncts accept the row. With
+    ``batch=n`` the function takes a list of up to n values, tuples where it has several
+    arguments, and returns as many.
+
+    ``cost`` is what a value costs, in ``unit``: a number or a function of the arguments; a batch
+    costs the sum, a call that is tried again costs again. The report adds it up; ``worth``
+    of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
+    ``budget`` it ends with a :class:`~eddyline.asking.price.BudgetSpentError`.
+
+    Keep what is returned for as long as queries call it: of functions that nobody holds a
+    thousand are known, those that were declared or used last. TypeError, ValueError for what
+    cannot be.
+    """
+    size = _batch_size(batch)
+    limits = Limits(max_in_flight, rate, timeout, retries)
+    price = Price(cost, unit, budget)
+    code, kind = _code_and_type(function, returns)
+    name = getattr(code, "__name__", type(code).__name__)
+    number, declaration = DECLARED.add(Declaration(name, code, limits, size, price))
+    values = max(1, size)
+    width = limits.max_in_flight * values
+    mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)
+    udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
+    functools.update_wrapper(udf, code, updated=())
+    return udf
+
+
+def _code_and_type(
+    function: Callable[..., Any], returns: DataType | str | None
+) -> tuple[Callable[..., Any], DataType | str]:
+    """Return what is to be called, and the type of its values."""
+    if not callable(function):
+        raise TypeError(f"a function is expected, not {function!r}")
+    kind = getattr(function, "evalType", None)
+    if kind is None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"{function.__name__} yields values; a function returns one")
+        if returns is None:
+            raise TypeError('returns= says the type of the values, as returns="double"')
+        return function, returns
+    udf: Any = function
+    if isinstance(udf.func, ConcurrentMark):
+        raise TypeError(f"{udf.func.name} is concurrent already")
+    if kind not in {FunctionKind.PICKLED, FunctionKind.ARROW_BATCHED}:
+        raise TypeError("a plain udf is expected: one over vectors is a function with batch=")
+    if not udf.deterministic:
+        raise ValueError(
+            f"{udf.func.__name__} is not deterministic; a concurrent function is called once "
+            f"for each distinct arguments"
+        )
+    return udf.func, udf.returnType if returns is None else returns
+
+
+def _batch_size(batch: int | None) -> int:
+    if batch is None:
+        return 0
+    return whole_number(batch, "batch", 1)

@@ -1,0 +1,111 @@
+"""Concurrent functions in plans, and how the server of lookups calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from pyspark.sql.conversion import ArrowTableToRowsConversion
+
+from eddyline.asking.price import Books
+from eddyline.blocks.column_types import spark_type
+from eddyline.blocks.decline import LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
+from eddyline.catalyst import Plan
+from eddyline.errors import EddylineError
+from eddyline.planner.declare.declared_functions import DECLARED, Declaration
+from eddyline.planner.declare.lookup_tables import LookupTables
+from eddyline.planner.read.concurrent_marks import marks_in
+from eddyline.tasks.calling.arrow_values import ArrowWriter
+from eddyline.tasks.calling.commands import bind_keywords
+
+if TYPE_CHECKING:
+    from eddyline.asking.shared_function import FunctionMethod, SharedFunction
+
+
+class FunctionPlaceError(EddylineError, ValueError):
+    """A concurrent function stands where nobody could make its calls."""
+
+
+@dataclass(frozen=True)
+class _Served:
+    """A function as the server calls it for tasks; to ask for it is to use its declaration."""
+
+    method: FunctionMethod
+
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedFunction:
+        """Return what makes the calls for one job."""
+        DECLARED.used(self.method.number)
+        return self.method.shared(job, random, now)
+
+
+def any_declared() -> bool:
+    """Whether there has ever been a concurrent function."""
+    return DECLARED.any
+
+
+def require_all_placed(plan: Plan, left: Sequence[LeftToSpark]) -> None:
+    """Raise FunctionPlaceError where a rewritten plan still calls a concurrent function."""
+    for mark in marks_in(plan):
+        why = "; ".join(str(each) for each in left if mark.name in each.text)
+        raise FunctionPlaceError(
+            f"{mark.name} is a concurrent function, and stands where its calls cannot be "
+            f"made{f' ({why})' if why else ''}. Compute it in a select list first, as in "
+            f'df.withColumn("value", {mark.name}(...)), and use that column.'
+        )
+
+
+def refuse_in_streams(plan: Plan) -> None:
+    """Raise FunctionPlaceError where a stream calls a concurrent function."""
+    for mark in marks_in(plan):
+        raise FunctionPlaceError(
+            f"{mark.name} is a concurrent function, which is called once a job for distinct "
+            f"arguments; a stream is no job that ends. Call it in foreachBatch, on the batch."
+        )
+
+
+def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
+    """Return a block whose tasks know whom to ask; its concurrent functions can be asked for."""
+    concurrent = [each for each in block.functions if each.driver is not None]
+    if not concurrent:
+        return block
+    for function in concurrent:
+        if function.driver is not None:
+            number, name = function.driver.number, function.driver.method
+            declaration = DECLARED.of(number, function.name)
+            method = _method(declaration, function, number, block.settings, tables.books)
+            declaration.served[name] = _Served(method)
+            tables.serve(name, declaration.served[name])
+    return replace(block, server=tables.address)
+
+
+def _method(
+    declaration: Declaration,
+    function: UserFunction,
+    number: int,
+    settings: SessionSettings,
+    books: Books,
+) -> FunctionMethod:
+    # Only who has concurrent functions has what these need.
+    from eddyline.asking.shared_function import FunctionMethod  # noqa: PLC0415
+
+    write = ArrowWriter(spark_type(function.return_type), settings)
+    return FunctionMethod(
+        number,
+        declaration.name,
+        bind_keywords(declaration.function, function.keywords),
+        tuple(
+            ArrowTableToRowsConversion._create_converter(  # noqa: SLF001 - no public way
+                spark_type(kind), none_on_identity=True, binary_as_bytes=settings.binary_as_bytes
+            )
+            for kind in function.argument_types
+        ),
+        write,
+        write.arrow_type,
+        declaration.limits,
+        declaration.batch,
+        declaration.price,
+        books,
+    )

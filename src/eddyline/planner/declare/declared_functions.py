@@ -1,0 +1,114 @@
+"""The concurrent functions of this process, for as long as somebody may call them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from eddyline.asking.limits import Limits
+from eddyline.asking.price import Price
+from eddyline.errors import EddylineError
+from eddyline.latest import Latest
+from eddyline.planner.declare.likeness import likeness
+
+if TYPE_CHECKING:  # only who has concurrent functions has what these need
+    from eddyline.asking.served import Method
+
+LATEST: Final = 1_000
+"""Functions that are kept though nobody holds them."""
+
+
+class FunctionForgottenError(EddylineError, LookupError):
+    """A query calls a concurrent function that nobody has held, and that was declared long ago."""
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """A function as it was declared; ``batch`` is 0 where it takes one value a call.
+
+    ``served`` is what tasks ask for its values, by name.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    limits: Limits
+    batch: int
+    price: Price
+    served: dict[str, Method] = field(default_factory=dict)
+
+    @property
+    def likeness(self) -> Hashable:
+        """What is equal for the same function that is declared alike once more."""
+        cost = self.price.cost
+        price = likeness(cost) if callable(cost) else (type(cost), cost)
+        spent = price, self.price.unit, self.price.budget
+        return self.name, likeness(self.function), self.limits, self.batch, spent
+
+
+class DeclaredFunctions:
+    """Declarations by number.
+
+    One is known as long as somebody holds its UDF. Plans and names in SQL have no more than its
+    number, and nobody hears when Spark forgets these; so those that were declared or used last
+    are known as well.
+    """
+
+    def __init__(self, latest: int = LATEST) -> None:
+        """Start with none; know so many that nobody holds."""
+        self._numbers = itertools.count(1)
+        self._held: WeakValueDictionary[int, Declaration] = WeakValueDictionary()
+        self._alike: WeakValueDictionary[Hashable, Declaration] = WeakValueDictionary()
+        self._number_of: WeakKeyDictionary[Declaration, int] = WeakKeyDictionary()
+        self._latest = Latest[int, Declaration](latest)
+        self._most = latest
+        self._lock = threading.Lock()  # tasks ask in the thread of the server
+        self.any = False
+        """Whether there has ever been one."""
+
+    def __len__(self) -> int:
+        """Return how many are known."""
+        return len(self._held)
+
+    def add(self, declaration: Declaration) -> tuple[int, Declaration]:
+        """Take note of a function; return its number in this process, and who is to be held.
+
+        One that was made anew, and is declared as it was before, is the one that is known.
+        """
+        key = declaration.likeness
+        with self._lock:
+            self.any = True
+            known = self._alike.get(key)
+            if known is None:
+                known = self._alike[key] = declaration
+                self._number_of[known] = next(self._numbers)
+            number = self._number_of[known]
+            self._held[number] = known
+            self._latest.put(number, known)
+        return number, known
+
+    def used(self, number: int) -> Declaration | None:
+        """Return a declaration, which is the last that was used; None where it is not known."""
+        with self._lock:
+            declaration = self._held.get(number)
+            if declaration is not None:
+                self._latest.put(number, declaration)
+        return declaration
+
+    def of(self, number: int, name: str) -> Declaration:
+        """Return a declaration that is about to be used; FunctionForgottenError."""
+        declaration = self.used(number)
+        if declaration is None:
+            raise FunctionForgottenError(
+                f"{name} is a concurrent function that is not known any more: {self._most:,} "
+                f"others were declared or used since, and nobody has kept what "
+                f"eddyline.concurrent returned. Keep it in a variable for as long as queries call "
+                f"the function."
+            )
+        return declaration
+
+
+DECLARED: Final = DeclaredFunctions()

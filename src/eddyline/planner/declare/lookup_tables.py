@@ -1,0 +1,185 @@
+"""The lookup tables of a Spark context, and the server that makes their lookups."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+from pyspark import SparkContext
+
+from eddyline import catalyst
+from eddyline.asking.beginning import StageSize
+from eddyline.asking.event_loop import EventLoop
+from eddyline.asking.price import Books
+from eddyline.asking.wire import Address
+from eddyline.blocks.lookup_table import LookupTable, PlannedLookup
+from eddyline.digest import digest
+from eddyline.host.per_context import PerContext
+from eddyline.host.session import local_cores
+from eddyline.latest import Latest
+from eddyline.wall_clock import WallClock
+
+if TYPE_CHECKING:
+    from eddyline.asking.lookup_server import LookupServer
+    from eddyline.asking.served import Method
+    from eddyline.asking.shared_lookup import AccessMethod, SharedLookupStatistics
+
+_CAPACITY: Final = 1_000
+"""Tables remembered at a time."""
+
+DRIVER_HOST: Final = "spark.driver.host"
+PORT: Final = "spark.eddyline.lookups.port"
+"""Setting: the port at the driver where tasks ask for lookups; any free one by default."""
+
+
+class LookupTables:
+    """What was registered, by the function that stands for a table in plans."""
+
+    def __init__(self, context: SparkContext) -> None:
+        """Start with no table; the server starts with the first query."""
+        self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
+        # Whoever has registered a method keeps it: the tables below, declarations of functions.
+        self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()
+        self.books: Final = Books()
+        self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
+        self._numbers = itertools.count()
+        self._loop: EventLoop | None = None
+        self._server: LookupServer | None = None
+        self._starting = threading.Lock()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is any table."""
+        return len(self._tables) > 0
+
+    def methods(self, table: str, given: Sequence[AccessMethod]) -> tuple[PlannedLookup, ...]:
+        """Serve access methods as long as they are there; return what plans and tasks know."""
+        made = []
+        for method in given:
+            bound = f"({', '.join(method.table.bind_names)})" if len(given) > 1 else ""
+            name = f"{table}{bound}/{next(self._numbers)}"
+            self.serve(name, method)
+            made.append(PlannedLookup(name, method.table.bind, method.width, method.keys_per_call))
+        return tuple(made)
+
+    def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
+        """Return what was asked for a job so far, by table; from any thread.
+
+        A table that has several ways is named with the columns that each binds, as
+        ``aircraft(owner)``, and further ones of the same name are numbered.
+        """
+        found: dict[str, SharedLookupStatistics] = {}
+        for method, asked in self.server.statistics(job).items():
+            name = method.rpartition("/")[0]
+            names = (name, *(f"{name} {number}" for number in range(2, len(found) + 2)))
+            found[next(each for each in names if each not in found)] = asked
+        return found
+
+    def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
+        """Take note of the function that stands for a table, and keep the table's methods.
+
+        Of more than a thousand tables those are forgotten that were used longest ago, as those
+        of a name that is registered again and again. DataFrames of before have the former tables,
+        and nobody hears when Spark forgets these.
+        """
+        self._tables.put(digest(command), (table, methods))
+
+    def of(self, command: bytes) -> LookupTable | None:
+        """Return the table that a function stands for; None where it is no such function."""
+        found = self._tables.get(digest(command))
+        return None if found is None else found[0]
+
+    def serve(self, name: str, method: Method) -> None:
+        """Let tasks ask for a method by a name, as long as somebody keeps it."""
+        self._methods[name] = method
+
+    @property
+    def server(self) -> LookupServer:
+        """The server; it starts now if it has not yet."""
+        with self._starting:
+            if self._server is None:
+                # Only who has lookup tables has what these need.
+                from eddyline.asking.lookup_server import LookupServer  # noqa: PLC0415
+
+                context = self._living_context()
+                local = local_cores(str(context.master)) is not None
+                settings = context.getConf()
+                self._loop = EventLoop()
+                self._server = LookupServer(
+                    self._loop,
+                    self._methods,
+                    WallClock().now,
+                    host="127.0.0.1" if local else "0.0.0.0",  # noqa: S104 - executors are elsewhere, and bring a token
+                    port=int(settings.get(PORT, "0") or 0),
+                    size_of=self._stage_size,
+                    is_over=_is_over,
+                )
+            return self._server
+
+    @property
+    def address(self) -> Address:
+        """Where tasks find the server."""
+        found = self.server.address
+        if found.host == "127.0.0.1":
+            return found
+        host = str(self._living_context().getConf().get(DRIVER_HOST, "127.0.0.1"))
+        return Address(host, found.port, found.token)
+
+    @property
+    def answers(self) -> int:
+        """How many keys and arguments have answers that are kept."""
+        server = self._server
+        return 0 if server is None else server.answers
+
+    def forget(self) -> None:
+        """Forget the answers for jobs that nobody works for, and what was asked for in which."""
+        server = self._server
+        if server is not None:
+            server.forget()
+        self.books.forget()
+
+    def close(self) -> None:
+        """Serve no more: the context has stopped."""
+        with self._starting:
+            server, loop = self._server, self._loop
+            self._server = self._loop = None
+        if server is not None:
+            server.close()
+        if loop is not None:
+            loop.close()
+
+    def _stage_size(self, stage: int) -> StageSize | None:
+        """Return how large a stage is; None where Spark does not know it, or has stopped."""
+        context = self._context()
+        try:
+            if context is None or (known := context.statusTracker().getStageInfo(stage)) is None:
+                return None
+            cores = local_cores(str(context.master)) or context.defaultParallelism
+            each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+        except Exception:  # noqa: BLE001 - Spark has stopped, in whatever way Py4J says so
+            return None
+        return StageSize(known.numTasks, max(1, cores // each))
+
+    def _living_context(self) -> SparkContext:
+        context = self._context()
+        if context is None:
+            raise AssertionError("whoever asks has the context")
+        return context
+
+
+def _is_over(job: str) -> bool:
+    """Whether the action that a job is named after has ended; False where a stage names it."""
+    action = job.rpartition("/")[2]
+    return action.isdecimal() and not catalyst.is_running(int(action))
+
+
+_tables = PerContext(LookupTables, LookupTables.close)
+
+
+def lookup_tables_of(context: SparkContext) -> LookupTables:
+    """Return the lookup tables of a Spark context."""
+    return _tables.of(context)

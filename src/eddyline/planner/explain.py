@@ -1,0 +1,147 @@
+"""What runs in eddies, what was left to Spark, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline import catalyst
+from eddyline.blocks.decline import LeftToSpark
+from eddyline.blocks.filter_block import UserFunction
+from eddyline.blocks.join_block import JoinBlock
+from eddyline.chance import looks_non_deterministic
+from eddyline.expressions.expression import call_of
+from eddyline.planner.registry import Block
+
+_AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockExplanation:
+    """One block: its predicates, the functions whose values it hands on, what it joins.
+
+    ``called`` tells how its concurrent functions are called, and what a call costs, ``looked_up``
+    for which columns which of its inputs are asked, ``joined`` what reduces its rows, what does
+    not and by which rule, and who joins them and why.
+    """
+
+    identity: str
+    predicates: tuple[str, ...]
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    layout: str = ""
+    called: tuple[str, ...] = ()
+    looked_up: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
+
+    def numbered(self, place: int) -> str:
+        """Return the block as text under the number that the report has for it."""
+        head = f"Block {self.identity}"
+        return str(self).replace(head, f"Block {place} ({self.identity})", 1)
+
+    def __str__(self) -> str:
+        """Return the block as a few lines of text."""
+        if self.inputs:
+            lines = [f"Block {self.identity}: joins {', '.join(self.inputs)}; {self.layout};"]
+            checks = " and checks" if self.predicates else ""
+            lines.append(f"  probes their SteMs{checks}, in any order, as it pays,")
+            lines.extend(f"  {predicate}" for predicate in self.predicates)
+            lines.extend(f"  and looks up {each}" for each in self.looked_up)
+            lines.extend(f"  {each}" for each in self.joined)
+            return "\n".join(lines)
+        if self.predicates:
+            lines = [f"Block {self.identity}: in any order, as it pays,"]
+            lines.extend(f"  {predicate}" for predicate in self.predicates)
+            if self.outputs:
+                lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
+        else:
+            lines = [f"Block {self.identity}: computes {', '.join(self.outputs)} and remembers"]
+        lines.extend(f"  {each}" for each in (*self.called, *self.joined))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """What a DataFrame does with predicates over Python functions.
+
+    ``blocks`` run in eddies already; ``claimable`` would if the DataFrame were
+    adapted; ``left`` are the predicates that Spark runs as they are written. ``dropped`` are
+    filters that Spark loses and ``adapt`` keeps: those that call Python functions and look at
+    partition columns alone, of files that a source of version 2 reads. Printing it, or showing it
+    at a prompt or in a notebook, gives readable text.
+    """
+
+    blocks: tuple[BlockExplanation, ...]
+    claimable: tuple[BlockExplanation, ...]
+    left: tuple[LeftToSpark, ...]
+    dropped: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the whole explanation as text."""
+        sections = []
+        if self.dropped:
+            sections.append(f"{catalyst.LOST}\n{_indented(*self.dropped)}")
+        if self.blocks:
+            numbered = (each.numbered(place) for place, each in enumerate(self.blocks, start=1))
+            sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
+        if self.claimable:
+            text = _indented(*map(str, self.claimable))
+            sections.append("Would run in eddies after eddyline.adapt:\n" + text)
+        if self.left:
+            sections.append("Left to Spark:\n" + _indented(*map(str, self.left)))
+        return "\n".join(sections) or "No predicate depends on a Python function."
+
+    def __repr__(self) -> str:
+        """What a prompt or a notebook shows: the text."""
+        return str(self)
+
+
+def explained(block: Block) -> BlockExplanation:
+    """Return what users want to know about a block."""
+    if isinstance(block, JoinBlock):
+        names = tuple(relation.name for relation in block.query.relations)
+        return BlockExplanation(
+            block.identity,
+            block.query.texts,
+            (),
+            names,
+            block.layout,
+            looked_up=tuple(_looked_up(block)),
+            joined=(*block.notes, *_left_to_chance(block)),
+        )
+    names = tuple(block.functions[call_of(each).function].name for each in block.outputs)
+    called = [_called(each) for each in block.functions if each.driver is not None]
+    called.extend(_left_to_chance(block))
+    return BlockExplanation(
+        block.identity, block.texts, names, called=tuple(called), joined=block.joined
+    )
+
+
+def _looked_up(block: JoinBlock) -> Iterator[str]:
+    """Yield the lookups of a block: the table, and the columns that are given."""
+    for relation, columns in zip(block.query.relations, block.column_names, strict=True):
+        ways = [" and ".join(columns[c] for c in lookup.bind) for lookup in relation.lookups]
+        if ways:
+            yield f"{relation.name} by {' or by '.join(ways)}"
+
+
+def _left_to_chance(block: Block) -> Iterator[str]:
+    """Yield which functions a block calls anew for equal arguments, and why."""
+    for function in block.functions:
+        chance = None if function.driver is not None else looks_non_deterministic(function.commands)
+        if chance is not None:
+            yield f"{function.name} is called for every row that comes to it: {chance}"
+
+
+def _called(function: UserFunction) -> str:
+    """Return how a concurrent function is called."""
+    if function.driver is None:
+        raise ValueError(f"{function.name} is called in the tasks")
+    width, price = function.driver.width, function.driver.price
+    costs = f"; {price}" if price else ""
+    return f"{function.name} is called where the driver is, for {width} values at a time{costs}"
+
+
+def _indented(*texts: str) -> str:
+    return "\n".join(f"  {line}" for text in texts for line in text.splitlines())

@@ -1,0 +1,1 @@
+"""Spark's plans, read: chains, regions, and what expressions mean."""

@@ -1,0 +1,153 @@
+"""Native expressions that can raise, made such that they cannot: they are tried.
+
+``CAST(t AS INT) > 5`` is tried as ``TRY(CAST(t AS INT)) > 5``, and has failed where the cast gives
+NULL for a value that is none. That is known of those operators only that are NULL for NULL alone
+(:data:`_NULL_FOR_NULL`), and where whatever stands above them needs their value for every row:
+what a CASE or a COALESCE computes for some rows only is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eddyline import catalyst
+from eddyline.catalyst import CatalystExpression
+from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.throwing import may_throw, top_may_throw
+
+# Operators that raise, and in no other case give NULL but where an operand is NULL.
+_NULL_FOR_NULL: Final = frozenset(
+    {
+        "Abs",
+        "Add",
+        "Cast",
+        "DateAdd",
+        "DateSub",
+        "Divide",
+        "GetTimestamp",
+        "IntegralDivide",
+        "Multiply",
+        "Pmod",
+        "Remainder",
+        "Subtract",
+        "ToUnixTimestamp",
+        "UnaryMinus",
+        "UnixTimestamp",
+    }
+)
+
+_CONDITIONS: Final = {
+    "Cast": "CAST_OVERFLOW",
+    "Divide": "DIVIDE_BY_ZERO",
+    "GetTimestamp": "CANNOT_PARSE_TIMESTAMP",
+    "IntegralDivide": "DIVIDE_BY_ZERO",
+    "Pmod": "REMAINDER_BY_ZERO",
+    "Remainder": "REMAINDER_BY_ZERO",
+    "ToUnixTimestamp": "CANNOT_PARSE_TIMESTAMP",
+    "UnixTimestamp": "CANNOT_PARSE_TIMESTAMP",
+}
+
+# Those that are NULL where their value is, and look at it in any case.
+_STRICT: Final = _NULL_FOR_NULL | {
+    "Concat",
+    "Contains",
+    "EndsWith",
+    "EqualTo",
+    "GreaterThan",
+    "GreaterThanOrEqual",
+    "Length",
+    "LessThan",
+    "LessThanOrEqual",
+    "Like",
+    "Lower",
+    "Not",
+    "StartsWith",
+    "Upper",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An expression that cannot raise: NULL where the one that it is of would.
+
+    ``failed`` is where that is so: never NULL. ``condition`` is what Spark calls such an error, of
+    the first operator that can raise one.
+    """
+
+    value: CatalystExpression
+    failed: CatalystExpression
+    condition: str
+
+
+def attempt(tree: Tree) -> Attempt | None:
+    """Return how an expression is tried that may raise; None where nobody knows how."""
+    tried = _tried(tree)
+    if tried is None or not tried[1]:
+        return None
+    return Attempt(tried[0], catalyst.disjunction(tried[1]), next(_conditions(tree)))
+
+
+def true_or_failed(tree: Tree) -> CatalystExpression | None:
+    """Return a condition that is TRUE where another one is, or would raise, and cannot raise.
+
+    An error stands between FALSE and TRUE, as everywhere: an AND has failed where no term of it is
+    FALSE or NULL. None where nobody knows how to try a part of it.
+    """
+    if tree.name in {"And", "Or"}:
+        terms = [true_or_failed(each) for each in tree.children]
+        known = [each for each in terms if each is not None]
+        if len(known) < len(terms):
+            return None
+        return (catalyst.conjunction if tree.name == "And" else catalyst.disjunction)(known)
+    if not may_throw(tree):
+        return tree.handle
+    tried = attempt(tree)
+    return None if tried is None else catalyst.disjunction([tried.value, tried.failed])
+
+
+def _tried(tree: Tree) -> tuple[CatalystExpression, Sequence[CatalystExpression]] | None:
+    """Return an expression as it is tried, and where a part of it has failed."""
+    if not may_throw(tree):
+        return tree.handle, ()
+    if tree.name not in _STRICT and not _is_in_constants(tree):
+        return None
+    parts = [_tried(each) for each in tree.children]
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts):
+        return None
+    value = catalyst.with_operands(tree.handle, [each for each, _ in known])
+    failed = [each for _, several in known for each in several]
+    if top_may_throw(tree):
+        if tree.name not in _NULL_FOR_NULL or not _gives_a_scalar(tree):
+            return None
+        value = catalyst.tried(value)
+        given = [
+            catalyst.is_not_null(each)
+            for (each, _), operand in zip(known, tree.children, strict=True)
+            if operand.name != "Literal"
+        ]
+        failed.append(catalyst.conjunction([catalyst.is_null(value), *given]))
+    return value, failed
+
+
+def _conditions(tree: Tree) -> Iterator[str]:
+    """Yield Spark's names of what can go wrong, by the operators that are evaluated first."""
+    for child in tree.children:
+        yield from _conditions(child)
+    if top_may_throw(tree):
+        of_text = tree.name == "Cast" and catalyst.data_type(tree.children[0].handle) == '"string"'
+        yield "CAST_INVALID_INPUT" if of_text else _CONDITIONS.get(tree.name, "ARITHMETIC_OVERFLOW")
+
+
+def _is_in_constants(tree: Tree) -> bool:
+    """Whether a value is looked up among constants: then there is no other operand to be tried."""
+    return tree.name in {"In", "InSet"} and all(
+        each.name == "Literal" for each in tree.children[1:]
+    )
+
+
+def _gives_a_scalar(tree: Tree) -> bool:
+    """Whether a value has no parts, which a cast may make NULL one by one."""
+    return '"type":' not in catalyst.data_type(tree.handle)

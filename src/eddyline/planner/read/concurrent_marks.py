@@ -1,0 +1,57 @@
+"""Where a plan calls a concurrent function: a Python function that only stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.serializers import CPickleSerializer
+
+from eddyline import catalyst
+from eddyline.blocks.filter_block import FunctionKind
+from eddyline.catalyst import Plan
+from eddyline.planner.read.chains import FUSED_NAME, EvaluationLink, Tree
+from eddyline.tasks.not_adapted import ConcurrentMark
+
+_NAME: Final = ConcurrentMark.__name__.encode()
+
+
+def mark_of(command: bytes) -> ConcurrentMark | None:
+    """Return the concurrent function that a pickled function stands for; None for any other."""
+    if _NAME not in command:
+        return None
+    serializer = CPickleSerializer()
+    loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]  # PySpark's own is untyped
+    mark = loaded[0] if isinstance(loaded, tuple) else None
+    return mark if isinstance(mark, ConcurrentMark) else None
+
+
+def mark_in(tree: Tree) -> ConcurrentMark | None:
+    """Return the concurrent function that a ``PythonUDF`` stands for; None for any other."""
+    if int(str(tree.node.fields["evalType"])) != FunctionKind.ARROW:
+        return None
+    return mark_of(tree.pickled.command)
+
+
+def marks_of(link: EvaluationLink) -> Iterator[ConcurrentMark]:
+    """Yield the concurrent functions that a node evaluates."""
+    pending = [link.functions[index] for index in link.indexes]
+    while pending:
+        tree = pending.pop()
+        mark = mark_in(tree) if tree.name == "PythonUDF" else None
+        if mark is not None:
+            yield mark
+        pending.extend(tree.children)
+
+
+def marks_in(plan: Plan) -> Iterator[ConcurrentMark]:
+    """Yield the concurrent functions in a plan, those of its subqueries included."""
+    if not catalyst.has_python_function(plan):
+        return
+    for function in catalyst.python_functions(plan):
+        if not catalyst.function_name(function).startswith(FUSED_NAME):
+            mark = mark_of(catalyst.pickled_function(function).command)
+            if mark is not None:
+                yield mark
+    for each in (*catalyst.children(plan), *catalyst.subqueries(plan)):
+        yield from marks_in(each)

@@ -1,0 +1,33 @@
+"""Where a plan reads a lookup table: a leaf that Spark could not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from eddyline import catalyst
+from eddyline.catalyst import Plan
+
+LOOKUP_NAME: Final = "lookup("
+"""What the function is called that stands for a lookup table; no function of a user's can be."""
+
+
+def lookup_command(plan: Plan) -> bytes | None:
+    """Return the function that stands for a lookup table; None where a node is none."""
+    if not catalyst.class_name(plan).endswith(".MapInArrow"):
+        return None
+    (function,) = catalyst.evaluated_functions(plan)
+    if not catalyst.function_name(function).startswith(LOOKUP_NAME):
+        return None
+    return catalyst.pickled_function(function).command
+
+
+def lookup_leaves(plan: Plan) -> Iterator[Plan]:
+    """Yield the lookup tables in a plan, those of its subqueries included."""
+    if not catalyst.has_python_function(plan):
+        return
+    if lookup_command(plan) is not None:
+        yield plan
+        return
+    for each in (*catalyst.children(plan), *catalyst.subqueries(plan)):
+        yield from lookup_leaves(each)

@@ -1,0 +1,183 @@
+"""What was fused in a Spark context: the functions made, by block, and what their tasks report.
+
+Equal blocks of one adapted plan share one function, byte for byte, so that Spark
+still recognizes equal parts of the plan (and exchanges only one of them). A block
+is found again in any DataFrame derived from an adapted one, by the bytes of its
+function.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
+
+from pyspark import Accumulator, SparkContext
+
+from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.digest import digest
+from eddyline.host.per_context import PerContext
+from eddyline.latest import Latest
+from eddyline.planner.rewrite.filter_rewrite import FusedFunction
+from eddyline.tasks.filter_task import fused_command, result_type
+from eddyline.tasks.remembered_call import remembered_command
+from eddyline.tasks.task_records import (
+    Records,
+    RecordsParam,
+    forget_records,
+    number_of_blocks,
+    record_key,
+)
+
+BLOCKS: Final = 256
+"""Blocks that are known though no DataFrame of :func:`~eddyline.adapt` has them, the latest ones.
+
+One with two small functions takes 6 kB. A block that was forgotten still runs; it is only no longer
+explained, or told of limits.
+"""
+
+BYTES: Final = 1 << 25
+"""Bytes of the functions of all these together; one may refer to a model of some megabytes."""
+
+LIMITS: Final = 8
+"""Limits of a block for which it is known that a function was made."""
+
+Block: TypeAlias = FilterBlock | JoinBlock
+"""What runs in an eddy."""
+
+Maker: TypeAlias = Callable[[Any], bytes]
+"""Makes the function of a block of its kind, pickled: of one with another limit, too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """A function that was made of a block; ``make`` is None where no other limit makes sense.
+
+    ``again`` are those with other limits, and whether their tasks stop there.
+    """
+
+    command: bytes
+    block: Block
+    options: RoutingOptions
+    make: Maker | None
+    again: Latest[tuple[int, bool], Fused] = field(default_factory=lambda: Latest(LIMITS))
+
+    @property
+    def size(self) -> int:
+        """The bytes of its function, and of the functions that this calls."""
+        return len(self.command) + sum(
+            len(command) for function in self.block.functions for command in function.commands
+        )
+
+
+class Registry:
+    """The fused functions of one Spark context."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
+        self._latest = Latest[bytes, Fused](BLOCKS, lambda fused: fused.size, BYTES)
+        # What is kept by somebody: among the latest, or with a DataFrame.
+        self._by_digest: WeakValueDictionary[bytes, Fused] = WeakValueDictionary()
+        self._by_block: WeakValueDictionary[tuple[str, RoutingOptions, bool], Fused] = (
+            WeakValueDictionary()
+        )
+        self._by_key: WeakValueDictionary[str, Fused] = WeakValueDictionary()
+        self._runs = itertools.count(1)
+
+    def next_run(self) -> int:
+        """Return a number that no other call of ``adapt`` has had, in whatever thread."""
+        return next(self._runs)
+
+    def of_run(self, run: int) -> tuple[Fused, ...]:
+        """Return what was made for a call of ``adapt``; whoever keeps it has it known."""
+        return tuple(each for each in self._latest.values() if each.options.run == run)
+
+    def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
+        """Return the function of a block; the same one for an equal block and options."""
+
+        def made(of: FilterBlock) -> bytes:
+            return fused_command(of, options, self.records)
+
+        fused = self._known(block, options, one_value=False) or Fused(
+            made(block), block, options, made
+        )
+        self._by_block[block.identity, options, False] = fused
+        self._note(fused)
+        return FusedFunction(fused.command, result_type(block).json())
+
+    def remembered(self, block: FilterBlock, options: RoutingOptions) -> bytes:
+        """Return the function of a block of one value, pickled; the same for an equal block."""
+        fused = self._known(block, options, one_value=True) or Fused(
+            remembered_command(block, options, self.records), block, options, None
+        )
+        self._by_block[block.identity, options, True] = fused
+        self._note(fused)
+        return fused.command
+
+    def remember(self, command: bytes, block: Block, options: RoutingOptions, make: Maker) -> None:
+        """Take note of what a function was made of, and of who can ``make`` it of another block."""
+        self._note(Fused(command, block, options, make))
+
+    def made_again(self, command: bytes, block: Block) -> bytes | None:
+        """Return a function with another limit in its block; None where nobody can make it.
+
+        Tasks report as those of the first one do.
+        """
+        made = self._by_digest.get(digest(command))
+        if made is None or made.make is None:
+            return None
+        key = block.limit, block.stops
+        again = made.again.get(key)
+        if again is None:
+            again = Fused(made.make(block), block, made.options, made.make)
+            made.again.put(key, again)
+        self._keep(again)
+        return again.command
+
+    def made(self, command: bytes) -> tuple[Block, RoutingOptions] | None:
+        """Return what a fused function was made of; None if it is unknown."""
+        return _parts(self._by_digest.get(digest(command)))
+
+    def reporting(self, key: str) -> tuple[Block, RoutingOptions] | None:
+        """Return the block whose tasks report under a key; None if it is unknown."""
+        return _parts(self._by_key.get(key))
+
+    @property
+    def kept(self) -> tuple[int, int, int]:
+        """How many blocks are kept, the bytes of their functions, and how many have records."""
+        return len(self._latest), self._latest.size, number_of_blocks(self.records.value)
+
+    def forget(self) -> None:
+        """Keep nothing but what DataFrames have, and no records."""
+        self._latest.clear()
+        forget_records(self.records.value)
+
+    def _known(
+        self, block: FilterBlock, options: RoutingOptions, *, one_value: bool
+    ) -> Fused | None:
+        return self._by_block.get((block.identity, options, one_value))
+
+    def _note(self, fused: Fused) -> None:
+        self._keep(fused)
+        self._by_key[record_key(fused.block.identity, fused.options)] = fused
+
+    def _keep(self, fused: Fused) -> None:
+        name = digest(fused.command)
+        self._by_digest[name] = fused
+        self._latest.put(name, fused)
+
+
+def _parts(fused: Fused | None) -> tuple[Block, RoutingOptions] | None:
+    return None if fused is None else (fused.block, fused.options)
+
+
+_registries = PerContext(Registry)
+
+
+def registry_of(context: SparkContext) -> Registry:
+    """Return the registry of a Spark context."""
+    return _registries.of(context)

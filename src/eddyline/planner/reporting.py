@@ -1,0 +1,106 @@
+"""The report of what the blocks of a DataFrame did, once an action has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from eddyline import catalyst
+from eddyline.asking.checked_numbers import switch
+from eddyline.blocks.join_block import JoinBlock
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.host.classic import classic as classic_frame
+from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
+from eddyline.planner.block_reports import DriverCalls, block_report
+from eddyline.planner.declare.lookup_tables import lookup_tables_of
+from eddyline.planner.registry import Block, registry_of
+from eddyline.reports.asked_tables import AskedTable
+from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.routing_report import RoutingReport
+from eddyline.tasks.task_records import record_key, recorded
+
+
+def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 - as people say it
+    """Return how the eddies of a DataFrame have routed in its last action.
+
+    ``df`` is an adapted DataFrame or one derived from it, or any of a session that
+    :func:`~eddyline.enable` adapts. Each block tells of the last action in which it ran; with
+    ``all`` of all actions since :func:`~eddyline.adapt` or :func:`~eddyline.enable`, added up.
+    What was looked up, and what was called where the driver is, is always of all actions. A task
+    that Spark ran twice counts twice, one that failed or was cut short by a limit may be missing.
+    Before the first
+    action the blocks stand there without figures. What was left to Spark is told
+    only for the very DataFrame that ``adapt`` returned. Raises as ``adapt`` does.
+    """
+    every = switch(all, "all")
+    adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
+    # From the keys of joins Spark derives filters when it optimizes once more. They drop rows, and
+    # may have a function called twice. What stands above an eddy's joins it may compute below some.
+    joined = any(isinstance(block, JoinBlock) for block, _ in adapted)
+    in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
+    whole = not in_spark and not is_derived(df)
+    registry = registry_of(df.sparkSession.sparkContext)
+    records = registry.records.value
+    calls = DriverCalls(lookup_tables_of(df.sparkSession.sparkContext).books, every_action=every)
+    blocks = []
+    for block, options in adapted:
+        record = recorded(records, record_key(block.identity, options), earlier=every)
+        if record is not None and not isinstance(block, JoinBlock):
+            record = calls.in_record(record, block, options)
+        counted = whole and (not joined or isinstance(block, JoinBlock))
+        blocks.append(block_report(block, options, record, whole=counted))
+    left = tuple((each.text, each.why) for each in left_in(df))
+    return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
+
+
+def _asked(
+    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[AskedTable, ...]:
+    """Return what the lookup tables of blocks were asked for, in all jobs of these."""
+    wanted: dict[tuple[int, str], None] = {}
+    for block, options in adapted:
+        for lookup in block.lookups if isinstance(block, JoinBlock) else ():
+            wanted.setdefault((options.run, lookup.method))
+    tables = lookup_tables_of(df.sparkSession.sparkContext)
+    totals = {run: tables.server.totals(f"{run}/") for run in {run for run, _ in wanted}}
+    return tuple(
+        AskedTable(
+            method.rpartition("/")[0],
+            asked.keys,
+            asked.requests,
+            asked.failures,
+            asked.most_in_flight,
+            asked.by_source,
+            asked.unmatched,
+        )
+        for run, method in wanted
+        if (asked := totals[run].get(method)) is not None
+    )
+
+
+def _called(
+    df: DataFrame, adapted: Sequence[tuple[Block, RoutingOptions]]
+) -> tuple[CalledFunction, ...]:
+    """Return what the concurrent functions of blocks have done, in all jobs of these."""
+    books = lookup_tables_of(df.sparkSession.sparkContext).books
+    wanted: dict[tuple[int, int], None] = {}
+    for block, options in adapted:
+        for function in () if isinstance(block, JoinBlock) else block.functions:
+            if function.driver is not None:
+                wanted.setdefault((options.run, function.driver.number))
+    totals = {run: books.total(f"{run}/") for run in {run for run, _ in wanted}}
+    done = (totals[run].get(number) for run, number in sorted(wanted))  # as they were declared
+    return tuple(
+        CalledFunction(
+            each.name,
+            each.values,
+            each.calls,
+            each.failures,
+            each.seconds,
+            each.spent,
+            each.unit,
+        )
+        for each in done
+        if each is not None
+    )

@@ -1,0 +1,196 @@
+"""Rebuilds a region whose joins are Spark's, around a filter block over the input asked about.
+
+From the bottom up: the input that functions look at, with its native conditions; what reduces
+it; the block; and then the region's own joins, filters and projections without what the block
+has answered. The inputs that reduce it exactly are joined above as the very plans that they
+reduce by, so that Spark computes and broadcasts each of them once (``ReusedExchange``).
+
+Where the rows that are left are not just those that are part of joined rows, the block hands
+errors on: a row for which a predicate failed is kept with its error as text, and only above the
+joins, where all else has accepted it, it is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from eddyline import catalyst
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.engine.filter.filter_eddy import ALL_ROWS
+from eddyline.expressions.expression import And, Argument, Call, Expression, calls_in, with_children
+from eddyline.planner.claim.filter_claim import Claim
+from eddyline.planner.claim.join_claim import JoinClaim
+from eddyline.planner.claim.native_choice import NativeJoins
+from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, ProjectLink, Tree
+from eddyline.planner.read.definitions import Definitions
+from eddyline.planner.read.regions import Region
+from eddyline.planner.rewrite.filter_rewrite import Fuse, block_of, block_over, identified
+from eddyline.planner.rewrite.reducing import Reducing
+
+
+@dataclass(frozen=True)
+class JoinedNatively:
+    """A region's new plan, and the block in it."""
+
+    plan: Plan
+    block: FilterBlock
+
+
+def joined_natively(
+    spark: SparkSession,
+    choice: NativeJoins,
+    region: Region,
+    claim: JoinClaim,
+    inputs: Sequence[Plan],
+    settings: SessionSettings,
+    fuse: Fuse,
+) -> JoinedNatively:
+    """Return a region with Spark's joins over a filter block; see the module's text.
+
+    ``inputs`` are those of the region, rewritten before it.
+    """
+    root = choice.reduction.root
+    triples = zip(choice.sources, region.inputs, inputs, strict=True)
+    sources = [each if new is old else each.over(new) for each, old, new in triples]
+    reducing = Reducing(spark, sources)
+    base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
+    asked, outputs = _claim_of(claim, [call for _, call in choice.results])
+    block = block_of(asked, tuple(dict.fromkeys(outputs)), settings)
+    described = replace(block, hands_on_errors=not choice.reduction.exact, joined=choice.described)
+    block = identified(described)
+    struct, plan = block_over(base, asked, block, fuse)
+    first = 1
+    error: CatalystExpression | None = None
+    provided = []
+    if block.hands_on_errors:
+        named = catalyst.named(catalyst.struct_field(struct, 1), "error")
+        error = catalyst.attribute_of(named)
+        provided.append(named)
+        first = 2
+    results = [attribute for attribute, _ in choice.results]
+    for attribute, call in zip(results, outputs, strict=True):
+        value = catalyst.struct_field(struct, first + block.outputs.index(call))
+        provided.append(catalyst.attribute_like(attribute, value))
+    plan = catalyst.output_and_more(base, plan, provided)
+    new = {n: reducing.made.get(n, source.plan) for n, source in enumerate(sources)}
+    new[root] = plan
+    broadcast = frozenset(reducing.made) | choice.broadcast
+    above = {Tree.of(each).identity for each, _ in claim.results}
+    carried = [*results, *([] if error is None else [error])]
+    joins = _Joins(region, new, broadcast, choice.edges.definitions, above, carried, error)
+    return JoinedNatively(joins.rebuilt(), block)
+
+
+def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Call]]:
+    """Return the predicates with functions, which look at one input, as a chain's over it.
+
+    And the calls of which the block is to provide the results.
+    """
+    pairs = zip(claim.predicates, claim.texts, strict=True)
+    asking = [(predicate, text) for predicate, text in pairs if calls_in(predicate)]
+    nodes = [node for each in (*(p for p, _ in asking), *results) for node in each.walk()]
+    own = sorted({node.index for node in nodes if isinstance(node, Argument)})
+    place = {n: position for position, n in enumerate(own)}
+    called = sorted({node.function for node in nodes if isinstance(node, Call)})
+
+    def placed(expression: Expression) -> Expression:
+        if isinstance(expression, Argument):
+            return Argument(place[expression.index], expression.type)
+        over = with_children(expression, placed)
+        if isinstance(over, Call):
+            return replace(over, function=called.index(over.function))
+        return over
+
+    terms = tuple(placed(predicate) for predicate, _ in asking)
+    predicate = And(terms) if len(terms) > 1 else next(iter(terms), ALL_ROWS)
+    made = Claim(
+        predicate,
+        tuple(text for _, text in asking),
+        tuple(claim.functions[number] for number in called),
+        claim.environments,
+        tuple(claim.columns[n].handle for n in own),
+        (),
+        frozenset(),
+        {},
+    )
+    return made, [call for each in results if isinstance(call := placed(each), Call)]
+
+
+class _Joins:
+    """The nodes of a region over other inputs, without its functions."""
+
+    def __init__(
+        self,
+        region: Region,
+        inputs: Mapping[int, Plan],
+        broadcast: frozenset[int],
+        definitions: Definitions,
+        wanted: AbstractSet[ExpressionId],
+        carried: Sequence[CatalystExpression],
+        error: CatalystExpression | None,
+    ) -> None:
+        """``wanted`` are results that the top needs; the block provides what is ``carried``."""
+        self._region = region
+        self._inputs = {id(plan): number for number, plan in enumerate(region.inputs)}
+        self._new = inputs
+        self._broadcast = broadcast
+        self._links: dict[int, Link] = {id(link.plan): link for link in region.links}
+        self._definitions = definitions
+        self._error = error
+        self._wanted = wanted
+        self._carried = carried
+        self._called_above = wanted - {Tree.of(each).identity for each in carried}
+
+    def rebuilt(self) -> Plan:
+        """Return the region; above its joins errors are raised that the block has handed on."""
+        plan = self._over(self._region.top)
+        if self._error is not None:
+            plan = catalyst.filtered(catalyst.no_error(self._error), plan)
+        return catalyst.projected_like(self._region.top, plan)
+
+    def _over(self, plan: Plan) -> Plan:
+        number = self._inputs.get(id(plan))
+        if number is not None:
+            return self._new[number]
+        link = self._links.get(id(plan))
+        children = catalyst.children(plan)
+        new = [self._over(child) for child in children]
+        if link is None:  # its condition is TRUE, or it has none
+            return catalyst.with_children(plan, new)
+        if isinstance(link, EvaluationLink):
+            stay = [i for i in link.indexes if link.results[i].identity in self._called_above]
+            return catalyst.evaluation_of(link.plan, stay, new[0]) if stay else new[0]
+        if isinstance(link, ProjectLink):
+            return self._projected(link, new[0])
+        kept = [each.handle for each in link.conjuncts if not self._definitions.is_dependent(each)]
+        if len(new) == 1:
+            return catalyst.filtered(catalyst.conjunction(kept), new[0]) if kept else new[0]
+        if len(kept) < len(link.conjuncts):
+            plan = catalyst.joined_on(plan, catalyst.conjunction(kept) if kept else None)
+        return catalyst.joined_over(plan, new, [self._is_broadcast(each) for each in children])
+
+    def _projected(self, link: ProjectLink, child: Plan) -> Plan:
+        results_in = self._definitions.results_in
+        items = [item for item in link.items if results_in(item) <= self._wanted]
+        passed = {item.identity for item in items}
+        numbers = catalyst.output_numbers(child)
+        more = [
+            each
+            for each in self._carried
+            if catalyst.identity_number(each) in numbers and Tree.of(each).identity not in passed
+        ]
+        return catalyst.projected([*(item.handle for item in items), *more], child)
+
+    def _is_broadcast(self, plan: Plan) -> bool:
+        """Whether a side of a join is an input that is to be broadcast."""
+        while (number := self._inputs.get(id(plan))) is None:
+            link = self._links.get(id(plan))
+            if link is None or len(catalyst.children(plan)) > 1:
+                return False
+            (plan,) = catalyst.children(plan)
+        return number in self._broadcast

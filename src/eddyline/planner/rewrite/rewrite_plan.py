@@ -1,0 +1,429 @@
+"""Finds the blocks of a plan and rewrites them, subqueries included.
+
+The plan is walked from the top. A region of inner joins that is claimed becomes a join
+block over its inputs (see :mod:`eddyline.planner.rewrite.join_rewrite`). Elsewhere each
+maximal chain (see :mod:`eddyline.planner.read.chains`) is judged and rewritten over its child,
+which was rewritten before it; a chain with a barrier in it can give several blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import reduce
+from typing import Final, TypeAlias
+
+from eddyline import catalyst
+from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.blocks.lookup_table import LookupTable
+from eddyline.catalyst import Plan
+from eddyline.planner.claim.bindings import UnboundLookupError, called_too_early
+from eddyline.planner.claim.filter_claim import judge, left_to_chance, with_filters_below
+from eddyline.planner.claim.join_claim import JoinClaim
+from eddyline.planner.claim.join_judgement import claim_matches, claim_region
+from eddyline.planner.claim.native_choice import Choice, Joiner, NativeJoins
+from eddyline.planner.read.chains import Chain, EvaluationLink, ExpressionId, read_chain
+from eddyline.planner.read.concurrent_marks import marks_of
+from eddyline.planner.read.lookup_leaves import lookup_leaves
+from eddyline.planner.read.needed_results import NeededResults
+from eddyline.planner.read.needs import NeedOf
+from eddyline.planner.read.regions import (
+    Kept,
+    Path,
+    Region,
+    read_one_sided,
+    read_region,
+)
+from eddyline.planner.read.twins import NO_TWINS, Twins, twins_of
+from eddyline.planner.rewrite.after_limits import with_functions_after_limits
+from eddyline.planner.rewrite.asked_attributes import asked_of_twins
+from eddyline.planner.rewrite.filter_rewrite import Fuse, rebuild
+from eddyline.planner.rewrite.native_joins import JoinedNatively
+from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
+from eddyline.planner.rewrite.replaced import replaced
+
+
+class Joins(StrEnum):
+    """Which inner joins run in eddies."""
+
+    AUTO = "auto"  # those with predicates over Python functions, where that pays
+    ALWAYS = "always"  # all that can
+    NEVER = "never"  # none
+
+
+Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
+"""Makes the plan of a claimed region over its inputs, which were rewritten before it."""
+
+
+RebuildKeeping: TypeAlias = Callable[[Plan, Kept, JoinClaim, Sequence[Plan]], Plan]
+"""Makes the plan of a join that keeps the rows of its first input, over inputs likewise."""
+
+
+Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
+"""Tells whether a region with predicates over Python functions is worth what it has to move."""
+
+
+Choose: TypeAlias = Callable[[Region, JoinClaim], Choice]
+"""Tells who joins the inputs of a claimed region, and why."""
+
+
+JoinNatively: TypeAlias = Callable[
+    [NativeJoins, Region, JoinClaim, Sequence[Plan], SessionSettings, Fuse], JoinedNatively
+]
+"""Makes the plan of a region whose joins are Spark's, over inputs likewise."""
+
+
+Reduce: TypeAlias = Callable[
+    [Region, JoinClaim, Sequence[Plan]], tuple[Sequence[Plan], Sequence[str]]
+]
+"""Reduces the inputs of a region that the eddy joins; also says in words by what."""
+
+
+TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
+"""Tells which lookup table a node is; None where it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinRules:
+    """What is to be done with regions of inner joins.
+
+    A plan is ``final`` where it runs as it is: of all that it computes something is looked at.
+    """
+
+    joins: Joins
+    rebuild: Rebuild
+    rebuild_keeping: RebuildKeeping
+    pays: Pays
+    choose: Choose
+    join_natively: JoinNatively
+    reduce: Reduce
+    table_of: TableOf | None = None  # None where there are no lookup tables
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A plan in which every claimable block runs as one function.
+
+    ``plan`` is the one that was given if there is no such block. ``left`` are
+    the predicates over Python functions that stay where Spark put them.
+    """
+
+    plan: Plan
+    blocks: tuple[FilterBlock, ...]
+    left: tuple[LeftToSpark, ...]
+    changed: bool = False
+
+
+def rewrite_plan(
+    plan: Plan,
+    settings: SessionSettings,
+    fuse: Fuse,
+    rules: JoinRules | None = None,
+    remember: Remember | None = None,
+    *,
+    all_remember: bool = True,
+) -> Rewriting:
+    """Rewrite all blocks of an optimized plan.
+
+    Without ``rules`` joins are left to Spark, and without ``remember`` all functions that no
+    block takes in; unless all remember, those of them that all rows need.
+    """
+    may = rules is not None and rules.table_of is not None
+    looks_up = may and any(True for _ in lookup_leaves(plan))
+    given = plan
+    if catalyst.has_limit(plan):  # before blocks are claimed, and once more, for what these leave
+        plan = with_functions_after_limits(plan)
+    twins = twins_of(plan) if catalyst.has_join(plan) else NO_TWINS
+    needs = NeededResults(plan, twins.sides)
+    walk = _Walk(twins, settings, fuse, rules, needs.of, looks_up)
+    rewritten = walk.rewrite(plan)
+    if catalyst.has_limit(plan):
+        rewritten = with_functions_after_limits(rewritten)
+    left = walk.left
+    if remember is not None:
+        memories = with_memories(
+            rewritten,
+            settings,
+            fuse,
+            remember,
+            needs,
+            walk.values,
+            walk.spared,
+            asked_of_twins(plan, twins),
+            all_remember=all_remember,
+        )
+        rewritten = memories.plan
+        walk.blocks += memories.blocks
+        left = [*(_beside(each, memories.blocks) for each in left), *memories.left]
+    return Rewriting(
+        rewritten,
+        tuple(dict.fromkeys(walk.blocks)),
+        tuple(dict.fromkeys(left)),
+        changed=rewritten is not given,
+    )
+
+
+def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
+    """Return what is left as it is told where its functions remember all the same."""
+    remembering = {function.commands for block in memories for function in block.functions}
+    if not left.functions or not left.functions <= remembering:
+        return left
+    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
+    return replace(left, detail=what)
+
+
+_TOO_DEEP: Final = LeftToSpark(
+    "a predicate", DeclineReason.UNTRANSLATABLE, "expressions are nested too deeply"
+)
+
+
+@dataclass
+class _Walk:
+    twins: Twins
+    settings: SessionSettings
+    fuse: Fuse
+    rules: JoinRules | None
+    needs: NeedOf
+    looks_up: bool = False  # whether there is a lookup table anywhere
+    blocks: list[FilterBlock] = field(default_factory=list)
+    left: list[LeftToSpark] = field(default_factory=list)
+    values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
+    spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
+    limit: int = 0  # rows that are wanted of the node which is rewritten next
+
+    def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
+        """Return the plan with its blocks rewritten; the same handle if there are none.
+
+        ``spared`` are the nodes, by their paths from here, of a region of joins that stays
+        Spark's as a whole: part of it would only lack the joins that the rest spares it.
+        """
+        limit, self.limit = self.limit, 0
+        python = catalyst.has_python_function(plan)
+        always = self.rules is not None and self.rules.joins is Joins.ALWAYS
+        if not python and not (always and catalyst.has_join(plan)):
+            return plan
+        if () not in spared:
+            if self.looks_up and (kept := self._kept(plan, limit)) is not None:
+                return kept
+            joined, spared = self._joined(plan, limit)
+            if joined is not None:
+                return joined
+        if not python:
+            return self._over_rewritten(plan, spared, limit)
+        chain = read_chain(plan)
+        if not chain.run:
+            if chain.breaker is not None:
+                lower = read_chain(catalyst.children(plan)[0])
+                self.left.extend(left_to_chance(chain.breaker, lower))
+            return self._over_rewritten(plan, spared, limit)
+        self.limit = _wanted_below(chain, limit)
+        try:
+            below = self.rewrite(chain.below, _under(spared, (0,) * len(chain.run)))
+        except UnboundLookupError as error:
+            called = self._called_too_early(chain)
+            if called is None:
+                raise
+            raise called from error
+        rebuilt = self._over(chain, below)
+        return self._judged(chain if rebuilt is plan else read_chain(rebuilt))
+
+    def _called_too_early(self, chain: Chain) -> UnboundLookupError | None:
+        """Return the error for a chain whose functions keep what binds lookups above them.
+
+        Spark calls functions below joins where it can, and a condition on one side of an equality
+        on its other side as well. Native ones and plain functions are taken into the region of the
+        joins; concurrent functions are not.
+        """
+        links = (link for link in chain.links if isinstance(link, EvaluationLink))
+        names = dict.fromkeys(mark.name for link in links for mark in marks_of(link))
+        if not names or self.rules is None:
+            return None
+        region = read_region(chain.below, looks_up=True)
+        tables = self._tables_in(region, self.rules)
+        if len(tables) < len(region.inputs):  # what could give values is below as well
+            return None
+        return called_too_early([table.name for table in tables.values()], list(names))
+
+    def _joined(self, plan: Plan, limit: int) -> tuple[Plan | None, frozenset[Path]]:
+        """Rewrite the region of joins at a node, of which so many rows are wanted of each task.
+
+        None where nothing is claimed, with the nodes of a region that could be but does not pay.
+        """
+        rules = self.rules
+        if rules is None:
+            return None, frozenset()
+        may = rules.joins is not Joins.NEVER and catalyst.has_join(plan)
+        if not may and not self.looks_up:
+            return None, frozenset()
+        found = self._claimed(plan, rules)
+        if found is None:
+            return None, frozenset()
+        region, claim = found
+        chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
+        if chosen.joiner is Joiner.SPARK:
+            return None, frozenset(region.paths)
+        inputs = [
+            each if number in claim.looked_up else self.rewrite(each)
+            for number, each in enumerate(region.inputs)
+        ]
+        if chosen.natively is None:
+            if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
+                tables = claim.looked_up
+                claim = claim_region(region, self.settings, tables, self.needs, values=False)
+            reduced, notes = rules.reduce(region, claim, inputs)
+            why = (chosen.why,) if chosen.why else ()
+            claim = replace(claim, notes=(*why, *notes), limit=limit)
+            return rules.rebuild(claim, reduced), frozenset()
+        native = rules.join_natively(
+            chosen.natively, region, claim, inputs, self.settings, self.fuse
+        )
+        self.blocks.append(native.block)
+        return native.plan, frozenset()
+
+    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
+        """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
+        if not self.twins.joins.isdisjoint(link.plan for link in region.links):
+            alike = DeclineReason.SIDES_ALIKE
+            self.left.extend(LeftToSpark(text, alike) for text in claim.asking)
+            return Choice(Joiner.SPARK, alike)
+        if rules.joins is not Joins.AUTO:
+            return Choice(Joiner.EDDY, "")
+        chosen = rules.choose(region, claim)
+        if chosen.joiner is Joiner.EDDY and not rules.pays(claim, region.inputs):
+            chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
+            self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
+        return chosen
+
+    def _kept(self, plan: Plan, limit: int) -> Plan | None:
+        """Rewrite a join that keeps the rows of one side, if these are to bind lookups.
+
+        None for all others, also where the lookups on the other side have all they need there.
+        """
+        found = read_one_sided(plan, looks_up=True)
+        if found is None or self.rules is None:
+            return None
+        region = found.region
+        tables = self._tables_in(region, self.rules)
+        if not tables or self._all_bound(found.matched):
+            return None
+        try:
+            claim = claim_matches(found, self.settings, tables)
+        except (DeclinedError, RecursionError) as error:
+            why = error.left_to_spark() if isinstance(error, DeclinedError) else _TOO_DEEP
+            names = " and ".join(table.name for table in tables.values())
+            raise UnboundLookupError(
+                f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
+                f"{why}"
+            ) from None
+        inputs = [
+            each if number in tables else self.rewrite(each)
+            for number, each in enumerate(region.inputs)
+        ]
+        return self.rules.rebuild_keeping(plan, found.kept, replace(claim, limit=limit), inputs)
+
+    def _all_bound(self, plan: Plan) -> bool:
+        """Tell whether all lookups of a plan have what they need there."""
+        left = list(self.left)
+        try:
+            rewritten = self.rewrite(plan)
+        except UnboundLookupError:
+            return False
+        finally:
+            self.left[:] = left
+        return next(lookup_leaves(rewritten), None) is None
+
+    def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
+        """Claim as much of the region at a node as is understood."""
+        boundaries: frozenset[Path] = frozenset()
+        declined: list[LeftToSpark] = []
+        while True:
+            region = read_region(plan, boundaries, looks_up=self.looks_up)
+            tables = self._tables_in(region, rules)
+            if not tables and (not region.joins or rules.joins is Joins.NEVER):
+                break
+            try:
+                values = rules.final or rules.joins is Joins.AUTO  # these say who joins
+                claim = claim_region(region, self.settings, tables, self.needs, values=values)
+            except DeclinedError as error:
+                declined.extend(error.left)
+                if error.path in boundaries:
+                    return None
+                boundaries |= {error.path}
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                return None
+            else:
+                native = rules.joins is Joins.AUTO and not claim.calls and not tables
+                if native and not claim.results:
+                    return None
+                if not native:
+                    self.left.extend(declined)
+                return region, claim
+        # Joins that nobody wanted in an eddy need no excuse.
+        if rules.joins is Joins.ALWAYS or catalyst.has_python_function(plan):
+            self.left.extend(declined)
+        return None
+
+    def _tables_in(self, region: Region, rules: JoinRules) -> dict[int, LookupTable]:
+        """Return the inputs of a region that are lookup tables."""
+        if not self.looks_up or rules.table_of is None:
+            return {}
+        table_of = rules.table_of
+        found = ((number, table_of(each)) for number, each in enumerate(region.inputs))
+        return {number: table for number, table in found if table is not None}
+
+    def _over_rewritten(self, plan: Plan, spared: frozenset[Path], limit: int) -> Plan:
+        """Rewrite below a node that is in no chain."""
+        children = catalyst.children(plan)
+        wanted = catalyst.rows_wanted(plan, limit) if self.looks_up else 0
+        new = []
+        for n, child in enumerate(children):
+            self.limit = wanted
+            new.append(self.rewrite(child, _under(spared, (n,))))
+        return replaced(plan, children, new, self.rewrite)
+
+    def _over(self, chain: Chain, below: Plan) -> Plan:
+        """Return a chain's nodes over a new child, with the subqueries in them rewritten."""
+        child, new = chain.below, below
+        for plan in reversed(chain.run):
+            child, new = plan, replaced(plan, [child], [new], self.rewrite)
+        return new
+
+    def _judged(self, chain: Chain) -> Plan:
+        """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
+        rest = with_filters_below(chain)
+        while rest.links:
+            try:
+                verdict = judge(rest, self.settings, self.needs)
+            except RecursionError:
+                self.left.append(_TOO_DEEP)
+                break
+            self.left.extend(verdict.left)
+            if verdict.claim is not None:
+                rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
+                self.blocks += rewritten.blocks
+                self.values.update(rewritten.values)
+                self.spared |= rewritten.spared
+                if verdict.barrier is None:
+                    return rewritten.plan
+                # The block now ends the chain, so only what is above it is left to judge.
+                rest = chain = read_chain(rewritten.plan)
+            elif verdict.barrier is None:
+                break
+            else:
+                rest = rest.above(verdict.barrier + 1)
+        return chain.top
+
+
+def _wanted_below(chain: Chain, limit: int) -> int:
+    """Return how many rows are wanted of what is below a chain, where so many are of the chain."""
+    return reduce(lambda n, node: catalyst.rows_wanted(node, n), chain.run if limit else (), limit)
+
+
+def _under(paths: frozenset[Path], node: Path) -> frozenset[Path]:
+    """Return the paths of those nodes that are at ``node`` or below it, from there."""
+    depth = len(node)
+    return frozenset(path[depth:] for path in paths if path[:depth] == node)

@@ -1,1 +1,0 @@
-"""What to run, as frozen data."""

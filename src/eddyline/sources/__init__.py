@@ -1,1 +1,0 @@
-"""What a lookup can talk to: HTTP services, databases, Python functions."""

@@ -1,1 +1,0 @@
-"""The host adapter: everything that knows Spark."""

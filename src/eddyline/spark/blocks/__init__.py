@@ -1,1 +1,0 @@
-"""Blocks as plain data: what travels from the plan to the workers."""

@@ -1,1 +1,0 @@
-"""The host: a session, a Java, and Catalyst in its JVM."""

@@ -1,1 +1,0 @@
-"""Watching queries while they run: what tasks tell meanwhile, action by action."""

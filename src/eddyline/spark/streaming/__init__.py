@@ -1,1 +1,0 @@
-"""Standing queries on Structured Streaming."""

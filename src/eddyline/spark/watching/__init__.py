@@ -1,1 +1,0 @@
-"""Watching a query: its block runs where the watcher is, and Spark scans."""

@@ -1,0 +1,1 @@
+"""Standing queries: any number of continuous queries in few streaming jobs."""

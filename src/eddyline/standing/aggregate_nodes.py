@@ -1,0 +1,121 @@
+"""The nodes of a plan that aggregate in windows of time, as Spark's analyzer makes them.
+
+``window(time, size, slide)`` becomes a struct of arithmetic over the time, in a ``Project`` below
+the ``Aggregate``, or, where windows overlap, in an ``Expand`` with a projection for each window
+that a row may be in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from eddyline import catalyst
+from eddyline.blocks.decline import not_understood
+from eddyline.catalyst import Plan
+from eddyline.planner.read.chains import Link, ProjectLink, Tree, read_link
+from eddyline.standing.engine.aggregation.time_window import TimeWindow
+
+_IN_WINDOW: Final = {"GreaterThanOrEqual": "start", "LessThan": "end"}
+
+
+@dataclass(frozen=True)
+class AggregateNodes:
+    """An ``Aggregate``, and the links of the chain over it from the bottom up."""
+
+    aggregate: Plan
+    above: tuple[Link, ...]
+
+    @property
+    def below(self) -> Plan:
+        """What is aggregated."""
+        return catalyst.children(self.aggregate)[0]
+
+
+class Windowed(NamedTuple):
+    """Windows, and the attribute whose time they are of."""
+
+    window: TimeWindow
+    time: Tree
+
+
+def aggregate_in(plan: Plan) -> AggregateNodes | None:
+    """Return the aggregate that a plan is made of; None where it has none, or not on top."""
+    above: list[Link] = []
+    while catalyst.class_name(plan).rpartition(".")[2] != "Aggregate":
+        link, deterministic = read_link(plan)
+        if link is None or not deterministic:
+            return None
+        above.append(link)
+        plan = catalyst.children(plan)[0]
+    return AggregateNodes(plan, tuple(reversed(above)))
+
+
+def sliding_windows(plan: Plan) -> ProjectLink:
+    """Return what an ``Expand`` defines, with the last of its windows for all of them."""
+    items = [
+        Tree.of(catalyst.attribute_like(output, value))
+        for output, value in catalyst.expanded(plan)
+        if catalyst.identity_number(output) != _number_of(Tree.of(value))
+    ]
+    return ProjectLink(plan, tuple(items))
+
+
+def windowed(tree: Tree) -> Windowed | None:
+    """Return what windows a value is one of; None where it is none, DeclinedError for a session.
+
+    Its struct has the start, ``time - (time - first) % slide - several slides``, and the end,
+    which is later by the size.
+    """
+    if tree.name != "CreateNamedStruct" or len(tree.children) != 4:  # noqa: PLR2004 - start and end
+        return None
+    _, start, _, end = tree.children
+    if not any(each.name == "PreciseTimestampConversion" for each in _nodes(tree)):
+        return None
+    remainder = next((each for each in _nodes(start) if each.name == "Remainder"), None)
+    if remainder is None:
+        raise not_understood("a session window")
+    since, slide = remainder.children
+    plus = next(each for each in _nodes(end) if each.name == "Add")
+    first = since.children[1] if since.name == "Subtract" else None
+    time = next(each for each in _nodes(start) if each.name == "AttributeReference")
+    window = TimeWindow(
+        _number(plus.children[1]), _number(slide), 0 if first is None else _number(first)
+    )
+    return Windowed(window, time)
+
+
+def is_in_window(tree: Tree, named: Callable[[Tree], Tree]) -> bool:
+    """Tell whether a condition says no more than that a time is in its window.
+
+    Spark sets it above an ``Expand`` of which not all projections are windows of every row.
+    """
+    if tree.name == "IsNotNull":
+        return _field_of_window(tree.children[0], named) is not None
+    if tree.name not in _IN_WINDOW:
+        return False
+    time, bound = tree.children
+    window = _field_of_window(bound, named)
+    if window is None or time.name != "AttributeReference":
+        return False
+    which = ("start", "end")[int(str(bound.node.fields["ordinal"]))]
+    return which == _IN_WINDOW[tree.name] and time.identity == window.time.identity
+
+
+def _field_of_window(tree: Tree, named: Callable[[Tree], Tree]) -> Windowed | None:
+    return windowed(named(tree.children[0])) if tree.name == "GetStructField" else None
+
+
+def _nodes(tree: Tree) -> Iterator[Tree]:
+    yield tree
+    for child in tree.children:
+        yield from _nodes(child)
+
+
+def _number(literal: Tree) -> int:
+    return int(str(literal.node.fields["value"]))
+
+
+def _number_of(tree: Tree) -> int | None:
+    return tree.identity[0] if tree.name == "AttributeReference" else None

@@ -1,0 +1,321 @@
+"""From an aggregate in a plan to what standing queries aggregate, keep and put out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from eddyline import catalyst
+from eddyline.blocks.column_types import arrow_type, can_travel
+from eddyline.blocks.decline import not_understood
+from eddyline.blocks.filter_block import SessionSettings
+from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.engine.join_graph import Place
+from eddyline.expressions import is_floating, is_integer, reason_not_to_evaluate, type_of
+from eddyline.expressions.expression import And, Argument, Call, Case, Expression, Literal
+from eddyline.expressions.key_types import is_joinable
+from eddyline.planner.read.chains import ExpressionId, FilterLink, ProjectLink, Tree
+from eddyline.planner.read.definitions import Definitions, FunctionResult
+from eddyline.planner.read.expression_details import ExpressionDetails
+from eddyline.planner.read.translation import CatalystNode, translate
+from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, windowed
+from eddyline.standing.described_outputs import shown_name
+from eddyline.standing.engine.aggregation.functions import Aggregate, AggregateFunction, Overflow
+from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
+from eddyline.standing.engine.shared_query import NEVER, SharedQuery
+from eddyline.standing.engine.windows import farthest
+from eddyline.standing.template import AggregatedRows
+
+_FUNCTIONS: Final = {
+    "Count": AggregateFunction.COUNT,
+    "Sum": AggregateFunction.SUM,
+    "Average": AggregateFunction.AVG,
+    "Min": AggregateFunction.MIN,
+    "Max": AggregateFunction.MAX,
+}
+
+_OVERFLOWS: Final = {
+    "ANSI": Overflow.FAILS,
+    "LEGACY": Overflow.WRAPS,
+    "TRY": Overflow.IS_NULL,
+}
+
+_NO_WINDOW: Final = (
+    "an aggregate that never ends: group by window(t, …) of a time t with a watermark"
+)
+
+_BOUNDS: Final = 2
+"""Arguments in HAVING that the window has, which is one column: its start and its end."""
+
+
+class RowReader(Protocol):
+    """What has read the part of a plan below its aggregate."""
+
+    definitions: Definitions
+    settings: SessionSettings
+
+    def translated(self, tree: Tree) -> Expression:
+        """Return an expression over the inputs' columns."""
+        ...
+
+    def place(self, tree: Tree) -> tuple[int, int] | None:
+        """Return input and column of an attribute."""
+        ...
+
+    def is_event_time(self, number: int, column: int) -> bool:
+        """Tell whether a column is the one that its input has a watermark on."""
+        ...
+
+    def result_of(self, result: FunctionResult) -> Expression:
+        """Return the call of a function, or the parameter that a function stands for."""
+        ...
+
+    def show(self, attribute: Tree, result: FunctionResult) -> None:
+        """Take an attribute that an output is made of: it stands for a parameter."""
+        ...
+
+
+class AggregateReader:
+    """Reads an aggregate and what stands above it."""
+
+    def __init__(self, rows: RowReader, nodes: AggregateNodes) -> None:
+        """Take what has read the rows."""
+        self._rows = rows
+        self._nodes = nodes
+        self._keys: list[Tree] = []
+        self._functions: dict[Aggregate, Tree] = {}
+        self._columns: tuple[CatalystExpression, ...] = ()
+        self._group_columns: dict[ExpressionId, int] = {}
+        values = tuple(map(Tree.of, catalyst.aggregated(nodes.aggregate)))
+        self._values = values
+        # What attributes above the rows stand for: in the end, groups and functions.
+        self._above = Definitions({})
+        for link in (ProjectLink(nodes.aggregate, values), *nodes.above):
+            self._above.define(link, guarded=False)
+
+    def read(
+        self, query: SharedQuery, tables: Sequence[int]
+    ) -> tuple[AggregatedRows, tuple[CatalystExpression, ...]]:
+        """Return what is aggregated, and an attribute for each column of the outcome.
+
+        ``tables`` are the inputs that are no streams. What HAVING says is still missing.
+        """
+        grouping, window = self._grouping(query, tables)
+        for value in self._values:
+            self._collect(value)
+        keys = [(f"key {n}", key) for n, key in enumerate(self._keys)]
+        functions = [(f"aggregate {n}", each) for n, each in enumerate(self._functions.values())]
+        self._columns = tuple(
+            catalyst.new_attribute(name, tree.handle)
+            for name, tree in [("window", window), *keys, *functions]
+        )
+        kinds = tuple(map(catalyst.data_type, self._columns))
+        aggregation = Aggregation(grouping, tuple(self._functions))
+        return AggregatedRows(aggregation, None, kinds), self._columns
+
+    def having(self) -> Expression | None:
+        """Return which rows of aggregates are results."""
+        terms = [
+            self._condition(conjunct)
+            for link in self._nodes.above
+            if isinstance(link, FilterLink)
+            for conjunct in link.conjuncts
+        ]
+        if not terms:
+            return None
+        return And(tuple(terms)) if len(terms) > 1 else terms[0]
+
+    def outputs(self, plan: Plan) -> list[CatalystExpression]:
+        """Return the outputs of a plan in terms of the columns of aggregates."""
+        return [
+            catalyst.attribute_like(attribute, self._rebuilt(Tree.of(attribute)))
+            for attribute in catalyst.outputs(plan)
+        ]
+
+    def names(self, plan: Plan, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Return for each aggregate the columns of a plan that it is, or else its own text."""
+        found: list[list[str]] = [[] for _ in self._functions]
+        first = 1 + len(self._keys)
+        for attribute, name in zip(catalyst.outputs(plan), columns, strict=True):
+            column = self._column(self._named(Tree.of(attribute)))
+            if column is not None and column >= first:
+                found[column - first].append(name)
+        trees = self._functions.values()
+        return tuple(
+            tuple(own) or (shown_name(catalyst.pretty(tree.handle)),)
+            for own, tree in zip(found, trees, strict=True)
+        )
+
+    def _named(self, tree: Tree) -> Tree:
+        """Return what an attribute above the aggregate is a name for, through all its names."""
+        while self._column(tree) is None and tree.name == "AttributeReference":
+            alias = self._above.known_alias(tree.identity)
+            if alias is None:
+                break
+            tree = alias
+        return tree
+
+    def _grouping(self, query: SharedQuery, tables: Sequence[int]) -> tuple[Grouping, Tree]:
+        """Return how rows are grouped, and the group that is the window."""
+        found: tuple[Windowed, Tree] | None = None
+        keys = []
+        for group in map(Tree.of, catalyst.grouping(self._nodes.aggregate)):
+            here = windowed(self._rows.definitions.named(group))
+            if here is None:
+                self._group_columns[group.identity] = _BOUNDS - 1 + len(self._keys)
+                self._keys.append(group)
+                keys.append(self._key(group))
+            elif found is None:
+                self._group_columns[group.identity] = 0
+                found = here, group
+            else:
+                raise not_understood("two windows in one GROUP BY")
+        if found is None:
+            raise not_understood(_NO_WINDOW)
+        (window, time), tree = found
+        place = self._rows.place(self._rows.definitions.named(time))
+        if place is None or not self._rows.is_event_time(*place):
+            raise not_understood(
+                f"windows of {time.node.fields['name']}, which is no event time: windows are of "
+                "the columns that the streams have watermarks on"
+            )
+        streams = frozenset(query.selections) - frozenset(tables)
+        delay = farthest(query.bounds, streams)[place[0]]
+        if delay >= NEVER:
+            raise not_understood(
+                "an aggregate over a join that has no window between the times of its streams: "
+                "it never ends"
+            )
+        return Grouping(window, Place(*place), tuple(keys), delay), tree
+
+    def _key(self, tree: Tree) -> Expression:
+        key = self._over_rows(tree)
+        kind = self._type(tree)
+        if not is_joinable(kind) or pa.types.is_struct(kind):
+            raise not_understood(f"groups by values of type {kind}")
+        return key
+
+    def _type(self, tree: Tree) -> pa.DataType:
+        """Return the type of an expression; DeclinedError for one that cannot travel."""
+        kind = catalyst.data_type(tree.handle)
+        if not can_travel(kind):
+            raise not_understood(f"{catalyst.pretty(tree.handle)} of type {kind.strip(chr(34))}")
+        return arrow_type(kind, self._rows.settings.time_zone)
+
+    def _collect(self, tree: Tree) -> None:
+        """Take the aggregate functions in an expression."""
+        if tree.name == "AggregateExpression":
+            self._functions.setdefault(self._aggregate(tree), tree)
+            return
+        for child in tree.children:
+            self._collect(child)
+
+    def _aggregate(self, tree: Tree) -> Aggregate:
+        """Return an aggregate function; DeclinedError for one that is not known."""
+        function, *condition = tree.children
+        known = _FUNCTIONS.get(function.name)
+        if known is None or tree.node.fields.get("isDistinct"):
+            text = catalyst.pretty(tree.handle)
+            raise not_understood(f"{text}: COUNT, SUM, AVG, MIN and MAX have their like here")
+        arguments = function.children
+        kind = self._type(tree)
+        argument: Expression | None = None
+        if known is not AggregateFunction.COUNT or any(
+            each.name != "Literal" for each in arguments
+        ):
+            if len(arguments) != 1:
+                raise not_understood("COUNT of several columns")
+            argument = self._over_rows(arguments[0])
+            if pa.types.is_nested(type_of(argument)):
+                raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
+            if known in {AggregateFunction.SUM, AggregateFunction.AVG} and not _is_number(argument):
+                raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
+        elif any(each.node.fields.get("value") is None for each in arguments):
+            raise not_understood("COUNT of NULL")
+        if condition:
+            counted = argument or Literal(1, pa.int32())
+            nothing = Literal(None, type_of(counted))
+            when = self._over_rows(condition[0])
+            argument = Case(((when, counted),), nothing, type_of(counted))
+        overflow = Overflow.FAILS
+        if known in {AggregateFunction.SUM, AggregateFunction.AVG}:
+            overflow = _OVERFLOWS[catalyst.aggregate_mode(function.handle)]
+        return Aggregate(known, argument, kind, overflow)
+
+    def _over_rows(self, tree: Tree) -> Expression:
+        """Return an expression over the rows, without functions and parameters."""
+        expression = self._rows.translated(tree)
+        for node in expression.walk():
+            if isinstance(node, Call):
+                raise not_understood("a Python function in an aggregate or a group")
+            if isinstance(node, Argument) and node.index < 0:
+                raise not_understood("a parameter in an aggregate or a group")
+        return expression
+
+    def _condition(self, tree: Tree) -> Expression:
+        """Return a condition of HAVING over the columns of aggregates."""
+
+        def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
+            return self._leaf(tree.at(path))
+
+        expression = translate(
+            tree.node, leaf, ExpressionDetails(tree), time_zone=self._rows.settings.time_zone
+        )
+        reason = reason_not_to_evaluate(expression)
+        if reason is not None:
+            raise not_understood(reason)
+        if any(isinstance(node, Call) for node in expression.walk()):
+            raise not_understood("a Python function in HAVING")
+        return expression
+
+    def _leaf(self, tree: Tree) -> Expression | None:
+        if tree.name == "GetStructField" and self._column(tree.children[0]) == 0:
+            number = int(str(tree.node.fields["ordinal"]))
+            return Argument(number, arrow_type(tree.data_type, self._rows.settings.time_zone))
+        column = self._column(tree)
+        if column is not None:
+            kind = catalyst.data_type(self._columns[column])
+            number = column + _BOUNDS - 1
+            return Argument(number, arrow_type(kind, self._rows.settings.time_zone))
+        if tree.name != "AttributeReference":
+            return None
+        result = self._above.results.get(tree.identity)
+        if result is not None:
+            return self._rows.result_of(result)
+        alias = self._above.known_alias(tree.identity)
+        if alias is None:
+            raise not_understood(f"{tree.node.fields['name']} above an aggregate")
+        return self._condition(alias)
+
+    def _rebuilt(self, tree: Tree) -> CatalystExpression:
+        """Return an output's expression over the columns of aggregates."""
+        column = self._column(tree)
+        if column is not None:
+            return self._columns[column]
+        if tree.name == "AttributeReference":
+            alias = self._above.known_alias(tree.identity)
+            if alias is not None:
+                return self._rebuilt(alias)
+            result = self._above.results.get(tree.identity)
+            if result is None:
+                raise not_understood(f"{tree.node.fields['name']} above an aggregate")
+            self._rows.show(tree, result)
+            return tree.handle
+        if not tree.children:
+            return tree.handle
+        return catalyst.with_operands(tree.handle, [self._rebuilt(c) for c in tree.children])
+
+    def _column(self, tree: Tree) -> int | None:
+        """Return which column of aggregates an expression is; None where it is none."""
+        if tree.name == "AggregateExpression":
+            return 1 + len(self._keys) + list(self._functions).index(self._aggregate(tree))
+        if tree.name == "AttributeReference":
+            return self._group_columns.get(tree.identity)
+        return None
+
+
+def _is_number(expression: Expression) -> bool:
+    kind = type_of(expression)
+    return is_integer(kind) or is_floating(kind) or bool(pa.types.is_decimal(kind))

@@ -1,0 +1,103 @@
+"""Analysis of queries by Spark, and of templates with parameters."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
+
+from eddyline import catalyst
+from eddyline.blocks.column_types import spark_type
+from eddyline.catalyst import Analyst
+from eddyline.planner.claim.session_settings import session_settings
+from eddyline.standing.errors import NotShareableError
+from eddyline.standing.markers import PARAMETER, require_columns, with_markers
+from eddyline.standing.reading import ReadQuery, read_query
+from eddyline.standing.template import QueryTemplate
+
+_SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+
+
+class Analysis:
+    """Understands queries over streams, in a copy of the session; any thread may ask it."""
+
+    def __init__(
+        self, spark: SparkSession, schemas: Mapping[str, StructType], tables: Collection[str] = ()
+    ) -> None:
+        """Take the session whose functions and settings count, and the columns of each stream.
+
+        Those of ``tables`` are among them.
+        """
+        self._spark = spark
+        self._tables = frozenset(tables)
+        self._schemas = dict(schemas)
+        self.settings = session_settings(spark)
+        self._analysts: dict[tuple[tuple[str, str], ...], Analyst] = {}
+        self._asking = threading.Lock()
+
+    @property
+    def time_zone(self) -> str:
+        """The session's time zone."""
+        return self.settings.time_zone
+
+    def read(
+        self,
+        sql: str,
+        parameters: Mapping[str, DataType] | None = None,
+        keep: int | None = None,
+    ) -> ReadQuery:
+        """Read a query, whose parameters have these types; ``keep`` is a template's.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException``, and NotShareableError.
+        """
+        types = dict(parameters or {})
+        require_columns(sql, types)
+        # What begins so can be nothing but a query, and is parsed with its analysis: 1 ms saved.
+        if not _SELECT.match(sql) and not catalyst.is_query(
+            self._spark, with_markers(sql, lambda _: "NULL")
+        ):
+            raise NotShareableError(f"a standing query asks for rows: {sql}")
+        called = with_markers(sql, lambda name: f"{PARAMETER}{name}()")
+        key = tuple((name, kind.json()) for name, kind in types.items())
+        with self._asking:
+            known = self._analysts.get(key)
+            if known is not None:
+                try:
+                    return self._read(known, sql, called, types, keep)
+                except (AnalysisException, ParseException):
+                    pass  # it may be about a function that came since
+            fresh = self._analysts[key] = Analyst(
+                self._spark,
+                self._schemas,
+                {f"{PARAMETER}{name}": kind for name, kind in types.items()},
+            )
+            return self._read(fresh, sql, called, types, keep)
+
+    def read_again(self, template: QueryTemplate) -> ReadQuery:
+        """Read the query of a template that was read before, be it in another session."""
+        parameters = {name: spark_type(kind) for name, kind in template.parameters}
+        return self.read(template.sql, parameters, template.keep)
+
+    def _read(
+        self,
+        analyst: Analyst,
+        sql: str,
+        called: str,
+        types: Mapping[str, DataType],
+        keep: int | None,
+    ) -> ReadQuery:
+        return read_query(
+            analyst,
+            called,
+            self._schemas,
+            self._tables,
+            types,
+            self.settings,
+            shown=sql,
+            keep=keep,
+        )

@@ -1,0 +1,53 @@
+"""What queries put out, as texts that are the same in every session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import types
+
+from eddyline import catalyst
+from eddyline.catalyst import CatalystExpression
+from eddyline.planner.read.chains import Tree
+from eddyline.planner.read.translation import CatalystNode
+from eddyline.standing.markers import PARAMETER
+from eddyline.standing.template import OutputColumn
+
+
+def described(schema: types.StructType, meanings: Iterable[str]) -> tuple[OutputColumn, ...]:
+    """Describe outputs that have these columns."""
+    return tuple(
+        OutputColumn(shown_name(column.name), column.dataType.json(), meaning)
+        for column, meaning in zip(schema.fields, meanings, strict=True)
+    )
+
+
+def meaning(output: CatalystExpression, places: Mapping[int, str]) -> str:
+    """Return a text for an output that does not depend on the session's identities.
+
+    ``places`` name the columns that it is made of, by the numbers in their identities.
+    """
+    value = Tree.of(output).children[0]
+    plain = value.name == "AttributeReference"
+    # JSON leaves out some of what an expression does, as when it fails.
+    return _canonical(value.node, places) + ("" if plain else catalyst.pretty(value.handle))
+
+
+def shown_name(column: str) -> str:
+    """Return the name of a column as its user would write it.
+
+    >>> shown_name("(price - eddyline_parameter_least())")
+    '(price - :least)'
+    """
+    return re.sub(rf"{PARAMETER}(\w+)\(\)", r":\1", column)
+
+
+def _canonical(node: CatalystNode, places: Mapping[int, str]) -> str:
+    if node.name == "AttributeReference":
+        identity = node.fields["exprId"]
+        number = int(identity["id"]) if isinstance(identity, dict) else -1
+        return places.get(number) or str(node.fields["name"])
+    fields = {k: v for k, v in node.fields.items() if k not in {"exprId", "qualifier"}}
+    inner = ", ".join(_canonical(child, places) for child in node.children)
+    return f"{node.name}{sorted(fields.items(), key=str)}({inner})"

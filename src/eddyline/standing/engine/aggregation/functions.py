@@ -1,0 +1,208 @@
+"""Aggregate functions as sums and extremes, which can be taken part by part.
+
+Each is made of columns that are summed, or of which the least or the greatest is kept: of rows, of
+what came of rows before, and of panes alike. From these the value is computed at the end, with
+Spark's meaning.
+"""
+
+from __future__ import annotations
+
+import decimal
+import hashlib
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.expressions import ArithmeticFailure, Condition, is_floating, is_integer
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.vector import Vector
+
+LOW_BITS: Final = 32
+"""Sums of integers are exact: those of the upper and the lower bits are taken apart."""
+
+_WHOLE: Final = decimal.Context(prec=80)
+"""Enough for whatever a decimal of 38 digits is divided by."""
+
+_SAFE_DIGITS: Final = 28
+
+
+class AggregateFunction(StrEnum):
+    """What is computed of the values of a group; NULL is left out of all of them."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+class Overflow(Enum):
+    """What becomes of a sum that its type cannot hold."""
+
+    FAILS = "fails"
+    WRAPS = "wraps"
+    IS_NULL = "is NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of an expression over the rows, None for a count of rows; ``type`` is its own."""
+
+    function: AggregateFunction
+    argument: Expression | None
+    type: pa.DataType
+    overflow: Overflow = Overflow.FAILS
+
+    @property
+    def label(self) -> str:
+        """A text that no other aggregate has, and that stays the same in every process."""
+        digest = hashlib.sha256(repr((self.argument, self.type, self.overflow)).encode())
+        return f"{self.function} {digest.hexdigest()[:16]}"
+
+
+_SUMMED: Final = ("rows", "high", "low", "sum", "nan")
+
+_WEIGHTED: Final = ("more", "more-sum", "spread", "spread-sum", "spread-square", "gone")
+"""What estimates are made of: :mod:`eddyline.standing.engine.aggregation.estimates`."""
+
+PARTS: Final = dict.fromkeys((*_SUMMED, *_WEIGHTED), "sum") | {"min": "min", "max": "max"}
+"""How the columns of an aggregate are put together, by the last word of their names."""
+
+
+def parts_of(aggregate: Aggregate, values: pa.Array | None, rows: int) -> dict[str, pa.Array]:
+    """Return the columns that an aggregate is made of, for single rows.
+
+    ``values`` are those of its argument, None where it has none.
+    """
+    if values is None:
+        return {"rows": pa.array(np.ones(rows, np.int64))}
+    known = {"rows": values.is_valid().cast(pa.int64())}
+    kind = values.type
+    match aggregate.function:
+        case AggregateFunction.COUNT:
+            return known
+        case AggregateFunction.SUM | AggregateFunction.AVG:
+            return known | _summed(values)
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            which = aggregate.function.value
+            if not is_floating(kind):
+                return known | {which: values}
+            # NaN is greater than all else to Spark, and unknown to Arrow.
+            nan = pc.is_nan(values)
+            numbers = pc.if_else(nan, pa.scalar(None, kind), values)
+            return known | {which: numbers, "nan": nan.cast(pa.int64())}
+
+
+def _summed(values: pa.Array) -> dict[str, pa.Array]:
+    kind = values.type
+    if is_integer(kind):
+        whole = values.cast(pa.int64())
+        high = pc.shift_right(whole, pa.scalar(LOW_BITS, pa.int64()))
+        low = pc.bit_wise_and(whole, pa.scalar((1 << LOW_BITS) - 1, pa.int64()))
+        return {"high": high, "low": low}
+    if pa.types.is_decimal(kind):
+        # Some billion values of 28 digits stay below 38; wider ones are summed with more.
+        wide = kind.precision > _SAFE_DIGITS
+        return {
+            "sum": values.cast(
+                (pa.decimal256 if wide else pa.decimal128)(76 if wide else 38, kind.scale)
+            )
+        }
+    return {"sum": values.cast(pa.float64())}
+
+
+def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:
+    """Return the values of an aggregate, of type ``aggregate.type``, from its parts.
+
+    ``parts`` has its columns, called as :func:`parts_of` calls them, a row for each group.
+    """
+    rows = pc.fill_null(_column(parts, "rows"), 0)
+    match aggregate.function:
+        case AggregateFunction.COUNT:
+            return Vector(rows.cast(aggregate.type))
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            return Vector(_extreme(aggregate, parts, rows).cast(aggregate.type))
+        case AggregateFunction.SUM | AggregateFunction.AVG if "high" in parts.column_names:
+            return _of_integers(aggregate, parts, rows)
+        case AggregateFunction.SUM | AggregateFunction.AVG:
+            return _of_sums(aggregate, _column(parts, "sum"), rows)
+
+
+def _extreme(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> pa.Array:
+    found = _column(parts, aggregate.function.value)
+    if "nan" not in parts.column_names:
+        return found
+    nans = pc.fill_null(_column(parts, "nan"), 0)
+    most = aggregate.function is AggregateFunction.MAX
+    is_nan = pc.greater(nans, 0) if most else pc.and_(pc.equal(nans, rows), pc.greater(nans, 0))
+    return pc.if_else(is_nan, pa.scalar(float("nan"), found.type), found)
+
+
+def _of_integers(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> Vector:
+    counts = rows.to_numpy(zero_copy_only=False)
+    high = pc.fill_null(_column(parts, "high"), 0).to_numpy(zero_copy_only=False)
+    low = pc.fill_null(_column(parts, "low"), 0).to_numpy(zero_copy_only=False)
+    none = counts == 0
+    if aggregate.function is AggregateFunction.AVG:
+        sums = high.astype(np.float64) * float(1 << LOW_BITS) + low
+        means = np.divide(sums, counts, out=np.zeros(len(sums)), where=~none)
+        return Vector(pa.array(means, mask=none))
+    high, low = high + (low >> LOW_BITS), low & ((1 << LOW_BITS) - 1)
+    values = (high << LOW_BITS) | low
+    limit = 1 << (63 - LOW_BITS)
+    over = (high < -limit) | (high >= limit)
+    return bounded(aggregate, pa.array(values, mask=none).cast(aggregate.type), over)
+
+
+def _of_sums(aggregate: Aggregate, sums: pa.Array, rows: pa.Array) -> Vector:
+    none = pc.equal(rows, 0)
+    sums = pc.if_else(none, pa.scalar(None, sums.type), sums)
+    if not pa.types.is_decimal(sums.type):
+        if aggregate.function is AggregateFunction.AVG:
+            sums = pc.divide(sums, pc.if_else(none, 1, rows).cast(pa.float64()))
+        return Vector(sums.cast(aggregate.type))
+    counts = rows.to_pylist()
+    found: list[decimal.Decimal | None] = []
+    over = np.zeros(len(counts), np.bool_)
+    for number, (total, count) in enumerate(zip(sums.to_pylist(), counts, strict=True)):
+        value = total
+        if total is not None and aggregate.function is AggregateFunction.AVG:
+            value = _WHOLE.divide(total, count)
+        over[number] = value is not None and not fits(value, aggregate.type)
+        found.append(None if value is None or over[number] else rounded(value, aggregate.type))
+    return bounded(aggregate, pa.array(found, aggregate.type), over)
+
+
+def rounded(value: decimal.Decimal, kind: pa.DataType) -> decimal.Decimal:
+    """Return a number with as many digits as a type of decimals has."""
+    unit = decimal.Decimal(1).scaleb(-kind.scale)
+    return value.quantize(unit, decimal.ROUND_HALF_UP, _WHOLE)
+
+
+def fits(value: decimal.Decimal, kind: pa.DataType) -> bool:
+    """Tell whether a type of decimals can hold a number."""
+    most = decimal.Decimal(10) ** int(kind.precision - kind.scale)
+    return rounded(value, kind).copy_abs() < most  # abs() would round to 28 digits
+
+
+def bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_]) -> Vector:
+    """Return values of which some are beyond what their type can hold."""
+    if not over.any() or aggregate.overflow is Overflow.WRAPS:
+        return Vector(values)
+    values = pc.if_else(pa.array(over), pa.scalar(None, values.type), values)
+    if aggregate.overflow is Overflow.IS_NULL:
+        return Vector(values)
+    what = f"{aggregate.function.upper()} does not fit {aggregate.type}"
+    failed = np.flatnonzero(over).tolist()
+    return Vector(
+        values, {row: ArithmeticFailure(Condition.ARITHMETIC_OVERFLOW, what) for row in failed}
+    )
+
+
+def _column(parts: pa.Table, name: str) -> pa.Array:
+    return parts.column(name).combine_chunks()

@@ -1,0 +1,140 @@
+"""The conditions on several streams of all queries, each distinct attribute once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions.terms import Conjunction, Term, terms_of
+from eddyline.standing.engine.join_conditions import (
+    JoinAttribute,
+    JoinCondition,
+    conditions_in,
+    met,
+)
+from eddyline.standing.engine.paired_condition import PairedCondition
+from eddyline.standing.engine.ranged_condition import RangedCondition
+from eddyline.standing.engine.shared_query import SharedQuery
+
+AskedCondition: TypeAlias = RangedCondition | PairedCondition
+
+
+class _Asked(NamedTuple):
+    """When a condition is evaluated, and what: for tuples that span ``streams``, a mask."""
+
+    streams: int
+    attribute: JoinAttribute
+
+
+class AskedConditions:
+    """What is asked of joined tuples, and by whom.
+
+    A condition that cannot fail is known as soon as a tuple spans its streams, any other when the
+    tuple spans all streams of the query.
+    """
+
+    def __init__(self) -> None:
+        """Start without queries."""
+        self._asked: dict[_Asked, AskedCondition] = {}
+        self._queries: dict[int, dict[_Asked, JoinCondition]] = {}
+        self._predicates: dict[int, list[JoinCondition]] = {}
+        self._due: dict[tuple[int, int], list[AskedCondition]] = {}
+
+    @property
+    def calling(self) -> tuple[Expression, ...]:
+        """The expressions that call functions."""
+        return tuple(
+            asked.attribute.expression
+            for asked in self._asked
+            if any(isinstance(node, Call) for node in asked.attribute.expression.walk())
+        )
+
+    def add(self, queries: Mapping[int, SharedQuery]) -> None:
+        """Take the conditions of further queries; ValueError where one leaves their streams."""
+        came: dict[_Asked, dict[int, JoinCondition]] = {}
+        split = {n: conditions_in(query.conditions) for n, query in queries.items()}
+        for number, conditions in split.items():
+            streams = queries[number].shape.streams if conditions else 0
+            for each in conditions:
+                if each.attribute.streams & ~streams or not streams & (streams - 1):
+                    raise ValueError(f"{each.predicate} is about other streams than {streams:#b}")
+        for number, conditions in split.items():
+            if not conditions:
+                continue
+            of_query = self._queries[number] = {}
+            self._predicates[number] = conditions
+            for each in conditions:
+                asked = _Asked(each.attribute.needs(queries[number].shape.streams), each.attribute)
+                before = of_query.get(asked)
+                if before is not None:
+                    each = each._replace(ranges=met(before.ranges, each.ranges))  # noqa: PLW2901 - both
+                of_query[asked] = came.setdefault(asked, {})[number] = each
+        for asked, of_queries in came.items():
+            if asked not in self._asked:
+                attribute = asked.attribute
+                self._asked[asked] = (
+                    PairedCondition(attribute)
+                    if attribute.constants
+                    else RangedCondition(attribute.expression)
+                )
+            self._asked[asked].add(of_queries)
+        self._due.clear()
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget the conditions of queries."""
+        went: dict[_Asked, list[int]] = {}
+        for number in queries:
+            self._predicates.pop(number, None)
+            for asked in self._queries.pop(number, ()):
+                went.setdefault(asked, []).append(number)
+        for asked, of_queries in went.items():
+            self._asked[asked].remove(of_queries)
+            if not self._asked[asked].asking.queries:
+                del self._asked[asked]
+        self._due.clear()
+
+    def due(self, spanned: int, newest: int) -> Sequence[AskedCondition]:
+        """Return what is asked of tuples that have got a component of a stream, ``newest``.
+
+        Of these conditions none can fail.
+        """
+        return self._chosen(spanned, 1 << newest)
+
+    def at_last(self, spanned: int) -> Sequence[AskedCondition]:
+        """Return what is asked of tuples that span all streams of queries: it may fail."""
+        return self._chosen(spanned, 0)
+
+    def predicate(self, query: int) -> tuple[Term, dict[int, pa.Array]]:
+        """Return all conditions of a query, and its constants, one value each."""
+        terms, constants = [], {}
+        for each in self._predicates[query]:
+            terms.append(terms_of(each.predicate))
+            for node in each.predicate.walk():
+                if isinstance(node, Argument) and node.index < 0:
+                    value = each.constants[-1 - node.index]
+                    constants[node.index] = pa.array([value], node.type)
+        return Conjunction(tuple(terms)), constants
+
+    def _chosen(self, spanned: int, newest: int) -> list[AskedCondition]:
+        known = self._due.get((spanned, newest))
+        if known is None:
+            known = self._due[spanned, newest] = [
+                condition
+                for asked, condition in self._asked.items()
+                if (
+                    not asked.streams & ~spanned and asked.streams & newest
+                    if newest
+                    else asked.streams == spanned
+                )
+                and _at_last(asked) is not bool(newest)
+            ]
+        return known
+
+
+def _at_last(asked: _Asked) -> bool:
+    """Tell whether a condition waits until a tuple spans all streams of a query."""
+    attribute = asked.attribute
+    return attribute.may_fail or not attribute.streams & (attribute.streams - 1)

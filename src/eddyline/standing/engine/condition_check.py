@@ -1,0 +1,105 @@
+"""Asks joined tuples for the conditions of queries: part of probes, or of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import TupleBatch
+from eddyline.engine.settling import cause
+from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.decide import decide
+from eddyline.expressions.expression import Expression
+from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
+from eddyline.standing.engine.joined_scope import JoinedScope
+from eddyline.standing.engine.lineage import Lineages
+from eddyline.standing.engine.operators import Shared, lineage_of
+from eddyline.standing.engine.plans import SelectionPlacement
+
+
+class ConditionCheck:
+    """Takes from the lineage of joined tuples the queries whose conditions are not TRUE.
+
+    A probe asks before it makes a tuple, so that what no query wants is never made (PS2 of
+    Krishnamurthy et al., 2004, Section 3). What may fail is asked last, where all else that a
+    query asks is known to be TRUE: where the plan selects after probes, by the output.
+    """
+
+    def __init__(self, shared: Shared, asked: AskedConditions) -> None:
+        """Check what is ``asked``."""
+        self._shared = shared
+        self._asked = asked
+
+    def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
+        """Return the lineage of tuples that have got a component of a stream just now."""
+        spanned = batch.signature.spanned
+        lineages = self._among(batch, lineage_of(batch), self._asked.due(spanned, newest))
+        if self._shared.plan.selections is SelectionPlacement.BELOW:
+            lineages = self._among(batch, lineages, self._asked.at_last(spanned))
+        return lineages
+
+    def by_output(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that tuples are results of."""
+        if self._shared.plan.selections is SelectionPlacement.BELOW:
+            return lineages
+        return self._among(batch, lineages, self._asked.at_last(batch.signature.spanned))
+
+    def _among(
+        self, batch: TupleBatch, lineages: Lineages, conditions: Sequence[AskedCondition]
+    ) -> Lineages:
+        if not conditions:
+            return lineages
+        scope = JoinedScope.of(self._shared.streams, batch)
+        deciding = _Deciding(self._shared, self._asked, batch, scope)
+        for condition in conditions:
+            lineages = condition.among(scope, lineages, self._shared.sets, deciding)
+        return lineages
+
+
+@dataclass(frozen=True, slots=True)
+class _Deciding:
+    """Decides of single tuples of a batch, query by query.
+
+    An error counts for a query only where all else that it asks of the tuple is TRUE, as in a
+    query that runs alone. It stops that query, and no other.
+    """
+
+    shared: Shared
+    asked: AskedConditions
+    batch: TupleBatch
+    scope: JoinedScope
+    told: set[int] = field(default_factory=set)
+    """Queries that have been told of an error in this batch already."""
+
+    def compared(
+        self,
+        expression: Expression,
+        positions: npt.NDArray[np.int64],
+        constants: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        if self.shared.audit is not None:
+            numbers = np.zeros(len(positions), np.int64) if constants is None else constants
+            arrivals = [each[positions] for each in self.shared.all_arrivals(self.batch)]
+            spanned = self.batch.signature.spanned
+            self.shared.audit.compared(spanned, expression, arrivals, numbers)
+
+    def wants(self, query: int, position: int, error: Exception) -> bool:
+        if query in self.told and not isinstance(error, CollectiveFailure):
+            return False  # whatever else it asks
+        predicate, constants = self.asked.predicate(query)
+        one = self.scope.asked(np.array([position]), constants)
+        self._forget(one)
+        true, errors = decide(predicate, one)
+        if errors:
+            self.told.add(query)
+            self.shared.on_error(query, cause(errors[0]))
+        return bool(true[0])
+
+    def _forget(self, one: JoinedScope) -> None:
+        """Let calls be made again that have failed only together with others."""
+        for expression in self.asked.calling:
+            for holder, rows in one.holders():
+                holder.forget_collective_failures(expression, rows)

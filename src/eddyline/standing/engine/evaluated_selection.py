@@ -1,0 +1,112 @@
+"""A selection that is evaluated by itself, once for all queries that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eddyline.engine.batch import Rows, TupleBatch, pick
+from eddyline.engine.relation import Relation
+from eddyline.engine.settling import cause
+from eddyline.expressions import evaluate
+from eddyline.expressions.decide import decide
+from eddyline.expressions.expression import Expression
+from eddyline.standing.engine.lineage import DEAD, Lineages
+from eddyline.standing.engine.operators import Shared, alive, lineage_of
+from eddyline.standing.engine.plans import SelectionPlacement
+from eddyline.standing.engine.selections import Selections
+
+
+class EvaluatedSelection:
+    """Evaluates an expression for the tuples that are alive for a query that asks for it.
+
+    An error counts for a query only where all else that it asks of the tuple is TRUE, as in a
+    query that runs alone. It stops that query, and no other.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        stream: int,
+        number: int,
+        expression: Expression,
+        selections: Selections,
+    ) -> None:
+        """Evaluate an expression over the columns of a stream."""
+        self._shared = shared
+        self._stream = stream
+        self._number = number
+        self._expression = expression
+        self._selections = selections
+        self._asking: tuple[int, int, int] | None = None
+        self.zombies = 0
+        """Joined tuples that came here and were no query's."""
+
+    @property
+    def name(self) -> str:
+        """The stream, and the expression."""
+        stream = self._shared.streams[self._stream].stream.name
+        return f"evaluate {self._expression} of {stream}"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Let tuples go that no query wants any more."""
+        shared = self._shared
+        before = lineage_of(batch)
+        lineages = self.among(batch, before)
+        forgets = shared.plan.selections is SelectionPlacement.BELOW_AS_DISJUNCTION
+        after = shared.graph.visited(batch.signature, self._number)
+        if batch.signature.spanned & (batch.signature.spanned - 1):
+            self.zombies += len(batch) - int(np.count_nonzero(lineages))
+        return alive(batch, lineages, after, before if forgets else None)
+
+    def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that still want each tuple."""
+        shared, sets = self._shared, self._shared.sets
+        asking = self._asking_set()
+        asked = np.flatnonzero(sets.within(lineages, asking) != DEAD)
+        rows = batch.rows[self._stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {self._stream}")
+        if not len(asked):
+            return lineages
+        if shared.audit is not None:
+            arrivals = shared.arrivals(batch, self._stream)[asked]
+            shared.audit.evaluated(self._stream, self._expression, arrivals)
+        relation = shared.streams[self._stream].of(batch)
+        vector = evaluate(self._expression, relation.scope(pick(rows, asked)))
+        true = vector.values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+        left = np.array(lineages)
+        false = asked[~true]
+        left[false] = sets.without(left[false], np.full(len(false), asking, np.int32))
+        for position in vector.errors:
+            place = int(asked[position])
+            row = pick(rows, np.array([place]))
+            left[place] = self._after_error(int(lineages[place]), row, relation)
+        return left
+
+    def _after_error(self, lineage: int, row: Rows, relation: Relation) -> int:
+        """Return what a tuple is alive for that an error came of.
+
+        Each query that asks for the expression is decided by itself, with all that it asks.
+        """
+        shared, sets = self._shared, self._shared.sets
+        kept = set(sets.members(lineage).tolist())
+        for query in kept & self._selections.evaluated[self._expression]:
+            relation.forget_collective_failures(self._expression, row)
+            scope = relation.scope(row)
+            true, errors = decide(self._selections.predicate(query), scope)
+            if errors:
+                shared.on_error(query, cause(errors[0]))
+            if not true[0]:
+                kept.discard(query)
+        return sets.number(kept)
+
+    def _asking_set(self) -> int:
+        """Return the number of the set of queries that ask for the expression."""
+        queries = self._selections.evaluated[self._expression]
+        known = self._asking
+        if known is None or known[:2] != (self._shared.sets.generation, len(queries)):
+            number = self._shared.sets.number(queries)
+            known = self._asking = self._shared.sets.generation, len(queries), number
+        return known[2]

@@ -1,0 +1,176 @@
+"""Grouped filters: one index over the predicates of all queries, a vector of tuples at a time.
+
+Madden, Shah, Hellerstein and Raman (2002, Section 3.2.1); Krishnamurthy et al. (2004,
+Section 4.3): "when it receives a new tuple, it efficiently probes the index to identify all
+registered clauses that it fails".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.vector import Scope
+from eddyline.standing.engine import filter_kernels as kernels
+from eddyline.standing.engine.boxes import Boxes, Integers
+from eddyline.standing.engine.grids import Grids, grids_over
+from eddyline.standing.engine.lineage import Lineages, LineageSets
+from eddyline.standing.engine.ranges import Box
+from eddyline.standing.engine.satisfied import Satisfied
+from eddyline.standing.engine.stretches import Stretches
+
+MATCHES_A_TUPLE = 4
+"""Matches of a tuple for which there is room at first; the room doubles until all have some."""
+
+MANY_ENTRIES = 1 << 19
+"""Entries of all lists, 2 MB, from which on tuples are worked off in the order of their cells."""
+
+MANY_TUPLES = 1 << 10
+"""Tuples from which on that pays: it takes one pass over all cells."""
+
+MORE = 1.25
+"""Room for matches, over what the vector before had: fresh memory costs as much as a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """All that is looked up."""
+
+    grids: Grids
+    several: bool
+
+    @property
+    def first_grid(self) -> tuple[int, int]:
+        """The first cell of the first grid, and how many it has."""
+        first = self.grids.grids[:2, kernels.FIRST_LIST].tolist()
+        return first[0], (first[1] if len(first) > 1 else len(self.grids.starts) - 1) - first[0]
+
+
+class GroupedFilter:
+    """The predicates of queries over the rows of one relation.
+
+    Queries are known by number and may come and go between vectors; the index is made anew at
+    the next one. Each predicate is evaluated once a tuple at the most, and only where the cell
+    that the tuple lies in does not decide it. Time grows with the matches of a tuple, not with
+    the queries.
+    """
+
+    def __init__(self, boxes: Mapping[int, Sequence[Box]] | None = None) -> None:
+        """Begin with the predicates of some queries, as boxes."""
+        self._boxes = Boxes()
+        self._index: _Index | None = None
+        self._stretches: Stretches | None = None
+        self._uses_stretches: bool | None = None
+        self._usual: float = MATCHES_A_TUPLE
+        if boxes:
+            self.add(boxes)
+
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return len(self._boxes)
+
+    def __contains__(self, query: object) -> bool:
+        """Tell whether a query is here."""
+        return query in self._boxes
+
+    @property
+    def attributes(self) -> tuple[Expression, ...]:
+        """What is computed of a tuple, once for all queries."""
+        return tuple(attribute.expression for attribute in self._boxes.attributes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the index."""
+        return self._indexed().grids.nbytes
+
+    def add(self, boxes: Mapping[int, Sequence[Box]]) -> None:
+        """Take further queries; ValueError for one that is here already."""
+        self._boxes.add(boxes)
+        self._changed()
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget queries; ValueError for one that is not here."""
+        self._boxes.remove(queries)
+        self._changed()
+
+    def prepare(self) -> None:
+        """Make the index now, if queries came or went since it was made."""
+        self._indexed()
+
+    def satisfied(self, scope: Scope) -> Satisfied:
+        """Return the queries whose predicate is TRUE for the rows of a scope."""
+        return self.satisfied_by(self.words(scope))
+
+    def lineages(self, scope: Scope, sets: LineageSets) -> Lineages:
+        """Return the numbers of the sets of queries whose predicate is TRUE for rows."""
+        return self.lineages_of(self.words(scope), sets)
+
+    def lineages_of(self, words: Integers, sets: LineageSets) -> Lineages:
+        """Return the numbers of the sets of queries whose predicate is TRUE for these words."""
+        stretches = self._stretches
+        if self._uses_stretches is None:
+            boxes = self._boxes.constraints()
+            self._uses_stretches = Stretches.pay(boxes, len(self._boxes.attributes))
+        if not self._uses_stretches:
+            return sets.numbers(self.satisfied_by(words))
+        if stretches is None or stretches.generation != sets.generation:
+            boxes = self._boxes.constraints()
+            stretches = Stretches(boxes, len(self._boxes.attributes), sets)
+            self._stretches = stretches
+        return stretches.lineages(words, sets)
+
+    def words(self, scope: Scope) -> Integers:
+        """Return the attributes of rows as words, shape (rows, attributes)."""
+        return self._boxes.words(scope)
+
+    def satisfied_by(self, words: Integers) -> Satisfied:
+        """Return the queries whose predicate is TRUE for rows with these words."""
+        index = self._indexed()
+        grids = index.grids
+        cells = np.empty((len(words), len(grids.grids)), np.int64)
+        kernels.find_cells(words, grids.grids, grids.axes, grids.cuts, grids.buckets, cells)
+        order = np.arange(len(words), dtype=np.int32)
+        if len(grids.entries) > MANY_ENTRIES and len(words) > MANY_TUPLES:
+            kernels.sort_by_cell(cells, *index.first_grid, order)
+        begins, ends = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        found = np.empty(int(self._usual * len(words)) + len(grids.queries), np.int32)
+        done = count = 0
+        while True:
+            done, count = kernels.match(
+                words,
+                order,
+                done,
+                cells,
+                grids.grids,
+                grids.axes,
+                grids.starts,
+                grids.entries,
+                grids.bounds,
+                grids.queries,
+                grids.rest_starts,
+                grids.rest_attributes,
+                grids.rest_bounds,
+                index.several,
+                begins,
+                ends,
+                count,
+                found,
+            )
+            if done == len(words):
+                self._usual = MORE * count / max(done, 1) + 1
+                return Satisfied(begins, ends, found[:count])
+            found = np.concatenate([found[:count], np.empty(len(found), np.int32)])
+
+    def _changed(self) -> None:
+        self._index = self._stretches = self._uses_stretches = None
+
+    def _indexed(self) -> _Index:
+        if self._index is None:
+            boxes = self._boxes.constraints()
+            grids = grids_over(boxes, len(self._boxes.attributes))
+            doubles = len(np.unique(boxes.queries)) < len(boxes.queries)
+            self._index = _Index(grids, doubles or len(grids.grids) > 1)
+        return self._index

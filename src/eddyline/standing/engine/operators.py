@@ -1,0 +1,382 @@
+"""The operators of shared plans, as modules of an eddy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.engine.batch import Marks, Rows, TupleBatch, as_array, spread
+from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.signature import Signature
+from eddyline.engine.storage.slots import Matches
+from eddyline.standing.engine.audit import Audit
+from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
+from eddyline.standing.engine.plans import SelectionPlacement, SharingPlan
+from eddyline.standing.engine.precedence import Operator, PrecedenceGraph, Shapes
+from eddyline.standing.engine.selections import Selections
+from eddyline.standing.engine.stems import Finder, StreamRows
+from eddyline.standing.engine.windows import Windows
+
+OnError: TypeAlias = "Callable[[int, Exception], object]"
+"""Told of the query that cannot be answered for a tuple, and why."""
+
+
+class Evaluated(Protocol):
+    """A selection that is evaluated by itself."""
+
+    def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that still want each tuple."""
+        ...
+
+
+class Conditions(Protocol):
+    """What queries ask of joined tuples, beside keys and windows."""
+
+    def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
+        """Return the lineage of tuples that have got a component of a stream just now."""
+        ...
+
+    def by_output(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
+        """Return the queries, among these, that tuples are results of."""
+        ...
+
+
+class Queries(Protocol):
+    """What operators ask about the queries that share them."""
+
+    @property
+    def sets(self) -> LineageSets:
+        """The sets of queries."""
+        ...
+
+    def of_shapes(self, shapes: Shapes) -> int:
+        """Return the number of the set of queries that join in one of these ways."""
+        ...
+
+
+class Shared:
+    """What all operators of a plan have in common."""
+
+    def __init__(
+        self,
+        plan: SharingPlan,
+        graph: PrecedenceGraph,
+        streams: tuple[StreamRows, ...],
+        queries: Queries,
+        audit: Audit | None,
+        on_error: OnError,
+    ) -> None:
+        """Take the plan, its precedence graph, the rows of all streams and their queries.
+
+        ``on_error`` is told of a query that cannot be answered for a tuple.
+        """
+        self.on_error = on_error
+        self.plan = plan
+        self.graph = graph
+        self.streams = streams
+        self.queries = queries
+        self.sets = queries.sets
+        self.audit = audit
+        self.restoring = False
+        """Whether rows are stored that were here before, and go no further."""
+
+    def alive_for(self, batch: TupleBatch, shapes: Shapes) -> Lineages:
+        """Return for each tuple the queries of some shapes among those that it is alive for."""
+        return self.sets.within(lineage_of(batch), self.queries.of_shapes(shapes))
+
+    def select(
+        self, batch: TupleBatch, stream: int, filter_: Selections, lineages: Lineages
+    ) -> Lineages:
+        """Return the queries, among these, whose selection on a stream a tuple satisfies."""
+        rows = batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {stream}")
+        if self.audit is not None:
+            self.audit.selected(stream, self.arrivals(batch, stream))
+        scope = self.streams[stream].of(batch).scope(rows)
+        return self.sets.common(lineages, filter_.lineages(scope, self.sets))
+
+    def arrivals(self, batch: TupleBatch, stream: int) -> npt.NDArray[np.int64]:
+        """Return the numbers by which the components of tuples came in."""
+        rows = batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {stream}")
+        if not batch.signature.built:
+            return as_array(rows)
+        held = self.streams[stream]
+        return held.arrivals[as_array(rows) - held.built.store.first]
+
+    def all_arrivals(self, batch: TupleBatch) -> list[npt.NDArray[np.int64]]:
+        """Return those of all components, by number of the stream."""
+        return [self.arrivals(batch, s) for s, rows in enumerate(batch.rows) if rows is not None]
+
+
+class Selection:
+    """A grouped filter: the disjunction of the selections of all queries on a stream."""
+
+    def __init__(self, shared: Shared, stream: int, number: int, filter_: Selections) -> None:
+        """Filter the rows of a stream."""
+        self._shared = shared
+        self._stream = stream
+        self._number = number
+        self._filter = filter_
+        self.zombies = 0
+        """Joined tuples that came here and were no query's."""
+
+    @property
+    def name(self) -> str:
+        """The stream that it filters."""
+        return f"select {self._shared.streams[self._stream].stream.name}"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Drop tuples that no query wants; let the others remember which do, if the plan does."""
+        shared = self._shared
+        before = lineage_of(batch)
+        lineages = shared.select(batch, self._stream, self._filter, before)
+        forgets = shared.plan.selections is SelectionPlacement.BELOW_AS_DISJUNCTION
+        after = shared.graph.visited(batch.signature, self._number)
+        if batch.signature.spanned & (batch.signature.spanned - 1):
+            self.zombies += len(batch) - int(np.count_nonzero(lineages))
+        return alive(batch, lineages, after, before if forgets else None)
+
+
+class Build:
+    """The half of a SteM that stores rows."""
+
+    def __init__(self, shared: Shared, stream: int, number: int, ticks: Ticks) -> None:
+        """Store the rows of a stream."""
+        self._shared = shared
+        self._stream = stream
+        self._number = number
+        self._ticks = ticks
+
+    @property
+    def name(self) -> str:
+        """The stream whose rows are stored."""
+        return f"build {self._shared.streams[self._stream].stream.name}"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Store the tuples that some join wants, each once, or once for each query."""
+        shared, stream = self._shared, self._shared.streams[self._stream]
+        rows = batch.rows[self._stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {self._stream}")
+        lineages = lineage_of(batch)
+        if shared.plan.selections is not SelectionPlacement.AFTER_BUILD:
+            lineages = shared.alive_for(batch, shared.graph.open(batch.signature))
+        queries = None
+        if stream.copies:
+            positions, queries = shared.sets.spread(lineages)
+            lineages = shared.sets.numbers_alone(queries)
+        else:
+            positions = np.flatnonzero(lineages != DEAD)
+            lineages = lineages[positions]
+        if not len(positions):
+            return ()
+        kept = spread(rows, positions)
+        if shared.audit is not None:
+            shared.audit.built(self._stream, kept)
+        tick = self._ticks.next()
+        components: list[Rows | None] = [None] * len(batch.rows)
+        components[self._stream] = stream.build(kept, lineages, tick, queries)
+        if shared.restoring:
+            return ()
+        signature = shared.graph.after(batch.signature, self._number)
+        return (TupleBatch(signature, tuple(components), tick, None, lineages),)
+
+
+class Probe:
+    """The half of a SteM that finds stored rows: a zombie-killing join.
+
+    "When an outer tuple probes the index and finds a matching inner tuple, we compute the union
+    of the completion vectors": here the intersection of the queries that both are alive for
+    (Krishnamurthy et al., 2004, Section 4.3). What no query wants is never made, as far as
+    stored rows know: where they were built before they were selected, they know only which
+    queries there were.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        operator: Operator,
+        number: int,
+        windows: Windows,
+        conditions: Conditions,
+    ) -> None:
+        """Find the rows of the operator's stream by its keys.
+
+        What is made is within the ``windows`` of queries, and meets their ``conditions``.
+        """
+        self._conditions = conditions
+        self._shared = shared
+        self._operator = operator
+        self._number = number
+        self._windows = windows
+        self._finder = Finder(shared.streams, operator.stream, operator.keys)
+        self.made = 0
+        """Tuples that it made."""
+
+    @property
+    def name(self) -> str:
+        """The stream that is probed, and by which of its columns."""
+        columns = ", ".join(str(key.stored) for key in self._operator.keys)
+        return f"probe {self._shared.streams[self._operator.stream].stream.name}[{columns}]"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Join tuples with their matches, and return those that go on for other shapes, too."""
+        shared, signature = self._shared, batch.signature
+        shapes = shared.graph.taken_on(signature, self._number)
+        results: list[TupleBatch] = []
+        lineages = shared.alive_for(batch, shapes)
+        visited = shared.graph.visited(signature, self._number)
+        left = shared.graph.open(visited)
+        if left:
+            results += alive(batch, shared.alive_for(batch, left), visited)
+        for probing in alive(batch, lineages, signature):
+            matches, probed = self._finder.matches(probing, lineage_of(probing), shared.sets)
+            if probed < len(probing):
+                probing, rest = probing.cut(probed)  # noqa: PLW2901 - the part that was probed
+                results.append(rest)
+            if shared.audit is not None:
+                key = (self._operator.stream, self._operator.keys)
+                shared.audit.probed(key, signature.spanned, shared.all_arrivals(probing))
+            if len(matches.places):
+                results += self._joined(probing, matches)
+        return results
+
+    def _joined(self, batch: TupleBatch, matches: Matches) -> Sequence[TupleBatch]:
+        shared, stream = self._shared, self._operator.stream
+        held = shared.streams[stream]
+        lineages = shared.sets.common(
+            lineage_of(batch)[matches.positions], held.lineages[matches.places]
+        )
+        components = [
+            None if rows is None else spread(rows, matches.positions) for rows in batch.rows
+        ]
+        first = held.built.store.first
+        components[stream] = matches.places + first
+        signature = shared.graph.after(batch.signature, self._number)
+        joined = TupleBatch(
+            signature,
+            tuple(components),
+            _spread_marks(batch.timestamps, matches.positions),
+            None,
+            lineages,
+        )
+        within = self._windows.lineages(joined, stream, shared.streams, shared.sets)
+        made = [
+            wanted
+            for each in alive(joined, lineages if within is None else within, signature)
+            for wanted in alive(each, self._conditions.by_probe(each, stream), signature)
+        ]
+        for each in made:
+            self.made += len(each)
+            if shared.audit is not None:
+                shared.audit.made(each.signature.spanned, shared.all_arrivals(each))
+        return made
+
+
+class Deliver(Protocol):
+    """Takes results: tuples, and the queries that each is a result of."""
+
+    def __call__(self, batch: TupleBatch, lineages: Lineages) -> None:
+        """Take tuples of one signature, none of which is dead."""
+        ...
+
+
+class Output:
+    """Puts out tuples to the queries that they are results of."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        number: int,
+        filters: Sequence[Selections],
+        evaluated: Sequence[Sequence[Evaluated]],
+        conditions: Conditions,
+        deliver: Deliver,
+    ) -> None:
+        """Hand results to ``deliver``.
+
+        Where the plan selects here, ``filters`` of the streams and what is ``evaluated`` by itself
+        say of which queries they are; where it does so after probes, ``conditions`` do as well.
+        """
+        self._conditions = conditions
+        self._evaluated = evaluated
+        self._shared = shared
+        self._number = number
+        self._filters = filters
+        self._deliver = deliver
+        self.zombies = 0
+        """Joined tuples that came here and were no query's."""
+
+    @property
+    def name(self) -> str:
+        """That it is the output."""
+        return "output"
+
+    def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
+        """Put out; return the tuples that go on for other shapes."""
+        shared, signature = self._shared, batch.signature
+        lineages = shared.alive_for(batch, shared.graph.taken_on(signature, self._number))
+        visited = shared.graph.visited(signature, self._number)
+        left = shared.graph.open(visited)
+        going_on = alive(batch, shared.alive_for(batch, left), visited) if left else ()
+        if shared.plan.selects_at_output:
+            for stream, rows in enumerate(batch.rows):
+                if rows is not None:
+                    lineages = shared.select(batch, stream, self._filters[stream], lineages)
+                    for selection in self._evaluated[stream]:
+                        lineages = selection.among(batch, lineages)
+            if signature.spanned & (signature.spanned - 1):
+                self.zombies += len(batch) - int(np.count_nonzero(lineages))
+        wanted = self._conditions.by_output(batch, lineages)
+        self.zombies += int(np.count_nonzero(lineages) - np.count_nonzero(wanted))
+        lineages = wanted
+        for results in alive(batch, lineages, signature):
+            self._put_out(results)
+        return going_on
+
+    def _put_out(self, results: TupleBatch) -> None:
+        """Deliver tuples once, or copies of them to the output of each query."""
+        shared, lineages = self._shared, lineage_of(results)
+        if shared.plan.outputs_apart:
+            positions, queries = shared.sets.spread(lineages)
+            lineages = shared.sets.numbers_alone(queries)
+            results = TupleBatch(
+                results.signature,
+                tuple(None if rows is None else spread(rows, positions) for rows in results.rows),
+                None,
+                None,
+                lineages,
+            )
+        if shared.audit is not None:
+            spanned = results.signature.spanned
+            shared.audit.put_out(spanned, shared.all_arrivals(results))
+        self._deliver(results, lineages)
+
+
+def lineage_of(batch: TupleBatch) -> Lineages:
+    """Return the lineage of tuples; ValueError where they carry none."""
+    if batch.lineage is None:
+        raise ValueError(f"tuples of {batch.signature} carry no lineage")
+    return batch.lineage
+
+
+def alive(
+    batch: TupleBatch, lineages: Lineages, signature: Signature, kept: Lineages | None = None
+) -> list[TupleBatch]:
+    """Return the tuples that are not dead by ``lineages``, and carry these or what is ``kept``."""
+    positions = np.flatnonzero(lineages != DEAD)
+    if not len(positions):
+        return []
+    left = batch.at(positions, signature)
+    left.lineage = (lineages if kept is None else kept)[positions]
+    return [left]
+
+
+def _spread_marks(marks: Marks, positions: npt.NDArray[np.int64]) -> Marks:
+    return marks[positions] if isinstance(marks, np.ndarray) else marks

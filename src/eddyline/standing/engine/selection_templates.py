@@ -1,0 +1,138 @@
+"""Selections that differ in constants only, as boxes: what they have in common is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.expressions import is_floating, is_text
+from eddyline.expressions.expression import (
+    Argument,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+)
+from eddyline.expressions.terms import Conjunction, Leaf, Term, terms_of
+from eddyline.standing.engine.ranges import (
+    MIRRORED,
+    Box,
+    Key,
+    Range,
+    boxes_of,
+    cannot_fail,
+    has_order,
+    ordered_key,
+)
+from eddyline.standing.engine.selections import SplitSelection
+
+_NEVER: Final = SplitSelection((), ())
+"""The selection of no tuple."""
+
+_RANGES: Final[dict[ComparisonOperator, Callable[[Key], Range]]] = {
+    ComparisonOperator.EQUAL: Range.of,
+    ComparisonOperator.LESS: lambda key: Range(upper=(key, -1)),
+    ComparisonOperator.LESS_OR_EQUAL: lambda key: Range(upper=(key, 0)),
+    ComparisonOperator.GREATER: lambda key: Range(lower=(key, 1)),
+    ComparisonOperator.GREATER_OR_EQUAL: lambda key: Range(lower=(key, 0)),
+}
+
+
+def selections_of(
+    predicate: Expression, constants: Sequence[pa.Array]
+) -> list[SplitSelection] | None:
+    """Return the selections that a predicate stands for, one for each row of ``constants``.
+
+    In it an argument with number -1 is the first of the constants, -2 the second. None where it
+    is not a conjunction of comparisons of an attribute with a constant, and of what has no
+    constants and is one box: then each has to be split by itself, which takes 200 microseconds
+    instead of 8.
+    """
+    term = terms_of(predicate)
+    conjuncts = term.terms if isinstance(term, Conjunction) else (term,)
+    common: Box = {}
+    changing: list[tuple[Expression, list[Range | None]]] = []
+    for conjunct in conjuncts:
+        if not _has_constants(conjunct):
+            boxes = boxes_of(conjunct)
+            if boxes is None or len(boxes) != 1:
+                return None
+            met = _met(common, boxes[0])
+            if met is None:
+                return [_NEVER] * len(constants[0]) if constants else None
+            common = met
+            continue
+        found = compared(conjunct, constants)
+        if found is None:
+            return None
+        changing.append(found)
+    if not changing:
+        return None
+    attributes = [attribute for attribute, _ in changing]
+    ranges = zip(*(of_rows for _, of_rows in changing), strict=True)
+    return [_selection(common, attributes, of_row) for of_row in ranges]
+
+
+def _selection(
+    common: Box, attributes: Sequence[Expression], ranges: Sequence[Range | None]
+) -> SplitSelection:
+    box = dict(common)
+    for attribute, range_ in zip(attributes, ranges, strict=True):
+        if range_ is None:
+            return _NEVER
+        before = box.get(attribute)
+        met = range_ if before is None else before.meet(range_)
+        if met is None:
+            return _NEVER
+        box[attribute] = met
+    return SplitSelection((box,), ())
+
+
+def compared(
+    conjunct: Term, constants: Sequence[pa.Array], *, may_fail: bool = False
+) -> tuple[Expression, list[Range | None]] | None:
+    """Return an attribute, and for each row the range that it must lie in, None for nowhere.
+
+    None where a conjunct is no comparison of an attribute with a constant; with ``may_fail``, of
+    any attribute, and else of one that cannot.
+    """
+    if not isinstance(conjunct, Leaf):
+        return None
+    match conjunct.expression:
+        case Comparison(operator, attribute, Argument(number)) if number < 0:
+            pass
+        case Comparison(operator, Argument(number), attribute) if number < 0:
+            operator = MIRRORED[operator]
+        case _:
+            return None
+    kind = constants[-1 - number].type
+    make = _RANGES.get(operator)
+    if make is None or _mentions(attribute) or not has_order(kind):
+        return None
+    if not may_fail and not cannot_fail(attribute):
+        return None
+    values = constants[-1 - number].to_pylist()
+    if not is_floating(kind) and not is_text(kind):
+        return attribute, [None if v is None else make(v) for v in values]  # as ordered_key has it
+    return attribute, [None if v is None else make(ordered_key(v, kind)) for v in values]
+
+
+def _met(one: Box, other: Box) -> Box | None:
+    box = dict(one)
+    for attribute, range_ in other.items():
+        met = range_ if attribute not in box else box[attribute].meet(range_)
+        if met is None:
+            return None
+        box[attribute] = met
+    return box
+
+
+def _has_constants(term: Term) -> bool:
+    if isinstance(term, Leaf):
+        return _mentions(term.expression)
+    return any(map(_has_constants, term.terms))
+
+
+def _mentions(expression: Expression) -> bool:
+    return any(isinstance(node, Argument) and node.index < 0 for node in expression.walk())

@@ -1,0 +1,194 @@
+"""SteMs that many queries share: stored rows keep the lineage that they were built with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from eddyline.engine.batch import TupleBatch, as_array
+from eddyline.engine.clock import Clock
+from eddyline.engine.join.timestamps import HighWaterMarks
+from eddyline.engine.join_graph import Key
+from eddyline.engine.relation import Relation, RelationState
+from eddyline.engine.storage.hash_index import HashIndex, confirmed
+from eddyline.engine.storage.key_words import KeyColumn
+from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.vector import Function
+from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
+from eddyline.standing.engine.shared_query import Stream
+
+MOST_MATCHES = 1 << 15
+"""Matches that are looked at together, half a megabyte: most of them may be nobody's."""
+
+
+class StreamRows:
+    """The rows of a stream: those that are passing, and those in its SteM with their lineage.
+
+    ``copies``: a row is stored once for each query, and found by that query alone.
+    """
+
+    def __init__(
+        self, stream: Stream, clock: Clock, functions: tuple[Function, ...], *, copies: bool
+    ) -> None:
+        """Start without rows."""
+        self.stream = stream
+        self.passing = Relation(functions, (), clock)
+        self.marks = HighWaterMarks()
+        self.copies = copies
+        self._functions, self._clock = functions, clock
+        self._uses: tuple[Expression, ...] = ()
+        self.built: Relation
+        self._hold(Relation(functions, (), clock))
+
+    @property
+    def lineages(self) -> Lineages:
+        """The lineage of each stored row."""
+        return self._lineages.values
+
+    @property
+    def arrivals(self) -> npt.NDArray[np.int64]:
+        """For each stored row the number that it came in by."""
+        return self._arrivals.values
+
+    def of(self, batch: TupleBatch) -> Relation:
+        """Return where the rows of tuples of this stream are."""
+        return self.built if batch.signature.built else self.passing
+
+    def build(
+        self,
+        rows: npt.NDArray[np.int64],
+        lineages: Lineages,
+        tick: int,
+        queries: npt.NDArray[np.int64] | None,
+    ) -> range:
+        """Store passing rows, with their lineage, and for copies the query of each.
+
+        Returns their numbers.
+        """
+        columns = [self.passing.column(c, rows) for c in range(len(self.stream.types))]
+        if queries is not None:
+            columns.append(pa.array(queries))
+        numbers = self.built.append(columns, len(rows))
+        first = self.built.store.first
+        places = slice(numbers.start - first, numbers.stop - first)
+        self.lineages[places] = lineages
+        self.arrivals[places] = rows
+        self.marks.built(tick, numbers.stop)
+        return numbers
+
+    def hold(self, columns: Sequence[pa.Array], rows: int, tick: int) -> None:
+        """Store rows that no query wants yet."""
+        numbers = self.built.append(columns, rows)
+        self.marks.built(tick, numbers.stop)
+
+    def settle(self) -> None:
+        """Take all stored rows as older than whatever comes; only while nothing is on its way."""
+        tick, self.marks = self.marks.last, HighWaterMarks()
+        self.marks.built(tick, self.built.store.stop)
+
+    def compact(self) -> None:
+        """Let stored rows go that no query wants any more; only while nothing is on its way.
+
+        They go as soon as they are half of all. The others get new numbers.
+        """
+        if self.stream.static:
+            return  # queries that come may want any of them
+        kept = np.flatnonzero(self.lineages != DEAD)
+        if 2 * len(kept) > len(self.lineages) or not len(self.lineages):
+            return
+        store, lineages, arrivals = self.built.store, self.lineages[kept], self.arrivals[kept]
+        count = len(self.stream.types) + self.copies
+        columns = [store.take(c, kept + store.first) for c in range(count)] if len(kept) else []
+        self._hold(Relation(self._functions, self._uses, self._clock))
+        if len(kept):
+            self.built.append(columns, len(kept))
+            self.lineages[:] = lineages
+            self.arrivals[:] = arrivals
+        self.settle()
+
+    def evaluate_with(self, functions: Sequence[Function], uses: Sequence[Expression]) -> None:
+        """Have these functions at hand, for these expressions; only while nothing is on its way."""
+        self._functions, self._uses = tuple(functions), tuple(uses)
+        passing = RelationState(self.passing.store)
+        self.passing = Relation(self._functions, self._uses, self._clock, passing)
+        built = RelationState(self.built.store)
+        self.built = Relation(self._functions, self._uses, self._clock, built)
+
+    def _hold(self, built: Relation) -> None:
+        self.built = built
+        self._lineages = RowAttribute(built.store, np.int32, default=DEAD)
+        self._arrivals = RowAttribute(built.store, np.int64, default=-1)
+
+    def index(self, keys: tuple[Key, ...]) -> tuple[HashIndex, list[KeyColumn]]:
+        """Return the index over key columns, and these; over copies, by query as well."""
+        columns = tuple(key.stored for key in keys)
+        types = [self.stream.types[column] for column in columns]
+        if self.copies:
+            columns = (*columns, len(self.stream.types))
+            types.append(pa.int64())
+        store = self.built.store
+        index = store.hash_index(columns, types)
+        return index, [store.key(c, t) for c, t in zip(columns, types, strict=True)]
+
+
+class Finder:
+    """Finds stored rows of a stream for tuples that span others."""
+
+    def __init__(self, streams: tuple[StreamRows, ...], stream: int, keys: tuple[Key, ...]) -> None:
+        """Look among the rows of ``stream`` by these keys."""
+        self._streams = streams
+        self._stream = streams[stream]
+        self._keys = keys
+
+    def matches(
+        self, batch: TupleBatch, lineages: Lineages, sets: LineageSets
+    ) -> tuple[Matches, int]:
+        """Return the matches of tuples with a lesser timestamp, and how many were probed.
+
+        Most of those are left out that have no query in common.
+        """
+        queries = sets.spread(lineages)[1] if self._stream.copies else None
+        index, stored = self._stream.index(self._keys)
+        first = self._stream.built.store.first
+        high = np.maximum(self._stream.marks.below(batch.timestamps) - first, 0)
+        columns = [self._column(key) for key in self._keys]
+        places = [self._places(batch, key.probing.relation) for key in self._keys]
+        probing = _probing(columns, places, queries)
+        lineage = Lineage(lineages, self._stream.lineages, sets.spans)
+        low = np.zeros(1, np.int64)
+        found, probed = index.probe(probing, low, high, None, MOST_MATCHES, lineage)
+        return confirmed(found, columns, places, stored[: len(columns)]), probed
+
+    def _column(self, key: Key) -> KeyColumn:
+        stream = self._streams[key.probing.relation]
+        column = key.probing.column
+        return stream.built.store.key(column, stream.stream.types[column])
+
+    def _places(self, batch: TupleBatch, stream: int) -> npt.NDArray[np.int64]:
+        rows = batch.rows[stream]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span stream {stream}")
+        return as_array(rows) - self._streams[stream].built.store.first
+
+
+def _probing(
+    columns: list[KeyColumn],
+    places: list[npt.NDArray[np.int64]],
+    queries: npt.NDArray[np.int64] | None,
+) -> Probing:
+    if len(columns) == 1 and queries is None:
+        return Probing(words_of(columns), all_valid(columns), places[0])
+    words: list[npt.NDArray[np.int64]] = []
+    valid: npt.NDArray[np.bool_] | None = None
+    for column, at in zip(columns, places, strict=True):
+        words += [word[at] for word in column.words]
+        if column.valid is not None:
+            valid = column.valid[at] if valid is None else valid & column.valid[at]
+    if queries is not None:
+        words.append(queries)
+    return Probing(tuple(words), valid, np.arange(len(places[0]), dtype=np.int64))

@@ -1,0 +1,281 @@
+"""What standing queries do, as tables: queries, micro-batches, SteMs and operators.
+
+As in TelegraphCQ (Krishnamurthy et al., 2003), where the system's own state is streams that can
+be asked.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from eddyline.standing.checks import keep_text
+from eddyline.standing.log.jobs import job_of
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.tasks.counts import Counts
+
+BATCHES_KEPT: Final = 1_000
+"""Micro-batches of which it is remembered what they did."""
+
+WINDOWS_KEPT: Final = 10_000
+"""Windows of which it is remembered what they lost."""
+
+SPARE: Final = 100
+"""Queries that are gone of which a job may still know what they did, beside as many as there are:
+so that looking for them costs next to nothing a batch."""
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+
+QUERIES: Final = pa.schema(
+    {
+        "name": pa.string(),
+        "state": pa.string(),
+        "reason": pa.string(),
+        "job": pa.string(),
+        "sql": pa.string(),
+        "keep": pa.string(),
+        "parameters": pa.string(),
+        "rows_in": pa.int64(),
+        "results": pa.int64(),
+        "seconds": pa.float64(),
+    }
+)
+
+BATCHES: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "batch": pa.int64(),
+        "version": pa.int64(),
+        "queries": pa.int64(),
+        "rows_in": pa.int64(),
+        "late": pa.int64(),
+        "dropped": pa.int64(),
+        "kept": pa.float64(),
+        "results": pa.int64(),
+        "started": _TIME,
+        "seconds": pa.float64(),
+    }
+)
+
+STEMS: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "cell": pa.int64(),
+        "stream": pa.string(),
+        "rows": pa.int64(),
+        "blobs": pa.int64(),
+    }
+)
+
+WINDOWS: Final = pa.schema(
+    {
+        "job": pa.string(),
+        "start": _TIME,
+        "end": _TIME,
+        "events": pa.int64(),
+        "dropped": pa.int64(),
+    }
+)
+
+OPERATORS: Final = pa.schema({"job": pa.string(), "operator": pa.string(), "seconds": pa.float64()})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A micro-batch: the version that it ran, how many queries, and the seconds that it took.
+
+    ``kept`` is the part of its events that was taken.
+    """
+
+    job: str
+    batch: int
+    version: int
+    queries: int
+    started: float  # seconds since 1970
+    seconds: float
+    counts: Counts
+    kept: float = 1.0
+
+
+@dataclass(slots=True)
+class _JobTotals:
+    rows_in: int = 0
+    results: Counter[int] = field(default_factory=Counter)
+    joined: dict[int, int] = field(default_factory=dict)  # rows before a query saw any
+    seconds: dict[int, float] = field(default_factory=dict)  # of batches with results, by query
+    with_results: Counter[int] = field(default_factory=Counter)
+    operators: dict[str, float] = field(default_factory=dict)
+    most: int = SPARE  # queries, before those are looked for that are gone
+
+    def let_go(self, there: Collection[int]) -> None:
+        """Forget what queries did that are not there any more."""
+        for by_query in (self.results, self.joined, self.seconds, self.with_results):
+            for number in [each for each in by_query if each not in there]:
+                del by_query[number]
+        self.most = 2 * len(self.joined) + SPARE
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What all jobs have done since the start; ``seconds`` are those of the last micro-batch."""
+
+    batches: int = 0
+    rows_in: int = 0
+    late: int = 0
+    dropped: int = 0
+    results: int = 0
+    seconds: float = 0.0
+
+
+class Introspection:
+    """What was done since the start; any thread may note and ask."""
+
+    def __init__(self, there: Callable[[], Collection[int]]) -> None:
+        """Start with nothing done; ``there`` gives the numbers of all queries, paused or not."""
+        self._there = there
+        self._noting = threading.Lock()
+        self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
+        self._totals: dict[str, _JobTotals] = {}
+        self._windows: deque[dict[str, object]] = deque(maxlen=WINDOWS_KEPT)
+        self.progress = Progress()
+        """What was done altogether."""
+
+    def note(self, record: BatchRecord, queries: Iterable[LiveQuery]) -> None:
+        """Take in what a batch did with its queries."""
+        counts = record.counts
+        with self._noting:
+            self._batches.append(record)
+            self._windows += _windows_in(record)
+            self.progress = Progress(
+                self.progress.batches + 1,
+                self.progress.rows_in + sum(counts.rows_in.values()),
+                self.progress.late + sum(counts.late.values()),
+                self.progress.dropped + sum(counts.dropped.values()),
+                self.progress.results + sum(counts.results.values()),
+                record.seconds,
+            )
+            totals = self._totals.setdefault(record.job, _JobTotals())
+            for query in queries:
+                totals.joined.setdefault(query.number, totals.rows_in)
+            totals.rows_in += sum(counts.rows_in.values())
+            totals.results.update(counts.results)
+            for number in counts.results:
+                totals.seconds[number] = totals.seconds.get(number, 0.0) + record.seconds
+                totals.with_results[number] += 1
+            for operator, seconds in counts.seconds.items():
+                totals.operators[operator] = totals.operators.get(operator, 0.0) + seconds
+            if len(totals.joined) > totals.most:
+                totals.let_go(self._there())
+
+    def queries(
+        self, running: Sequence[LiveQuery], paused: Sequence[tuple[LiveQuery, str]]
+    ) -> pa.Table:
+        """Return a row for each query.
+
+        ``rows_in`` are the rows that it could see, ``seconds`` the mean time of a batch with
+        results of it, NULL where there was none.
+        """
+        with self._noting:
+            rows = [self._query(query, "running", None) for query in running]
+            rows += [self._query(query, "paused", reason or None) for query, reason in paused]
+        return pa.Table.from_pylist(rows, QUERIES)
+
+    def batches(self) -> pa.Table:
+        """Return a row for each of the last micro-batches."""
+        with self._noting:
+            rows = [
+                {
+                    "job": record.job,
+                    "batch": record.batch,
+                    "version": record.version,
+                    "queries": record.queries,
+                    "rows_in": sum(record.counts.rows_in.values()),
+                    "late": sum(record.counts.late.values()),
+                    "dropped": sum(record.counts.dropped.values()),
+                    "kept": record.kept,
+                    "results": sum(record.counts.results.values()),
+                    "started": dt.datetime.fromtimestamp(record.started, dt.UTC),
+                    "seconds": record.seconds,
+                }
+                for record in self._batches
+            ]
+        return pa.Table.from_pylist(rows, BATCHES)
+
+    def windows(self) -> pa.Table:
+        """Return a row for each of the last windows that have lost events, as they closed.
+
+        Those of a join count the events of all its streams.
+        """
+        with self._noting:
+            return pa.Table.from_pylist(list(self._windows), WINDOWS)
+
+    def stems(self) -> pa.Table:
+        """Return a row for each stream in each cell of the jobs that join, as they are now."""
+        latest: dict[tuple[str, int, str], tuple[int, int]] = {}
+        with self._noting:
+            for record in self._batches:
+                for (cell, stream), stored in record.counts.stored.items():
+                    blobs = record.counts.entries[cell, stream]
+                    latest[record.job, cell, stream] = stored, blobs
+        rows = [
+            {"job": job, "cell": cell, "stream": stream, "rows": rows, "blobs": blobs}
+            for (job, cell, stream), (rows, blobs) in sorted(latest.items())
+        ]
+        return pa.Table.from_pylist(rows, STEMS)
+
+    def operators(self) -> pa.Table:
+        """Return a row for what took time in the tasks, job by job."""
+        with self._noting:
+            rows = [
+                {"job": job, "operator": operator, "seconds": seconds}
+                for job, totals in self._totals.items()
+                for operator, seconds in sorted(totals.operators.items())
+            ]
+        return pa.Table.from_pylist(rows, OPERATORS)
+
+    def _query(self, query: LiveQuery, state: str, reason: str | None) -> Mapping[str, object]:
+        job = job_of(query.template).name
+        totals = self._totals.get(job, _JobTotals())
+        before = totals.joined.get(query.number, totals.rows_in)
+        times = totals.with_results[query.number]
+        parameters = query.group.parameters
+        values = {
+            name: parameters[name][query.position].as_py() for name in parameters.column_names
+        }
+        return {
+            "name": query.name,
+            "state": state,
+            "reason": reason,
+            "job": job,
+            "sql": query.template.sql,
+            "keep": keep_text(query.template.keep),
+            "parameters": json.dumps(values, default=str) if values else None,
+            "rows_in": totals.rows_in - before,
+            "results": totals.results[query.number],
+            "seconds": totals.seconds[query.number] / times if times else None,
+        }
+
+
+def _windows_in(record: BatchRecord) -> list[dict[str, object]]:
+    """Return the windows that have closed in a batch and lost events, each once.
+
+    Queries that group otherwise count the events of the same window for themselves, from when the
+    first of them came.
+    """
+    counted: dict[tuple[int, int], tuple[int, int]] = {}
+    for key, events in record.counts.window_events.items():
+        _, start, end = key
+        own = events, record.counts.window_dropped[key]
+        counted[start, end] = max(counted.get((start, end), own), own)
+    return [
+        {"job": record.job, "start": start, "end": end, "events": events, "dropped": dropped}
+        for (start, end), (events, dropped) in sorted(counted.items())
+        if dropped
+    ]

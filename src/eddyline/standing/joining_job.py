@@ -1,0 +1,181 @@
+"""The streaming query of a job that joins or aggregates streams, and its micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import (
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from eddyline.blocks.column_types import (
+    arrow_type,
+    can_travel,
+    returned_type,
+    spark_type,
+)
+from eddyline.exchange.blobs import SCHEMA
+from eddyline.host.classic import classic
+from eddyline.standing.analysis import Analysis
+from eddyline.standing.log.batch_log import BatchRun
+from eddyline.standing.log.engine_inputs import (
+    Source,
+    aggregated_column,
+    aggregation_of,
+    aggregations_in,
+    columns_put_out,
+)
+from eddyline.standing.log.jobs import Job
+from eddyline.standing.log.joined_streams import JoinedStreams
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.outputs import Readings, quoted, results, shown_columns
+from eddyline.standing.tasks.cell import RESULTS, Cell
+from eddyline.standing.tasks.counts import CountsByBatch
+from eddyline.standing.tasks.dealing import Dealing
+from eddyline.standing.tasks.putting_out import PuttingOut
+from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
+from eddyline.standing.tasks.selecting import LAYOUT, QUERY
+from eddyline.standing.time_bounds import event_time
+from eddyline.tasks.commands import sent
+
+
+class JoiningBatches:
+    """Makes the streaming query of a job, and turns its micro-batches into results."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        job: Job,
+        schemas: Mapping[str, StructType],
+        log: str,
+        counts: Accumulator[CountsByBatch],
+        tables: Sequence[str],
+        cells: Sequence[int],
+        *,
+        remember: bool,
+        samples: bool = False,
+    ) -> None:
+        """Take the columns of streams and tables, where the queries are, and where tasks report.
+
+        ``tables`` are the files with the rows of the job's tables; ``cells`` are numbers by which
+        Spark sends groups to different tasks. With ``remember`` results of functions are kept.
+        ``samples`` says whether rows may be dropped.
+        """
+        self._counts = counts
+        self._job = job
+        self._schemas = [schemas[name] for name in job.inputs]
+        self._streams = JoinedStreams(
+            log,
+            job,
+            tuple(
+                tuple(_travelling(field, analysis.time_zone) for field in schema.fields)
+                for schema in self._schemas
+            ),
+            tuple(event_time(schema) for schema in self._schemas),
+            tuple(tables),
+            tuple(cells),
+            remember,
+            samples,
+        )
+        self._readings = Readings(analysis)
+        self._time_zone = analysis.time_zone
+
+    def streaming(self, streams: Mapping[str, DataFrame]) -> DataFrame:
+        """Return the stream of what the cells put out."""
+        cells = self._streams.cells
+        schema = ", ".join(f"{field.name} {_DDL[str(field.type)]}" for field in SCHEMA)
+        parts = []
+        for number, name in enumerate(self._job.streams):
+            columns = tuple(
+                place for place, kind in enumerate(self._streams.types[number]) if kind is not None
+            )
+            dealing = Dealing(self._streams, number, columns, len(cells), self._counts)
+            travelling = streams[name].select(
+                *[F.col(quoted(self._schemas[number].fields[place].name)) for place in columns]
+            )
+            parts.append(travelling.mapInArrow(sent(dealing), schema))
+        every = reduce(DataFrame.unionAll, parts)
+        labels = F.array(*map(F.lit, cells))
+        cell = Cell(
+            self._streams,
+            self._counts,
+            watermark=any(time is not None for time in self._streams.times),
+        )
+        return (
+            every.select(F.get(labels, "cell").alias("cell"), "relation", "batch")
+            .groupBy("cell")
+            .transformWithStateInPandas(
+                cell,
+                RESULTS,
+                "append",
+                "EventTime" if cell.has_watermark else "None",
+            )
+        )
+
+    def results(
+        self,
+        packed: ClassicDataFrame,
+        queries: Sequence[LiveQuery],
+        run: BatchRun,  # noqa: ARG002 - the tasks know it from their job's properties
+        batch: int,  # noqa: ARG002 - likewise
+    ) -> ClassicDataFrame:
+        """Return the results of queries, which a batch has put out."""
+        templates = {id(query.template): query.template for query in queries}.values()
+        self._readings.keep(self._job.inputs, queries)
+        put_out = columns_put_out(self._job.inputs, templates)
+        streams = len(self._job.inputs)
+        fields = [
+            StructField(QUERY, StringType(), nullable=False),
+            StructField(LAYOUT, IntegerType(), nullable=False),
+        ]
+        arrow = [pa.field(QUERY, pa.string()), pa.field(LAYOUT, pa.int32())]
+        for number, column in put_out:
+            kind = self._schemas[number % streams].fields[column].dataType
+            fields.append(StructField(f"{number}_{column}", kind))
+            arrow.append(
+                pa.field(f"{number}_{column}", self._streams.types[number % streams][column])
+            )
+        names: dict[tuple[Source, int], str] = {
+            (number, column): f"{number}_{column}" for number, column in put_out
+        }
+        aggregations = aggregations_in(self._job.inputs, queries)
+        types = {
+            aggregation: template.aggregated.types
+            for template in templates
+            if template.aggregated is not None
+            and (aggregation := aggregation_of(self._job.inputs, template)) is not None
+        }
+        for aggregation, number in aggregations.items():
+            for position, described in enumerate(types[aggregation]):
+                name = names[aggregation, position] = aggregated_column(number, position)
+                fields.append(StructField(name, spark_type(described)))
+                arrow.append(pa.field(name, arrow_type(described, self._time_zone)))
+        if self._streams.samples:
+            fields.append(StructField(SAMPLE, from_arrow_type(SAMPLE_TYPE)))
+            arrow.append(pa.field(SAMPLE, SAMPLE_TYPE))
+        for name, shown in shown_columns(templates).items():
+            fields.append(StructField(name, shown))
+            arrow.append(pa.field(name, returned_type(shown)))
+        if aggregations:  # what cells have of a group comes together
+            packed = classic(packed.repartitionById(len(self._streams.cells), F.col("part")))
+        put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
+        rows = packed.mapInArrow(sent(put), StructType(fields))
+        return results(classic(rows), names, self._readings.by_layout)
+
+
+def _travelling(field: StructField, time_zone: str) -> pa.DataType | None:
+    kind = field.dataType.json()
+    return arrow_type(kind, time_zone) if can_travel(kind) else None
+
+
+_DDL = {"int32": "int", "int64": "bigint", "binary": "binary"}

@@ -1,0 +1,84 @@
+"""Snapshots: all queries of a version in one file, in the place of the changes that led there."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+from eddyline.standing.template import QueryGroup
+
+Place: TypeAlias = "tuple[int, int, int, bool]"
+"""A query: its number, its group's number in the snapshot, its position there, whether it looks
+back. A plain tuple: 100,000 are pickled in 0.08 s, and as dataclasses in 0.84."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The queries of a version, running and ``paused``, these with the reasons.
+
+    Groups have nothing of those of their queries that were dropped.
+    """
+
+    version: int
+    next_number: int
+    groups: tuple[QueryGroup, ...]
+    running: tuple[Place, ...]
+    paused: tuple[tuple[Place, str], ...]
+
+    def packed(self) -> bytes:
+        """Return it as bytes; group by group, so that other threads have their turns."""
+        rest = replace(self, groups=())
+        return pickle.dumps([pickle.dumps(part, protocol=5) for part in (rest, *self.groups)])
+
+    @classmethod
+    def unpacked(cls, content: bytes) -> Snapshot:
+        """Return what was packed; the errors of pickle where it is something else."""
+        first, *groups = pickle.loads(content)  # noqa: S301 - our own, checked
+        rest = pickle.loads(first)  # noqa: S301
+        if not isinstance(rest, Snapshot):
+            raise TypeError(f"a snapshot, not {type(rest).__name__}")
+        return replace(rest, groups=tuple(map(pickle.loads, groups)))
+
+
+class Kept(NamedTuple):
+    """The part of a group that is kept, and where in it those are that had other positions."""
+
+    group: QueryGroup
+    positions: dict[int, int]
+
+
+def kept_of(group: QueryGroup, positions: Iterable[int]) -> Kept:
+    """Return a group with some of its queries only."""
+    chosen = sorted(set(positions))
+    new = {position: number for number, position in enumerate(chosen)}
+    if len(chosen) == len(group.names):
+        return Kept(group, new)
+    parameters = group.parameters
+    names = tuple(group.names[position] for position in chosen)
+    if parameters.num_columns:
+        parameters = parameters.take(chosen)
+    return Kept(replace(group, names=names, parameters=parameters), new)
+
+
+def needed_files(
+    needed: Iterable[int], snapshots: Sequence[int], last: int
+) -> tuple[set[int], set[int]]:
+    """Return the snapshots and the changes by which versions are reached, each from 0 on.
+
+    A version is reached from the newest snapshot that is not after it. The ``last`` one is
+    reached from the snapshot before that, too: a file can be damaged.
+
+    >>> snapshots, changes = needed_files({3, 12}, [5, 10, 15], last=16)
+    >>> sorted(snapshots), sorted(changes)
+    ([10, 15], [1, 2, 3, 11, 12, 13, 14, 15, 16])
+    """
+    ordered = sorted(snapshots)
+    before = ordered[-2] if len(ordered) > 1 else 0
+    reached = {before: last}  # by what it is reached from, the last version that is
+    for version in needed:
+        start = max((each for each in ordered if each <= version), default=0)
+        reached[start] = max(version, reached.get(start, 0))
+    changes = {each for start, stop in reached.items() for each in range(start + 1, stop + 1)}
+    return {*ordered[-2:], *reached} - {0}, changes

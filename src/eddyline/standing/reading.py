@@ -1,0 +1,444 @@
+"""From the plan of a query to a standing query: selections, edges, windows and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import types
+
+from eddyline import catalyst
+from eddyline.blocks.column_types import arrow_type
+from eddyline.blocks.decline import DeclinedError, not_understood
+from eddyline.blocks.filter_block import SessionSettings
+from eddyline.catalyst import Analyst, CatalystExpression, Plan
+from eddyline.expressions import reason_not_to_evaluate
+from eddyline.expressions.expression import (
+    And,
+    Argument,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    with_arguments,
+)
+from eddyline.planner.read.chains import ExpressionId, FilterLink, Tree, read_link
+from eddyline.planner.read.definitions import Definitions, FunctionResult
+from eddyline.planner.read.expression_details import ExpressionDetails
+from eddyline.planner.read.translation import CatalystNode, translate
+from eddyline.standing.aggregate_nodes import (
+    AggregateNodes,
+    aggregate_in,
+    is_in_window,
+    sliding_windows,
+)
+from eddyline.standing.aggregate_reading import AggregateReader
+from eddyline.standing.constants import with_constants
+from eddyline.standing.described_outputs import described, meaning, shown_name
+from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
+from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
+from eddyline.standing.errors import NotShareableError
+from eddyline.standing.markers import PARAMETER
+from eddyline.standing.shown_parameters import ShownParameters, attributes_in
+from eddyline.standing.standing_terms import StandingTerms
+from eddyline.standing.template import QueryTemplate
+from eddyline.standing.time_bounds import Sides, event_time, no_farther_apart, time_bound
+
+_PLAIN: Final = frozenset({"INNER", "CROSS"})
+
+
+@dataclass(frozen=True)
+class ReadQuery:
+    """A query that was read: what is kept, and its outputs in the JVM.
+
+    These are fetched when a batch asks for them: for a query that is added among others that put
+    out the same they never are, which saves two thirds of the calls into the JVM.
+    """
+
+    template: QueryTemplate
+    fetch_columns: Callable[[], tuple[tuple[CatalystExpression, ...], ...]]
+    fetch_outputs: Callable[[], tuple[CatalystExpression, ...]]
+    shown: tuple[tuple[CatalystExpression, str], ...] = ()
+    """The attributes of parameters that are shown, by the column that their values travel in."""
+
+    @cached_property
+    def columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
+        """For each input the attributes of its columns."""
+        return self.fetch_columns()
+
+    @cached_property
+    def outputs(self) -> tuple[CatalystExpression, ...]:
+        """What is put out: named expressions over ``columns`` and ``shown``."""
+        return self.fetch_outputs()
+
+
+def read_query(
+    analyst: Analyst,
+    sql: str,
+    schemas: Mapping[str, types.StructType],
+    tables: Collection[str],
+    parameters: Mapping[str, types.DataType],
+    settings: SessionSettings,
+    *,
+    shown: str,
+    keep: int | None,
+) -> ReadQuery:
+    """Analyze a query over streams and tables, and read what it selects, joins and puts out.
+
+    In ``sql`` each parameter is a call of the function that stands for it; ``shown`` is how its
+    user wrote it, and ``keep`` what the query has beside. Raises PySpark's own
+    errors for what is no valid query, and NotShareableError for a valid one that cannot stand.
+    """
+    plan, schema = analyst.optimized(sql)
+    reader = _Reader(analyst, schemas, parameters, settings, keep, frozenset(tables))
+    try:
+        reader.take_inputs(plan)
+        nodes = aggregate_in(plan)
+        reader.read(plan if nodes is None else nodes.below)
+        used = frozenset(reader.inputs) & reader.tables
+        if len(used) == len(set(reader.inputs)):
+            raise not_understood("a query that reads no stream")
+        return reader.result(shown, plan, nodes, schema, used)
+    except DeclinedError as declined:
+        raise NotShareableError(f"{declined.left_to_spark().why}: {shown}") from declined
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one plan, from the bottom up."""
+
+    analyst: Analyst
+    schemas: Mapping[str, types.StructType]
+    parameters: Mapping[str, types.DataType]
+    settings: SessionSettings
+    keep: int | None
+    tables: frozenset[str]
+    inputs: list[str] = field(default_factory=list)
+    leaves: list[Plan] = field(default_factory=list)
+    places: dict[ExpressionId, tuple[int, int]] = field(default_factory=dict)
+    arguments: dict[ExpressionId, Argument] = field(default_factory=dict)
+    conjuncts: list[Tree] = field(default_factory=list)
+    definitions: Definitions = field(default_factory=lambda: Definitions({}))
+    calls: StandingTerms = field(init=False)
+    shown: ShownParameters = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Have at hand what knows how functions are called, and which parameters are shown."""
+        self.shown = ShownParameters(self.parameters)
+        self.calls = StandingTerms(self.definitions, self.settings, self.parameters)
+
+    def read(self, plan: Plan) -> None:
+        """Take in a node and all below it."""
+        name = catalyst.class_name(plan).rpartition(".")[2]
+        if self.analyst.table_of(plan) is not None:
+            return
+        if name == "Join":
+            self._join(plan)
+        elif name == "Expand":
+            self.read(catalyst.children(plan)[0])
+            self.definitions.define(sliding_windows(plan), guarded=False)
+        else:
+            link, deterministic = read_link(plan)
+            if link is None:
+                raise not_understood(_name_of(name))
+            if not deterministic:
+                raise not_understood("an expression that is not deterministic")
+            self.read(catalyst.children(plan)[0])
+            if isinstance(link, FilterLink):
+                named = self.definitions.named
+                self.conjuncts += [c for c in link.conjuncts if not is_in_window(c, named)]
+            else:
+                self.definitions.define(link, guarded=False)
+
+    def result(
+        self,
+        sql: str,
+        plan: Plan,
+        nodes: AggregateNodes | None,
+        schema: types.StructType,
+        tables: frozenset[str],
+    ) -> ReadQuery:
+        """Return what was read: of joined rows, or of what ``nodes`` aggregate of them."""
+        constants: dict[Expression, int] = {}
+        query = self._query(sql, constants)
+        aggregated = None
+        if nodes is None:
+            read = self._described(plan, len(schema.fields))
+            meanings = [meaning for meaning, _ in read]
+            used = frozenset(place for _, places in read for place in places)
+            fetch_columns, fetch_outputs = self._columns, lambda: self._outputs(plan)
+        else:
+            reader = AggregateReader(self, nodes)
+            static = [number for number in query.selections if self.inputs[number] in tables]
+            aggregated, of_groups = reader.read(query, static)
+            having = reader.having()
+            if having is not None:
+                aggregated = replace(aggregated, having=with_constants(having, constants))
+            columns = [shown_name(column.name) for column in schema.fields]
+            aggregated = replace(aggregated, names=reader.names(plan, columns))
+            outputs = tuple(reader.outputs(plan))
+            names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(of_groups)}
+            meanings = [meaning(output, names | self.shown.names()) for output in outputs]
+            used = frozenset((place.relation, place.column) for place in aggregated.used)
+            fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
+        template = QueryTemplate(
+            sql,
+            tuple(self.inputs),
+            query,
+            tuple(constants),
+            tuple((name, kind.json()) for name, kind in self.parameters.items()),
+            described(schema, meanings),
+            tables,
+            self.calls.contents.functions,
+            self.settings,
+            used,
+            aggregated,
+            self.shown.shown,
+            self.keep,
+        )
+        return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
+
+    def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
+        """Return how the inputs are selected and joined."""
+        selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
+        edges: set[Edge] = set()
+        streams = [n for n, name in enumerate(self.inputs) if name not in self.tables]
+        bounds = no_farther_apart(self.keep, streams)
+        conditions: list[Expression] = []
+        sides = Sides(self.place, self.definitions.named, self.is_event_time)
+        for tree in self.conjuncts:
+            bound = self._bound(tree, sides)
+            if bound is not None:
+                bounds.append(bound)
+                continue
+            predicate = self.translated(tree)
+            if (join := self._edge(predicate)) is not None:
+                edges.add(join)
+                continue
+            mask = streams_in(predicate)
+            if mask & (mask - 1):
+                conditions.append(with_constants(predicate, constants))
+                continue
+            number = max(mask.bit_length() - 1, 0)  # the first for what is about none
+            local = with_arguments(predicate, _within)
+            selections[number].append(with_constants(local, constants))
+        query = SharedQuery(
+            {
+                number: And(tuple(terms)) if len(terms) > 1 else terms[0] if terms else None
+                for number, terms in selections.items()
+            },
+            frozenset(edges),
+            tuple(bounds),
+            tuple(conditions),
+        )
+        try:
+            _ = query.shape
+        except ValueError as error:
+            raise NotShareableError(
+                "the streams of a query are joined by equal columns of one type, all of them: "
+                f"{sql}"
+            ) from error
+        return query
+
+    def take_inputs(self, plan: Plan) -> None:
+        """Number the inputs, those of one table in the order of their identities.
+
+        Where a query reads a table several times, one of them has the identities that the table
+        has in every query, and the lowest; the optimizer may put it anywhere. It is the first here,
+        so that what has these identities is the same input for all queries.
+        """
+        leaves = sorted(self._leaves(plan), key=lambda leaf: catalyst.output_numbers(leaf[1])[0])
+        for table, leaf in leaves:
+            self._input(table, leaf)
+
+    def _leaves(self, plan: Plan) -> Iterator[tuple[str, Plan]]:
+        table = self.analyst.table_of(plan)
+        if table is not None:
+            yield table, plan
+            return
+        for child in catalyst.children(plan):
+            yield from self._leaves(child)
+
+    def _input(self, table: str, plan: Plan) -> None:
+        number = len(self.inputs)
+        self.inputs.append(table)
+        self.leaves.append(plan)
+        numbers = catalyst.output_numbers(plan)
+        for position, (numbered, column) in enumerate(
+            zip(numbers, self.schemas[table].fields, strict=True)
+        ):
+            identity = _identity(numbered)
+            kind = column.dataType.json()
+            self.places[identity] = number, position
+            index = number * MOST_COLUMNS + position
+            try:
+                self.arguments[identity] = Argument(
+                    index, arrow_type(kind, self.settings.time_zone)
+                )
+            except (PySparkException, TypeError, ValueError):
+                continue  # of a type that cannot travel: no predicate can be about it
+
+    def _join(self, plan: Plan) -> None:
+        kind = catalyst.join_type(plan)
+        if kind not in _PLAIN:
+            raise not_understood(f"a {kind.lower()} join")
+        for child in catalyst.children(plan):
+            self.read(child)
+        condition = catalyst.join_condition(plan)
+        if condition is not None:
+            self.conjuncts += Tree.of(condition).terms("And")
+
+    def translated(self, tree: Tree) -> Expression:
+        """Return an expression over the inputs' columns; DeclinedError where it cannot be."""
+
+        def leaf(_: CatalystNode, path: tuple[int, ...]) -> Expression | None:
+            return self._leaf(tree.at(path))
+
+        expression = translate(
+            tree.node, leaf, ExpressionDetails(tree), time_zone=self.settings.time_zone
+        )
+        reason = reason_not_to_evaluate(expression)
+        if reason is not None:
+            raise not_understood(reason)
+        return expression
+
+    def _leaf(self, tree: Tree) -> Expression | None:
+        if tree.name != "AttributeReference":
+            return None
+        known = self.arguments.get(tree.identity)
+        if known is not None:
+            return known
+        result = self.definitions.results.get(tree.identity)
+        if result is not None:
+            return self.result_of(result)
+        alias = self.definitions.known_alias(tree.identity)
+        if alias is None:
+            raise not_understood(f"the type of {tree.node.fields['name']}")
+        return self.translated(alias)
+
+    def result_of(self, result: FunctionResult) -> Expression:
+        """Return the call of a function, or the parameter that a function stands for."""
+        parameter = self.calls.parameter(result.function)
+        if parameter is not None:
+            return parameter
+        name = result.function.node.fields["name"]
+        call = self.calls.call(result)
+        if not result.function.pickled.surroundings.endswith("[]"):
+            raise not_understood(f"broadcast variables in the Python function {name}")
+        if self.calls.contents.functions[call.function].driver is not None:
+            raise not_understood(f"the concurrent function {name}")
+        handles = self.calls.contents.arguments
+
+        def over_inputs(argument: Argument) -> Expression:
+            if argument.index < 0:
+                return argument
+            return self.translated(Tree.of(handles[argument.index]))
+
+        return with_arguments(call, over_inputs)
+
+    def place(self, tree: Tree) -> tuple[int, int] | None:
+        """Return input and column of an attribute; None for what is none."""
+        known = self.arguments.get(tree.identity) if tree.name == "AttributeReference" else None
+        return None if known is None else divmod(known.index, MOST_COLUMNS)
+
+    def is_event_time(self, number: int, column: int) -> bool:
+        return event_time(self.schemas[self.inputs[number]]) == column
+
+    def _bound(self, tree: Tree, sides: Sides) -> TimeBound | None:
+        """Return the window that a condition is about; None for one that is about values only."""
+        try:
+            return time_bound(tree, sides)
+        except DeclinedError:
+            try:
+                self.translated(tree)
+            except DeclinedError:
+                pass
+            else:
+                return None  # times that bound no state are compared as numbers are
+            raise
+
+    def _edge(self, predicate: Expression) -> Edge | None:
+        match predicate:
+            case Comparison(
+                ComparisonOperator.EQUAL, Argument(left, kind), Argument(right, other)
+            ) if left >= 0 and right >= 0 and kind == other:
+                one, two = divmod(left, MOST_COLUMNS), divmod(right, MOST_COLUMNS)
+                return edge(one, two) if one[0] != two[0] else None
+        return None
+
+    def _described(self, plan: Plan, outputs: int) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Return what each output means, and the inputs' columns that it is made of.
+
+        Of a column, under whatever name, that is known without a question to the JVM.
+        """
+        names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
+        found = []
+        for index, number in zip(range(outputs), catalyst.output_numbers(plan), strict=True):
+            identity = _identity(number)
+            alias = self.definitions.known_alias(identity)
+            if alias is not None and alias.name == "AttributeReference":
+                identity = self.definitions.named(alias).identity
+            place = self.places.get(identity)
+            if place is not None:
+                found.append((names[identity[0]], [place]))
+            else:
+                output = self._output(Tree.of(catalyst.output(plan, index)))
+                found.append((meaning(output, names | self.shown.names()), self._places(output)))
+        return found
+
+    def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
+        """Return for each input the attributes of its columns."""
+        return tuple(map(catalyst.outputs, self.leaves))
+
+    def _outputs(self, plan: Plan) -> tuple[CatalystExpression, ...]:
+        """Return the outputs of a plan in terms of the inputs' columns."""
+        return tuple(self._output(Tree.of(attribute)) for attribute in catalyst.outputs(plan))
+
+    def _output(self, tree: Tree) -> CatalystExpression:
+        value = self.definitions.over_base(self.definitions.named(tree))
+        for attribute in attributes_in(Tree.of(value)):
+            result = self.definitions.results.get(attribute.identity)
+            if result is not None:
+                self.show(attribute, result)
+        return catalyst.attribute_like(tree.handle, value)
+
+    def show(self, attribute: Tree, result: FunctionResult) -> None:
+        """Take an attribute that an output is made of: it stands for a parameter."""
+        name = str(result.function.node.fields["name"])
+        if not name.startswith(PARAMETER):
+            raise not_understood(f"the Python function {name} in the SELECT list")
+        self.shown.take(attribute, name.removeprefix(PARAMETER))
+
+    def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
+        """Return the columns that an output is made of."""
+        identities = Tree.of(output).attributes()
+        return [self.places[each] for each in identities if each not in self.shown.attributes]
+
+
+def _identity(number: int) -> ExpressionId:
+    """Return the identity of an attribute of this JVM."""
+    return number, catalyst.session_identity()
+
+
+def _within(argument: Argument) -> Expression:
+    """Return a column by its number in its input; a parameter as it is."""
+    if argument.index < 0:
+        return argument
+    return Argument(argument.index % MOST_COLUMNS, argument.type)
+
+
+def _name_of(node: str) -> str:
+    return {
+        "Aggregate": "an aggregate",
+        "GlobalLimit": "LIMIT",
+        "LocalLimit": "LIMIT",
+        "Sort": "ORDER BY",
+        "Distinct": "DISTINCT",
+        "Window": "a window function",
+        "Union": "UNION",
+        "Generate": "explode",
+        "LocalRelation": "a condition that is never true",
+        "Expand": "several groupings",
+    }.get(node, f"Spark's {node}")

@@ -1,0 +1,124 @@
+"""A micro-batch of the queries on one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
+from pyspark.sql.udf import UserDefinedFunction
+from pyspark.util import PythonEvalType
+
+from eddyline.blocks.column_types import arrow_type, can_travel, returned_type
+from eddyline.host.classic import classic
+from eddyline.standing.analysis import Analysis
+from eddyline.standing.log.batch_log import BatchRun
+from eddyline.standing.log.engine_inputs import Source
+from eddyline.standing.log.jobs import Job
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.outputs import Readings, quoted, results, shown_columns
+from eddyline.standing.tasks.counts import CountsByBatch
+from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
+from eddyline.standing.tasks.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
+from eddyline.tasks.commands import sent
+
+_MATCH = (
+    StructField(QUERY, StringType(), nullable=False),
+    StructField(LAYOUT, IntegerType(), nullable=False),
+)
+
+
+class SelectingBatches:
+    """Turns micro-batches of a stream into the results of the queries on it."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        job: Job,
+        schema: StructType,
+        log: str,
+        counts: Accumulator[CountsByBatch],
+        *,
+        remember: bool,
+        samples: bool = False,
+    ) -> None:
+        """Take where the queries are, the directory of their log, and where tasks report.
+
+        With ``remember`` results of functions are kept for further events. ``samples`` says
+        whether rows may be dropped.
+        """
+        self._remember = remember
+        self._samples = samples
+        self._counts = counts
+        self._job = job
+        self._log = log
+        self._names = [field.name for field in schema.fields]
+        kinds = [field.dataType.json() for field in schema.fields]
+        self._types = tuple(
+            arrow_type(kind, analysis.time_zone) if can_travel(kind) else None for kind in kinds
+        )
+        self._readings = Readings(analysis)
+
+    def results(
+        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], run: BatchRun, batch: int
+    ) -> ClassicDataFrame:
+        """Return the results of the queries that a batch runs for its rows."""
+        templates = {id(query.template): query.template for query in queries}.values()
+        self._readings.keep(self._job.inputs, queries)
+        used = sorted({column for template in templates for column in template.selected[0]})
+        columns = tuple(used or [_narrowest(self._types)])
+        shown = shown_columns(templates)
+        work = SelectingWork(
+            self._log,
+            self._job,
+            run.version,
+            batch,
+            run.kept,
+            self._types,
+            columns,
+            self._counts,
+            tuple((name, returned_type(kind)) for name, kind in shown.items()),
+            self._remember,
+        )
+        fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
+        match = ArrayType(StructType(fields), containsNull=False)
+        wanted = UserDefinedFunction(
+            sent(wanted_by(work)), match, "wanted", PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
+        )
+        matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
+        found = rows.select("*", matches)
+        if self._samples:
+            found = found.withColumn(SAMPLE, _sample(run.kept))
+        names: dict[tuple[Source, int], str] = {
+            (0, number): name for number, name in enumerate(self._names)
+        }
+        return results(classic(found), names, self._readings.by_layout)
+
+
+def _sample(kept: float) -> Column:
+    """Return what rows say that were taken with such a share."""
+    known = {"exact": F.lit(kept >= 1), "kept": F.lit(kept)}
+    columns = [known.get(field.name, F.lit(None)).alias(field.name) for field in SAMPLE_TYPE]
+    return F.struct(*columns).cast(from_arrow_type(SAMPLE_TYPE))
+
+
+def _narrowest(types: Sequence[pa.DataType | None]) -> int:
+    """Return a column to send where none is needed: the rows have to be counted."""
+
+    def width(kind: pa.DataType | None) -> int:
+        if kind is None:
+            return 1 << 20
+        return kind.bit_width if pa.types.is_primitive(kind) else 1 << 10
+
+    return min(range(len(types)), key=lambda number: width(types[number]))

@@ -1,0 +1,465 @@
+"""Standing queries: any number of continuous queries in one Spark streaming job."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from eddyline.asking.checked_numbers import positive_number, switch, text
+from eddyline.host.classic import classic_session
+from eddyline.standing.analysis import Analysis
+from eddyline.standing.checks import (
+    checked_frames,
+    checked_name,
+    checked_names,
+    checked_state,
+    kept_for,
+    microseconds_of,
+)
+from eddyline.standing.errors import NotShareableError, UnknownQueryError
+from eddyline.standing.introspection import Introspection, Progress
+from eddyline.standing.joining_job import JoiningBatches
+from eddyline.standing.log.constants import ConstantError, constants_of
+from eddyline.standing.log.jobs import Job, job_of
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.markers import markers_in, require_columns
+from eddyline.standing.outputs import QUERY, SAMPLE, OutputColumns
+from eddyline.standing.overload import POLICIES, Overload
+from eddyline.standing.parameter_tables import as_sent, as_table, check_shown, kinds_of
+from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.requests import Desk
+from eddyline.standing.running_job import RunningJob
+from eddyline.standing.selecting_job import SelectingBatches
+from eddyline.standing.settings import cell_labels, require_protobuf
+from eddyline.standing.sinks import Batch, Callback, Sink, as_sink, tell
+from eddyline.standing.tasks.counts import CountsParam
+from eddyline.standing.template import QueryGroup
+from eddyline.standing.time_bounds import check_bounded
+
+_GLANCE = 0.1
+"""Seconds between two looks at whether there is a job by now."""
+
+_TRIGGERS: Final = tuple(inspect.signature(DataStreamWriter.trigger).parameters)[1:]
+"""What this PySpark knows: its later releases have more of them."""
+
+
+class StandingQueries:
+    """Queries over streams that come and go while the streams run, and share their work.
+
+    Queries are SQL over the names of the streams, analyzed by Spark. Each sees the rows that
+    come after it was added. They are kept in ``state``, a directory, with all that is needed to
+    go on after a crash.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        streams: Mapping[str, DataFrame],
+        tables: Mapping[str, DataFrame] | None = None,
+        state: str | Path,
+        on_overload: str = "block",
+        target: float = 2.0,
+        remember: bool = True,
+    ) -> None:
+        """Open the queries of a state directory, which is made where it is not there.
+
+        ``streams`` are streaming DataFrames by name, ``tables`` others, of which the rows are
+        read once, when a query first joins them: small ones, which every worker holds. TypeError
+        and ValueError for what cannot be, StateError where the directory is open elsewhere,
+        damaged, or made for other streams.
+
+        A micro-batch that takes longer than ``target`` seconds is too large. Then with
+        ``on_overload="block"`` events wait where they come from; with ``"sample"`` only some of
+        them are taken, as many as can be worked in time, and the others are counted as dropped.
+
+        What a deterministic Python function of a query has returned is remembered from event to
+        event, in 64 MB of each worker process; not with ``remember=False``.
+        """
+        self._spark = classic_session(spark)
+        if on_overload not in POLICIES:
+            raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
+        self._remember = switch(remember, "remember")
+        self._on_overload, self._target = on_overload, positive_number(target, "target")
+        self._streams, self._tables = checked_frames(streams, tables)
+        directory = checked_state(state)
+        frames = self._streams | self._tables
+        self._schemas = {name: df.schema for name, df in frames.items()}
+        self._analysis = Analysis(self._spark, self._schemas, self._tables)
+        schemas = {name: schema.json() for name, schema in self._schemas.items()}
+        self._registry = QueryRegistry(directory, schemas)
+        # Once it has sampled, what is kept may have lost events, and results go on to say so.
+        self._samples = self._registry.samples(now=on_overload == "sample")
+        self._columns = OutputColumns((QUERY, SAMPLE) if self._samples else (QUERY,))
+        for query in [*self._registry.running(), *(q for q, _ in self._registry.paused())]:
+            self._columns.take(query.template)
+        self._sink: Sink | None = None
+        self._jobs: dict[str, RunningJob] = {}
+        self._introspection = Introspection(self._registry.numbers)
+        self._callbacks: dict[str, list[Callback]] = {}
+        self._leaving: dict[int, list[Callback]] = {}  # of dropped queries that a batch still runs
+        self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
+        self._cells = min(
+            self._spark.sparkContext.defaultParallelism,
+            int(str(self._spark.conf.get("spark.sql.shuffle.partitions"))),
+        )
+        self._starting = threading.RLock()
+        self._desk: Desk | None = None
+        self._trigger: dict[str, Any] = {}
+
+    def add(
+        self,
+        sql: str,
+        *,
+        name: str,
+        backfill: str | dt.timedelta | None = None,
+        keep: str | dt.timedelta | None = None,
+    ) -> None:
+        """Add a query: it sees the rows of the next micro-batch and all after it.
+
+        With ``backfill``, an interval as ``"10 minutes"``, a query that joins streams also sees
+        what is stored, for other queries, of the events of that time before the latest.
+
+        A query that joins streams says how far apart their event times are, by a window or by
+        ``keep``: with ``"1 hour"`` rows meet whose times are no farther apart, and are stored no
+        longer; with ``"forever"`` rows are stored for good.
+
+        Raises PySpark's ``ParseException`` and ``AnalysisException`` for what is no query,
+        NotShareableError for one that cannot stand, ValueError for a name that is taken.
+        """
+        look_back = None if backfill is None else microseconds_of(backfill)
+        kept = kept_for(keep)
+        self._add(sql, pa.table({}), (checked_name(name),), {}, look_back=look_back, keep=kept)
+
+    def add_many(
+        self,
+        template: str,
+        parameters: object,
+        *,
+        name: str | None = None,
+        keep: str | dt.timedelta | None = None,
+    ) -> tuple[str, ...]:
+        """Add a query for each row of ``parameters``, whose values stand for ``:markers``.
+
+        ``parameters`` is a pandas or Spark DataFrame or an Arrow table, with a column for each
+        marker; without rows nothing is done. Its column ``name`` names the queries; where it has
+        none, they are called after ``name`` and the row's number. All come at once or not at all.
+        Times without a zone are in the session's in pandas, as in ``createDataFrame``; in an Arrow
+        table they are ``TIMESTAMP_NTZ``.
+        ``keep`` is as for :meth:`add`. Returns their names.
+        """
+        text(template, "a query", "SELECT * FROM events WHERE id = :id")
+        table = as_table(parameters, self._analysis.time_zone)
+        if not len(table):
+            return ()
+        if "name" in table.column_names:
+            names = tuple(map(checked_name, table["name"].to_pylist()))
+            if "name" not in markers_in(template):
+                table = table.drop_columns(["name"])
+        elif name is not None:
+            names = tuple(f"{checked_name(name)}-{number}" for number in range(len(table)))
+        else:
+            require_columns(template, table.column_names)
+            raise ValueError("queries need names: a column `name`, or name=")
+        if len(set(names)) < len(names):
+            raise ValueError("two queries have the same name")
+        kinds = kinds_of(table)
+        sent = as_sent(table, kinds, self._analysis.time_zone)
+        self._add(template, sent, names, kinds, keep=kept_for(keep))
+        return names
+
+    def replace(self, name: str, sql: str, *, keep: str | dt.timedelta | None = None) -> None:
+        """Put another query in the place of one: between two micro-batches, with no gap."""
+        if not self._registry.has(name):
+            raise UnknownQueryError(f"there is no query {name!r}")
+        self._add(sql, pa.table({}), (name,), {}, instead=(name,), keep=kept_for(keep))
+
+    def drop(self, *names: str) -> None:
+        """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
+        for name, number in self._registry.drop(checked_names(names, "drop")).items():
+            if (callbacks := self._callbacks.pop(name, None)) is not None:
+                self._leaving[number] = callbacks
+        self._forget_callbacks()
+
+    def pause(self, *names: str) -> None:
+        """Let queries stand still: they miss the rows that come until they are resumed."""
+        self._registry.pause(checked_names(names, "pause"))
+
+    def resume(self, *names: str) -> None:
+        """Let queries that stand still go on with the rows that come from now on."""
+        self._registry.resume(checked_names(names, "resume"))
+        self._start_jobs(self._jobs_wanted())
+
+    def subscribe(self, name: str, callback: Callback) -> None:
+        """Hand the results of one query to ``callback``, beside the sink, while this process runs.
+
+        It gets an Arrow table in the query's own columns, and the batch; no table without rows.
+        It stays where the query is replaced or paused, and goes where it is dropped.
+        """
+        if not self._registry.has(name):
+            raise UnknownQueryError(f"there is no query {name!r}")
+        if not callable(callback):
+            raise TypeError(f"callback is a function of a table and a batch, not {callback!r}")
+        self._callbacks.setdefault(name, []).append(callback)
+
+    def queries(self) -> DataFrame:
+        """Return a table of all queries: their state and SQL, and what they have put out."""
+        table = self._introspection.queries(self._registry.running(), self._registry.paused())
+        return self._spark.createDataFrame(table)
+
+    def batches(self) -> DataFrame:
+        """Return a table of the last micro-batches: rows in, results and seconds."""
+        return self._spark.createDataFrame(self._introspection.batches())
+
+    def windows(self) -> DataFrame:
+        """Return a table of the last windows that have closed and lost events, of all jobs."""
+        return self._spark.createDataFrame(self._introspection.windows())
+
+    def stems(self) -> DataFrame:
+        """Return a table of the rows that are stored to be joined, by job, cell and stream."""
+        return self._spark.createDataFrame(self._introspection.stems())
+
+    def operators(self) -> DataFrame:
+        """Return a table of what took how long in the tasks."""
+        return self._spark.createDataFrame(self._introspection.operators())
+
+    def start(self, sink: Sink | str | Path, **trigger: object) -> Self:
+        """Run the queries, and hand the results of each micro-batch to ``sink``.
+
+        That is a function of a DataFrame and a :class:`~eddyline.standing.sinks.Batch`, or
+        a path, under which there will be Parquet files by query. ``trigger`` is as in
+        ``DataStreamWriter.trigger``: ``processingTime="1 second"``, ``availableNow=True``.
+        """
+        with self._starting:
+            self._registry.require_open()
+            if self._sink is not None and self._has_failed():
+                raise RuntimeError(
+                    "a job of the standing queries has failed: stop() them, and make them anew to "
+                    "go on from where they were"
+                )
+            if self._sink is not None:
+                raise RuntimeError("the standing queries run already")
+            if unknown := trigger.keys() - _TRIGGERS:
+                raise TypeError(f"{min(unknown)} is no trigger of Spark: {', '.join(_TRIGGERS)}")
+            self._sink = as_sink(sink)
+            self._trigger = dict(trigger)
+            self._desk = Desk(self._registry.state, self._answer)
+            try:
+                self._start_jobs(self._jobs_wanted())
+            except BaseException:
+                self._halt()  # so that it can be tried again
+                raise
+        return self
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them.
+
+        Returns whether they have. Where no query has run yet there is nothing to end, unless the
+        jobs take only what is there.
+        """
+        if timeout is not None:
+            timeout = positive_number(timeout, "timeout", "of seconds")
+        while not self._jobs and not self._ends_by_itself:
+            if timeout is not None:
+                time.sleep(timeout)
+                return False
+            time.sleep(_GLANCE)
+        done = True
+        for job in list(self._jobs.values()):
+            done = job.await_termination(timeout) and done
+        return done
+
+    def _has_failed(self) -> bool:
+        return any(job.query.exception() is not None for job in self._jobs.values())
+
+    @property
+    def _ends_by_itself(self) -> bool:
+        return bool(self._trigger.get("availableNow") or self._trigger.get("once"))
+
+    def progress(self) -> Progress:
+        """Return what all jobs have done since the start."""
+        return self._introspection.progress
+
+    def stop(self) -> None:
+        """Stop the jobs, and let others have the state directory."""
+        self._halt()
+        self._registry.close()
+
+    def _halt(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+        for job in self._jobs.values():
+            job.stop()
+        self._jobs.clear()
+        self._sink = None
+
+    def __enter__(self) -> Self:
+        """Return these queries, which stop at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        self.stop()
+
+    def _add(
+        self,
+        sql: str,
+        table: pa.Table,
+        names: tuple[str, ...],
+        kinds: Mapping[str, Any],
+        instead: Sequence[str] = (),
+        look_back: int | None = None,
+        keep: int | None = None,
+    ) -> None:
+        self._registry.require_open()
+        text(sql, "a query", "SELECT * FROM events")
+        template = self._analysis.read(sql, kinds, keep).template
+        check_bounded(template, self._schemas)
+        job = job_of(template)
+        if look_back is not None and not job.joins:
+            raise NotShareableError(
+                f"of a query that joins no streams nothing is stored to look back at: {sql}"
+            )
+        if job.keeps_state:
+            require_protobuf()
+        group = QueryGroup(0, names, template, table, look_back)
+        try:
+            constants_of(group)
+        except ConstantError as error:
+            raise NotShareableError(
+                f"the parameters of {names[error.position]} give no value: {error.error}"
+            ) from error
+        check_shown(template, table)
+        self._columns.take(template)
+        self._registry.add(group, instead)
+        self._start_jobs([job])
+
+    def _answer(self, request: Mapping[str, Any]) -> object:
+        """Do what another process asks for: see :mod:`eddyline.standing.requests`."""
+        match request:
+            case {"do": "add", "name": str(name), "sql": str(sql)}:
+                keep = request.get("keep")
+                self.add(sql, name=name, backfill=request.get("backfill"), keep=keep)
+            case {"do": "replace", "name": str(name), "sql": str(sql)}:
+                self.replace(name, sql, keep=request.get("keep"))
+            case {"do": "drop" | "pause" | "resume" as what, "names": list(names)}:
+                {"drop": self.drop, "pause": self.pause, "resume": self.resume}[what](*names)
+            case {"do": "list"}:
+                running, paused = self._registry.running(), self._registry.paused()
+                return self._introspection.queries(running, paused).to_pylist()
+            case _:
+                raise ValueError(f"this job cannot do {request}")
+        return None
+
+    def _table_file(self, name: str) -> str:
+        """Return the file with the rows of a table, which is written when it is first needed."""
+        path = self._registry.state / "tables" / f"{quote(name, safe='')}.arrow"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            rows = self._tables[name].toArrow()
+            hidden = path.with_suffix(".new")
+            with pa.OSFile(str(hidden), "wb") as file, pa.ipc.new_file(file, rows.schema) as to:
+                to.write_table(rows)
+            hidden.rename(path)
+        return str(path)
+
+    def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
+        """Hand the results of a batch to the sink, and to callbacks."""
+        also = [SAMPLE] if self._samples else []
+        told = {}
+        columns = {}
+        for query in queries:
+            callbacks = self._leaving.get(query.number) or self._callbacks.get(query.name)
+            if callbacks is not None:
+                told[query.name] = callbacks
+                columns[query.name] = [*also, *(each.name for each in query.template.outputs)]
+        sink = self._sink
+        if told:
+            results = results.persist()
+        try:
+            if sink is not None:
+                sink(results, batch)
+            if told:
+                tell(results, batch, told, columns)
+        finally:
+            if told:
+                results.unpersist()
+        self._forget_callbacks()
+
+    def _forget_callbacks(self) -> None:
+        """Forget whom dropped queries are told, once no batch runs with them any more."""
+        for number in list(self._leaving):
+            if not any(job.runs(number) for job in list(self._jobs.values())):
+                self._leaving.pop(number, None)
+
+    def _jobs_wanted(self) -> list[Job]:
+        return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
+
+    def _start_jobs(self, jobs: Sequence[Job]) -> None:
+        """Start those of some jobs that do not run."""
+        with self._starting:
+            if self._sink is None:
+                return
+            begins: RunningJob | None = None
+            for job in jobs:
+                if job.name in self._jobs:
+                    continue
+                if begins is not None and job.keeps_state:
+                    begins.wait_until_begun()
+                running = self._jobs[job.name] = self._started(job)
+                begins = running if job.keeps_state else begins
+
+    def _started(self, job: Job) -> RunningJob:
+        changes = str(self._registry.log.directory)
+        batches: SelectingBatches | JoiningBatches
+        if job.keeps_state:
+            tables = [self._table_file(name) for name in job.tables]
+            cells = cell_labels(self._spark, self._cells)
+            batches = JoiningBatches(
+                self._analysis,
+                job,
+                self._schemas,
+                changes,
+                self._counts,
+                tables,
+                cells,
+                remember=self._remember,
+                samples=self._samples,
+            )
+            rows = batches.streaming(self._streams)
+        else:
+            (name,) = job.streams
+            schema = self._schemas[name]
+            batches = SelectingBatches(
+                self._analysis,
+                job,
+                schema,
+                changes,
+                self._counts,
+                remember=self._remember,
+                samples=self._samples,
+            )
+            rows = self._streams[name]
+        running = RunningJob(
+            self._spark,
+            self._registry,
+            batches,
+            job,
+            self._counts,
+            Overload(self._on_overload, self._target),
+            self._put_out,
+            self._introspection.note,
+        )
+        running.start(rows, self._cells, self._trigger)
+        return running

@@ -1,0 +1,361 @@
+"""One cell of a job that joins streams, as Spark runs it: its rows are in Spark's state store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+
+from eddyline.exchange.blobs import decoded, encoded
+from eddyline.exchange.hypercube import coordinates, key_words
+from eddyline.standing.engine.aggregation.shared_aggregate import START
+from eddyline.standing.log.joined_streams import JoinedStreams
+from eddyline.standing.tasks.aggregating import GROUPING, SIZE
+from eddyline.standing.tasks.counts import Counts, CountsByBatch
+from eddyline.standing.tasks.dropped_groups import SUMMARY
+from eddyline.standing.tasks.joining import (
+    INPUTS,
+    PLACES,
+    Entry,
+    JoiningQueries,
+    Key,
+    WantedPlaces,
+)
+from eddyline.standing.tasks.micro_batch import MicroBatch, micro_batch
+from eddyline.standing.tasks.putting_out import ROWS, TALLIES, WINDOWS
+
+RESULT_ROWS: Final = 1 << 13
+"""Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
+
+RESULTS: Final = "part int, kind int, results binary"
+"""What a cell puts out: results as Arrow streams, for one of so many parts as there are cells."""
+
+
+AGGREGATES: Final = "aggregates"
+"""What is kept beside the rows of streams, as it is called among these."""
+
+_NEVER: Final = -1
+"""The timer of a cell in which no window is open."""
+
+
+class Cell(StatefulProcessor):
+    """Joins the rows of one cell for all queries, and aggregates what they find.
+
+    The rows are kept in memory from task to task, and in the state store blob by blob, as they
+    came. A worker that has them not, or not all, gets the rest from the store.
+    """
+
+    def __init__(
+        self, streams: JoinedStreams, counts: Accumulator[CountsByBatch], *, watermark: bool
+    ) -> None:
+        """Take the job; ``watermark`` says whether its streams have one."""
+        self._streams = streams
+        self._counts = counts
+        self.has_watermark = watermark
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Get the state."""
+        self._rows = handle.getMapState(
+            "rows",
+            "batch bigint, number bigint",
+            "stream int, before bigint, rows binary",
+        )
+        self._bounds = handle.getMapState("bounds", "number bigint", "since bigint")
+        self._applied = handle.getValueState("applied", "batch bigint, told bigint")
+        self._handle = handle
+        self._aggregates = handle.getMapState(
+            "aggregates", "grouping string, number bigint", "rows binary"
+        )
+        self._closed = handle.getValueState("closed", "watermark bigint, timer bigint")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
+    ) -> Iterator[pd.DataFrame]:
+        """Take the blobs of a batch; yield results."""
+        yield from self._run(int(key[0]), rows, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802 - Spark's name
+        self,
+        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
+        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
+        expiredTimerInfo: Any,  # noqa: ANN401, ARG002, N803 - Spark's name
+    ) -> Iterator[pd.DataFrame]:
+        """Close windows in a batch that may have no rows for this cell."""
+        yield from self._run(int(key[0]), iter(()), timerValues)
+
+    def _run(
+        self,
+        label: int,
+        rows: Iterator[Any],
+        timer_values: Any,  # noqa: ANN401 - Spark's
+    ) -> Iterator[pd.DataFrame]:
+        now = micro_batch()
+        batch, version = now.number, now.version
+        watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
+        job = self._streams.job
+        name = self._streams.log, job.name, label
+        counts = Counts()
+        started = time.perf_counter()
+        cell = self._streams.cells.index(label)
+        engine = self._caught_up(_LIVE.pop(name, None), version, cell)  # none is left half-way
+        again = engine.batch == batch  # a timer, after this batch's rows
+        counts.seconds["keep up"] += time.perf_counter() - started
+        if watermark is not None:
+            # Before this batch's rows, so that no row counts in a window that other cells close.
+            started = time.perf_counter()
+            closed = engine.queries.aggregated.close(watermark)
+            for table in closed.aggregates:
+                yield from self._windows(table)
+            if closed.tallies is not None:
+                yield from self._told(closed.tallies, counts)
+            counts.seconds["close"] += time.perf_counter() - started
+        yield from _packed(engine.queries.results(counts), cell)  # of queries that looked back
+        for _ in self._work(engine, now, rows, watermark, counts):
+            yield from _packed(engine.queries.results(counts), cell)
+        self._forget(engine, watermark)
+        self._save(engine, watermark)
+        if not again:
+            for stream, number in engine.queries.stored().items():
+                counts.stored[label, stream] += number
+            for entry in engine.queries.entries.values():
+                counts.entries[label, job.streams[entry.stream]] += 1
+            if len(engine.queries.aggregated):
+                kept = counts.stored, counts.entries
+                for counted, number in zip(kept, engine.queries.aggregated.stored(), strict=True):
+                    counted[label, AGGREGATES] += number
+        self._counts.add({(job.name, batch): counts})
+        self._applied.update((batch, engine.queries.next_number))
+        engine.batch = batch
+        _LIVE[name] = engine
+
+    def close(self) -> None:
+        """Do nothing: the rows stay for the next batch."""
+
+    def _work(
+        self,
+        engine: LiveCell,
+        now: MicroBatch,
+        rows: Iterator[pd.DataFrame],
+        watermark: int | None,
+        counts: Counts,
+    ) -> Iterator[Entry]:
+        """Take the rows of a batch, and yield after each blob."""
+        number = 0
+        for frame in rows:
+            for stream, blob in zip(frame["relation"], frame["batch"], strict=True):
+                for part in decoded(pa.py_buffer(blob)):
+                    if stream < 0:
+                        self._tally(engine, part, now.kept)
+                        continue
+                    kept = self._in_time(part, int(stream), watermark)
+                    late = part.num_rows - kept.num_rows
+                    counts.late[self._streams.job.streams[int(stream)]] += late
+                    if kept.num_rows:
+                        place = now.number, number
+                        started = time.perf_counter()
+                        entry = engine.queries.take(place, int(stream), kept)
+                        counts.seconds["join"] += time.perf_counter() - started
+                        if engine.queries.keeps(int(stream)):
+                            self._keep(place, entry, kept)
+                        else:
+                            engine.queries.keep_only(engine.queries.entries.keys() - {place})
+                        number += 1
+                        yield entry
+
+    def _tally(self, engine: LiveCell, counted: pa.RecordBatch, share: float) -> None:
+        """Take how many events windows had, or of which groups the dropped ones were."""
+        grouping = (counted.schema.metadata or {}).get(SUMMARY)
+        if grouping is None:
+            engine.queries.aggregated.tally(counted, share)
+        else:
+            engine.queries.summarize(grouping.decode(), counted)
+
+    def _forget(self, engine: LiveCell, watermark: int | None) -> None:
+        """Let rows go, here and in the store, that no query can want any more."""
+        gone = [] if watermark is None else engine.queries.passed(watermark)
+        for place, left in engine.queries.unwanted().items():
+            if len(left.places):
+                self._thin(place, left)
+            else:
+                gone.append(place)
+        for place in gone:
+            self._rows.removeKey(place)
+
+    def _thin(self, place: Key, left: WantedPlaces) -> None:
+        """Keep only some of the rows of a blob."""
+        stored = self._rows.getValue(place)
+        if stored is None:  # let go by another worker, to which it had no late rows any more
+            return
+        stream, before, blob = stored
+        (rows,) = decoded(pa.py_buffer(blob))
+        if PLACES in rows.schema.names:
+            places = rows.column(PLACES).to_numpy()
+            rows = rows.drop_columns([PLACES, INPUTS])
+        else:
+            places = np.arange(rows.num_rows)
+        # Another worker may have seen to it already, which this one has not heard of.
+        stays = np.isin(places, left.places)
+        kept = rows.filter(pa.array(stays)).append_column(PLACES, pa.array(places[stays]))
+        inputs = left.inputs[np.searchsorted(left.places, places[stays])]
+        kept = kept.append_column(INPUTS, pa.array(inputs))
+        self._rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
+
+    def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
+        """Yield closed windows, dealt out by their first keys."""
+        cells = len(self._streams.cells)
+        parts = np.zeros(len(table), np.int64)
+        if cells > 1 and "k0" in table.column_names:
+            key = table.column("k0").combine_chunks()
+            parts = coordinates(key_words(key), cells)
+            parts[key.is_null().to_numpy(zero_copy_only=False)] = 0
+        for part in np.unique(parts).tolist():
+            rows = table.filter(pa.array(parts == part)).combine_chunks()
+            yield _blob(part, WINDOWS, rows.to_batches()[0])
+
+    def _told(self, tallies: pa.Table, counts: Counts) -> Iterator[pd.DataFrame]:
+        """Yield how many events windows had, for all that put results out."""
+        dropped = pc.subtract(tallies["events"], tallies["taken"])
+        named = [tallies[GROUPING], tallies[START], tallies[SIZE], tallies["events"], dropped]
+        for label, start, size, *numbers in zip(*(c.to_pylist() for c in named), strict=True):
+            window = label, start, start + size
+            counts.window_events[window] += numbers[0]
+            counts.window_dropped[window] += numbers[1]
+        rows = tallies.combine_chunks().to_batches()[0]
+        for part in range(len(self._streams.cells)):
+            yield _blob(part, TALLIES, rows)
+
+    def _save(self, engine: LiveCell, watermark: int | None) -> None:
+        """Save what has been aggregated, and ask to be called when the next window closes."""
+        if watermark is None:
+            return
+        came, went = engine.queries.aggregated.changes()
+        for key in went:
+            self._aggregates.removeKey(key)
+        for key, table in came.items():
+            blob = encoded(table.combine_chunks().to_batches()).to_pybytes()
+            self._aggregates.updateValue(key, (blob,))
+        known = self._closed.get() if self._closed.exists() else None
+        if known is None and not len(engine.queries.aggregated):
+            return
+        due = engine.queries.aggregated.due()
+        timer = _NEVER if due is None else -(-due // 1000)
+        if timer != _NEVER and (known is None or known[1] != timer):
+            self._handle.registerTimer(timer)
+        if known is None or tuple(known) != (watermark, timer):
+            self._closed.update((watermark, timer))
+
+    def _load(self, engine: LiveCell) -> None:
+        """Take what has been aggregated, as it was saved."""
+        closed = int(self._closed.get()[0]) if self._closed.exists() else None  # type: ignore[index]
+        parts = {}
+        for key, value in self._aggregates.iterator():
+            (rows,) = decoded(pa.py_buffer(value[0]))
+            parts[str(key[0]), int(key[1])] = pa.Table.from_batches([rows])
+        engine.queries.aggregated.load(parts, closed)
+
+    def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
+        blob = encoded([rows]).to_pybytes()
+        self._rows.updateValue(place, (entry.stream, entry.before, blob))
+
+    def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
+        """Return the rows that are not too late: at or after the watermark."""
+        time = self._streams.times[stream]
+        if watermark is None or time is None or self._streams.job.aggregates:
+            return rows  # of a row that is aggregated its windows decide
+        times = rows.column(str(time)).cast(pa.int64())
+        in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
+        return rows if pc.all(in_time).as_py() else rows.filter(in_time)
+
+    def _caught_up(self, engine: LiveCell | None, version: int, cell: int) -> LiveCell:
+        """Return the engine with all rows that are in the store, at a version."""
+        batch, told = -1, 0
+        if self._applied.exists():
+            batch, told = map(int, self._applied.get() or ())
+        if (
+            engine is not None
+            and engine.batch == batch
+            and self._taken(engine, [], version, batch, told)
+        ):
+            return engine
+        stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
+        times = 1 if engine is None else engine.queries.inputs.times
+        missing = [] if engine is None else [place for place in stored if place[0] > engine.batch]
+        usable = engine is not None and engine.batch < batch
+        if engine is None or not usable or not self._taken(engine, missing, version, batch, told):
+            engine = LiveCell(JoiningQueries(self._streams, cell, times))
+            while not self._taken(engine, stored, version, batch, told):
+                times += 1
+                engine = LiveCell(JoiningQueries(self._streams, cell, times))
+        engine.queries.keep_only(set(stored))
+        return engine
+
+    def _taken(
+        self, engine: LiveCell, places: list[Key], version: int, batch: int, told: int
+    ) -> bool:
+        """Go to a version and take what is stored; False where the engine is of no use for it.
+
+        Queries numbered below ``told`` came before the last batch of this cell, which was
+        ``batch``.
+        """
+        if engine.batch < 0 or places:
+            bounds = self._bounds.iterator()
+            engine.queries.bounds |= {int(key[0]): int(since[0]) for key, since in bounds}
+        if not engine.queries.go_to(version, told):
+            return False
+        for place in places:
+            stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
+            for rows in decoded(pa.py_buffer(blob)):
+                engine.queries.take(place, int(stream), rows, before=int(before))
+        if engine.batch != batch:
+            self._load(engine)
+        known = engine.queries.bounds.keys() | set()
+        engine.queries.look_back()
+        for number in engine.queries.bounds.keys() - known:
+            self._bounds.updateValue((number,), (engine.queries.bounds[number],))
+        return True
+
+
+@dataclass(slots=True)
+class LiveCell:
+    """The engine of a cell in this worker, and the batch after which it stands."""
+
+    queries: JoiningQueries
+    batch: int = -1
+
+
+_LIVE: dict[tuple[str, str, int], LiveCell] = {}
+"""The cells in this worker process, by log, job and number."""
+
+
+def _blob(part: int, kind: int, rows: pa.RecordBatch) -> pd.DataFrame:
+    blob = encoded([rows]).to_pybytes()
+    return pd.DataFrame(
+        {
+            "part": np.array([part], np.int32),
+            "kind": np.array([kind], np.int32),
+            "results": [blob],
+        }
+    )
+
+
+def _packed(results: list[pa.RecordBatch], part: int) -> Iterator[pd.DataFrame]:
+    """Yield results as Arrow streams."""
+    if results:
+        tables = [pa.Table.from_batches([each]) for each in results]
+        table = pa.concat_tables(tables, promote_options="default").combine_chunks()
+        for rows in table.to_batches(max_chunksize=RESULT_ROWS):
+            yield _blob(part, ROWS, rows)

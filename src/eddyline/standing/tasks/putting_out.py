@@ -1,0 +1,371 @@
+"""What a cell put out becomes rows: joined rows as they are, closed windows query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
+
+from eddyline.blocks.column_types import arrow_type
+from eddyline.exchange.blobs import decoded
+from eddyline.expressions.columns import Columns
+from eddyline.expressions.decide import decide
+from eddyline.expressions.terms import terms_of
+from eddyline.standing.engine.aggregation.estimates import Lost, estimated
+from eddyline.standing.engine.aggregation.functions import value_of
+from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
+from eddyline.standing.engine.aggregation.shared_aggregate import (
+    FRAGMENT,
+    GONE,
+    GROUP_MORE,
+    GROUP_SPREAD,
+    START,
+    by_query,
+    queries_in,
+)
+from eddyline.standing.engine.aggregation.tallies import together
+from eddyline.standing.log.constants import Constants, constants_of
+from eddyline.standing.log.engine_inputs import (
+    aggregated_column,
+    aggregation_of,
+    aggregations_in,
+)
+from eddyline.standing.log.joined_streams import JoinedStreams
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.tasks.aggregating import GROUPING
+from eddyline.standing.tasks.counts import Counts, CountsByBatch, error_text
+from eddyline.standing.tasks.dropped_groups import is_countable
+from eddyline.standing.tasks.kept_up import KeptUpQueries
+from eddyline.standing.tasks.micro_batch import micro_batch
+from eddyline.standing.tasks.sampled_rows import SAMPLE, Interval, sample_of_windows
+from eddyline.standing.tasks.selecting import LAYOUT, QUERY
+from eddyline.standing.template import QueryTemplate, streams_of
+
+ROWS: Final = 0
+"""The kind of a blob of rows that are results."""
+
+WINDOWS: Final = 1
+"""The kind of a blob of aggregates of windows that have closed."""
+
+TALLIES: Final = 2
+"""The kind of a blob that says how many events such windows have had, and lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class PuttingOut:
+    """What Spark runs over the blobs of cells; gives batches of ``schema``."""
+
+    streams: JoinedStreams
+    schema: pa.Schema
+    counts: Accumulator[CountsByBatch]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are results, with their queries."""
+        closed: list[pa.Table] = []
+        tallies: list[pa.Table] = []
+        for batch in batches:
+            kinds, blobs = batch.column("kind"), batch.column("results")
+            for kind, blob in zip(kinds.to_pylist(), blobs, strict=True):
+                for rows in decoded(blob.as_buffer()):
+                    if kind == ROWS:
+                        yield in_schema(rows, self.schema)
+                    else:
+                        tables = closed if kind == WINDOWS else tallies
+                        tables.append(pa.Table.from_batches([rows]))
+        if closed:
+            yield from self._of_windows(closed, tallies)
+
+    def _of_windows(
+        self, closed: Sequence[pa.Table], tallies: Sequence[pa.Table]
+    ) -> Iterator[pa.RecordBatch]:
+        now = micro_batch()
+        live = _live_in(self.streams, now.version)
+        counts = Counts()
+        by_grouping: dict[Grouping, list[pa.Table]] = {}
+        for table in closed:
+            grouping = live.grouping(table)
+            if grouping is not None:
+                by_grouping.setdefault(grouping, []).append(table)
+        told = together(tallies, GROUPING) if tallies else None
+        for grouping, tables in by_grouping.items():
+            rows = by_query(tables, len(grouping.keys))
+            lost = None
+            if self.streams.samples:
+                lost = _tallied(rows, grouping, told)
+            for found in live.results(grouping, rows, lost, counts):
+                yield in_schema(found, self.schema)
+        self.counts.add({(self.streams.job.name, now.number): counts})
+
+
+class Tallied(NamedTuple):
+    """What is known of the events of the windows of some rows, each a number a row.
+
+    How many they had, ``seen`` those that were taken, with the sums of their weights; ``near`` are
+    those dropped that might have been joined with theirs, ``summed`` those of which it was
+    counted in which groups they were. 0 where nothing was counted.
+    """
+
+    events: npt.NDArray[np.int64]
+    seen: npt.NDArray[np.int64]
+    more: npt.NDArray[np.float64]
+    spread: npt.NDArray[np.float64]
+    near: npt.NDArray[np.int64]
+    summed: npt.NDArray[np.int64]
+
+    @property
+    def dropped(self) -> npt.NDArray[np.int64]:
+        """The events that were dropped."""
+        return self.events - self.seen
+
+    def of(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> Tallied:
+        """Return what is known of some of the rows."""
+        return Tallied(
+            self.events[rows],
+            self.seen[rows],
+            self.more[rows],
+            self.spread[rows],
+            self.near[rows],
+            self.summed[rows],
+        )
+
+    def lost(self, joined: bool, one_by_one: bool) -> Lost:  # noqa: FBT001 - as told apart
+        """Return what rows have lost that may be ``joined`` ones, each drawn by itself or not."""
+        if not joined:
+            dropped = self.dropped.astype(np.float64)
+        else:  # it is not known how many joined rows are missing, only whether any can be
+            dropped = np.where(self.near > 0, np.nan, 0.0)
+        return Lost(dropped, self.seen.astype(np.float64), self.more, self.spread, one_by_one)
+
+
+def _with_rows(rows: pa.Table, tallied: Tallied, template: QueryTemplate) -> npt.NDArray[np.bool_]:
+    """Tell which groups are results: of which an event was taken, or all dropped ones counted."""
+    if GONE not in rows.column_names:
+        return np.ones(len(rows), np.bool_)
+    counted = tallied.summed == tallied.dropped
+    own = [n for n in rows.column_names if n.endswith(" rows")]
+    if not own or not is_countable(template):
+        return np.ones(len(rows), np.bool_)
+    taken = [rows[n].combine_chunks().is_valid().to_numpy(zero_copy_only=False) for n in own]
+    some: npt.NDArray[np.bool_] = counted | np.any(taken, axis=0)
+    return some
+
+
+def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of numbers, 0 where there is none."""
+    if name not in rows.column_names:
+        return np.zeros(len(rows))
+    column = rows.column(name).combine_chunks().cast(pa.float64()).fill_null(0.0)
+    found: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Tallied:
+    """Return what is known of the windows of rows."""
+    starts = rows.column(START).to_numpy()
+    distinct, places = np.unique(starts, return_inverse=True)
+    events, seen, near, summed = (np.zeros(len(distinct), np.int64) for _ in range(4))
+    more, spread = np.zeros(len(distinct)), np.zeros(len(distinct))
+    every = Tallied(events, seen, more, spread, near, summed)
+    if told is not None:
+        own = told.filter(pc.equal(told[GROUPING], grouping.label))
+        own = own.filter(pc.is_in(own[START], value_set=pa.array(distinct)))
+        at = np.searchsorted(distinct, own[START].to_numpy())
+        for column, source in zip(every, _TOLD, strict=True):
+            column[at] = own[source].to_numpy()
+    return every.of(places)
+
+
+_TOLD: Final = ("events", "taken", "more", "spread", "near", "summed")
+"""The columns that say it, in the order of :class:`Tallied`."""
+
+
+class AggregatingQueries:
+    """The queries of a job that aggregate, with what makes results of closed windows."""
+
+    def __init__(self, streams: JoinedStreams) -> None:
+        """Start at version 0."""
+        self._streams = streams
+        self._live = KeptUpQueries(streams.log, streams.job)
+        self._numbers: Mapping[Aggregation, int] = {}
+        self._constants: dict[int, Constants] = {}
+
+    @property
+    def version(self) -> int:
+        """The version of the queries that are here."""
+        return self._live.version
+
+    def go_to(self, version: int) -> None:
+        """Take on the changes up to a version."""
+        if version == self.version:
+            return
+        self._live.go_to(version)
+        queries = self._live.queries.values()
+        self._numbers = aggregations_in(self._streams.job.inputs, queries)
+        groups = {id(query.group) for query in queries}
+        self._constants = {k: found for k, found in self._constants.items() if k in groups}
+
+    def grouping(self, table: pa.Table) -> Grouping | None:
+        """Return by what the rows of a table are grouped; None where no query wants them."""
+        for number in queries_in(table).tolist():
+            query = self._live.queries.get(number)
+            if query is not None:
+                aggregation = self._aggregation(query.template)
+                return None if aggregation is None else aggregation.grouping
+        return None
+
+    def results(
+        self, grouping: Grouping, rows: pa.Table, tallied: Tallied | None, counts: Counts
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results among rows of windows, groups and queries, template by template.
+
+        ``tallied`` is what is known of the events of their windows; None where none is dropped.
+        """
+        numbers = rows.column(FRAGMENT).to_numpy()
+        by_template: dict[int, list[LiveQuery]] = {}
+        for number in np.unique(numbers).tolist():
+            query = self._live.queries.get(number)
+            if query is not None:
+                by_template.setdefault(id(query.template), []).append(query)
+        for queries in by_template.values():
+            own = np.isin(numbers, np.array([query.number for query in queries]))
+            lost = None if tallied is None else tallied.of(own)
+            yield self._of_template(grouping, queries, rows.filter(pa.array(own)), lost, counts)
+
+    def _of_template(
+        self,
+        grouping: Grouping,
+        queries: Sequence[LiveQuery],
+        rows: pa.Table,
+        tallied: Tallied | None,
+        counts: Counts,
+    ) -> pa.RecordBatch:
+        template = queries[0].template
+        if tallied is not None:
+            seen = _with_rows(rows, tallied, template)
+            rows, tallied = rows.filter(pa.array(seen)), tallied.of(seen)
+        aggregation = self._aggregation(template)
+        aggregated = template.aggregated
+        if aggregation is None or aggregated is None:
+            raise ValueError(f"{template.sql} aggregates nothing")
+        numbers = rows.column(FRAGMENT).to_numpy()
+        starts = rows.column(START).combine_chunks().to_numpy()
+        window = arrow_type(aggregated.types[0], template.settings.time_zone)
+        columns = [pa.array(starts), pa.array(starts + grouping.window.size)]
+        columns = [column.cast(window.field("start").type) for column in columns]
+        columns += [rows.column(f"k{n}").combine_chunks() for n in range(len(grouping.keys))]
+        errors: dict[int, Exception] = {}
+        joined = len(streams_of(template)) > 1
+        lost = None if tallied is None else tallied.lost(joined, len(template.inputs) == 1)
+        if tallied is not None and lost is not None and is_countable(template):
+            where = tallied.summed == tallied.dropped
+            gone, more, spread = (_floats(rows, n) for n in (GONE, GROUP_MORE, GROUP_SPREAD))
+            lost = lost.in_groups(where, gone, more, spread)
+        intervals: list[Interval] = []
+        names = aggregated.names or ((),) * len(aggregation.aggregates)
+        for aggregate, named in zip(aggregation.aggregates, names, strict=True):
+            prefix = f"{aggregate.label} "
+            own = {n.removeprefix(prefix): n for n in rows.column_names if n.startswith(prefix)}
+            parts = rows.select(list(own.values())).rename_columns(list(own))
+            if lost is None:
+                vector = value_of(aggregate, parts)
+            else:
+                vector, low, high = estimated(aggregate, parts, lost)
+                intervals.append(Interval(named, low, high))
+            columns.append(vector.values)
+            errors |= {row: error for row, error in vector.errors.items() if row not in errors}
+        kept = np.ones(len(rows), np.bool_)
+        if aggregated.having is not None:
+            scope = self._scope(template, queries, numbers, columns)
+            kept, failed = decide(terms_of(aggregated.having), scope)
+            errors = failed | errors
+        kept = kept.copy()
+        for row, error in errors.items():
+            counts.errors.setdefault(int(numbers[row]), error_text(error))
+            kept[row] = False
+        sample = None
+        if tallied is not None and lost is not None:
+            exact = lost.dropped == 0
+            sample = sample_of_windows(exact, tallied.events, tallied.seen, intervals)
+        return self._as_results(aggregation, columns, numbers, np.flatnonzero(kept), sample, counts)
+
+    def _as_results(
+        self,
+        aggregation: Aggregation,
+        columns: Sequence[pa.Array],
+        numbers: npt.NDArray[np.int32],
+        kept: npt.NDArray[np.int64],
+        sample: pa.Array | None,
+        counts: Counts,
+    ) -> pa.RecordBatch:
+        chosen = pa.array(kept)
+        start, end, *others = [column.take(chosen) for column in columns]
+        number = self._numbers[aggregation]
+        window = pa.StructArray.from_arrays([start, end], ["start", "end"])
+        found = {aggregated_column(number, 0): window}
+        found |= {aggregated_column(number, n): each for n, each in enumerate(others, 1)}
+        counts.add_results(numbers[kept].astype(np.int64))
+        names, layouts = self._live.described()
+        members = pa.array(numbers[kept])
+        found[QUERY], found[LAYOUT] = names.take(members), layouts.take(members)
+        found |= self._live.shown(members)
+        found |= {} if sample is None else {SAMPLE: sample.take(chosen)}
+        return pa.record_batch(found)
+
+    def _scope(
+        self,
+        template: QueryTemplate,
+        queries: Sequence[LiveQuery],
+        numbers: npt.NDArray[np.int32],
+        columns: Sequence[pa.Array],
+    ) -> Columns:
+        """Return columns, and the constants of each row's query."""
+        by_number: dict[int, pa.Array] = dict(enumerate(columns))
+        if template.constants:
+            firsts: dict[int, int] = {}
+            constants: list[Constants] = []
+            rows_before = 0
+            for key, group in {id(query.group): query.group for query in queries}.items():
+                firsts[key], rows_before = rows_before, rows_before + len(group.names)
+                if key not in self._constants:
+                    self._constants[key] = constants_of(group)
+                constants.append(self._constants[key])
+            places = {q.number: firsts[id(q.group)] + q.position for q in queries}
+            distinct, back = np.unique(numbers, return_inverse=True)
+            rows = pa.array(np.array([places[n] for n in distinct.tolist()])[back])
+            for number, parts in enumerate(zip(*constants, strict=True)):
+                by_number[-1 - number] = pa.concat_arrays(parts).take(rows)
+        return Columns(by_number, len(numbers))
+
+    def _aggregation(self, template: QueryTemplate) -> Aggregation | None:
+        return aggregation_of(self._streams.job.inputs, template)
+
+
+def in_schema(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows as a batch of a schema; NULL where a column is missing."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.record_batch(columns, schema=schema)
+
+
+_LIVE: dict[tuple[str, str], AggregatingQueries] = {}
+"""The queries of jobs in this worker process, by log and name of the job."""
+
+
+def _live_in(streams: JoinedStreams, version: int) -> AggregatingQueries:
+    key = streams.log, streams.job.name
+    live = _LIVE.pop(key, None)  # what fails half-way is not to be used again
+    if live is None or live.version > version:
+        live = AggregatingQueries(streams)
+    live.go_to(version)
+    _LIVE[key] = live
+    return live

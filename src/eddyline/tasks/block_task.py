@@ -1,0 +1,125 @@
+"""What all tasks of blocks have in common: clocks, functions, and a memory between tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from pyspark import TaskContext
+
+from eddyline.asking.wire import Address
+from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.engine.eddy import Learned
+from eddyline.engine.functions.remembered_function import MemoryStatistics
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.statistics import EddyStatistics
+from eddyline.expressions import forget_programs
+from eddyline.latest import Latest
+from eddyline.reports.records import OrderSlice, TaskRecord
+from eddyline.tasks.action_settings import settings_of_action
+from eddyline.tasks.remembering import WithMemory
+from eddyline.tasks.task_functions import task_functions
+from eddyline.wall_clock import WallClock, WorkClock
+
+LEARNED_BLOCKS: Final = 64
+"""Blocks of which a worker process remembers what it learned."""
+
+PREPARED_BLOCKS: Final = 4
+"""Join blocks whose SteMs of small inputs a worker process keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerMemory:
+    """What a worker process keeps between its tasks; Spark uses its Python workers again.
+
+    ``learned`` is what the last task of a block knew at its end, by block and policy;
+    ``prepared`` are eddies whose SteMs hold what every task needs, by run of the query and block.
+    """
+
+    learned: Latest[tuple[str, str], Learned] = field(
+        default_factory=lambda: Latest(LEARNED_BLOCKS)
+    )
+    prepared: Latest[str, JoinEddy] = field(default_factory=lambda: Latest(PREPARED_BLOCKS))
+
+
+MEMORY: Final = WorkerMemory()
+"""The memory of this process."""
+
+
+class BlockTask:
+    """One task of a block: its clocks, the user's functions, and what it did."""
+
+    def __init__(
+        self,
+        identity: str,
+        functions: Sequence[UserFunction],
+        settings: SessionSettings,
+        options: RoutingOptions,
+        server: Address | None = None,
+    ) -> None:
+        """Make the functions, under the settings of the action that the task belongs to.
+
+        ``server`` makes the calls of those that run where the driver is.
+        """
+        self.clock = WallClock()
+        self.work_clock = WorkClock()
+        self.epoch = time.time() - self.clock.now()  # of the clock's zero point
+        self.inside = 0.0  # seconds, as are the next two
+        self.waited = 0.0  # for a core
+        self.put_together = 0.0  # for results
+        self.slices: list[OrderSlice] = []
+        of_action = settings_of_action(settings)
+        self.functions = task_functions(
+            functions, settings, of_action, options, server, self.work_clock
+        )
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        self.generator = np.random.default_rng([options.seed, partition])
+        self._identity = identity
+        self._key = (identity, options.policy)
+
+    def known(self) -> Learned | None:
+        """Return what the last task of this block has learned here, None if there was none."""
+        return MEMORY.learned.get(self._key)
+
+    def finish(self, learned: Learned, error: BaseException | None) -> None:
+        """End the user's functions; leave what was learned for the next task."""
+        MEMORY.learned.put(self._key, learned)
+        forget_programs()
+        self.work_clock.close()
+        with contextlib.ExitStack() as functions:
+            if error is not None:  # the first error is the one to see, not what comes of it
+                functions.enter_context(contextlib.suppress(Exception))
+            for function in self.functions:
+                functions.callback(function.close)
+
+    def spent(self, wall: float, work: float) -> None:
+        """Count time in the block: what the wall clock shows, and what the work clock does."""
+        self.inside += wall
+        self.waited += max(wall - work, 0.0)
+
+    def memories(self) -> list[MemoryStatistics | None]:
+        """Return what each function's memory did in this task, None for one without."""
+        return [
+            each.statistics() if isinstance(each, WithMemory) else None for each in self.functions
+        ]
+
+    def times(self, eddy: EddyStatistics) -> TaskRecord:
+        """Return a record of where the time went, and of nothing else."""
+        return TaskRecord(
+            block=self._identity,
+            seconds=self.inside,
+            work_seconds=eddy.work_seconds,
+            routing_seconds=eddy.routing_seconds,
+            decisions=eddy.decisions,
+            output_seconds=self.put_together,
+            core_seconds=self.waited,
+            orders=tuple(self.slices),
+            worker=str(os.getpid()),
+        )

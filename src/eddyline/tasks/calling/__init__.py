@@ -1,0 +1,141 @@
+"""Calls users' functions inside a Python worker exactly as Spark's worker would.
+
+Each file has one family: how rows or vectors are called, or how columns become
+Python's values and results become columns again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Protocol, assert_never
+
+from pyspark.sql.types import DataType
+
+from eddyline.blocks.column_types import spark_type
+from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.expressions.vector import Function
+from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
+from eddyline.tasks.calling.commands import UserCode, bind_keywords, load
+from eddyline.tasks.calling.iterator_function import IteratorFunction, ReadAheadError
+from eddyline.tasks.calling.limits import reason_not_to_call
+from eddyline.tasks.calling.pickled_values import PickledWriter, pickled_reader
+from eddyline.tasks.calling.row_function import Reader, RowFunction, Writer
+from eddyline.tasks.calling.vector_function import (
+    ArrowResults,
+    Pack,
+    VectorFunction,
+    arrays_as_sent,
+)
+from eddyline.tasks.java import ResultNotTransferableError
+
+__all__ = [
+    "MadeFunction",
+    "ReadAheadError",
+    "ResultNotTransferableError",
+    "WorkerFunction",
+    "made_function",
+    "make_function",
+    "reason_not_to_call",
+]
+
+
+class WorkerFunction(Function, Protocol):
+    """A user's function in a worker, which may hold something open between calls."""
+
+    def close(self) -> None:
+        """Finish it after the last call; raises what the user's code raises at its end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFunction:
+    """A function as it is called; ``forgetful`` if its results are not to be remembered."""
+
+    function: WorkerFunction
+    forgetful: bool
+
+
+def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFunction:
+    """Return what :func:`made_function` does, without what is said of remembering."""
+    return made_function(function, settings).function
+
+
+def made_function(function: UserFunction, settings: SessionSettings) -> MadeFunction:
+    """Unpickle a user's function and make it callable over columns.
+
+    Columns must come in the Arrow types in which Spark sends the function's
+    argument types, in whatever time zone; the result has the Arrow type of its
+    return type, timestamps in the session's time zone.
+
+    Raises what unpickling raises, for example ``ModuleNotFoundError``.
+    """
+    loaded = load(function.commands)
+    made = _made(function, loaded.code, loaded.return_type, settings)
+    return MadeFunction(made, loaded.forgetful)
+
+
+def _made(
+    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
+) -> WorkerFunction:
+    match function.kind:
+        case FunctionKind.PICKLED | FunctionKind.ARROW_BATCHED:
+            return _row_function(function, code, return_type, settings)
+        case FunctionKind.ARROW:
+            arrow = ArrowResults(return_type, settings)
+            bound = bind_keywords(code, function.keywords)
+            as_sent = partial(arrays_as_sent, settings)
+            return VectorFunction(bound, as_sent, arrow.of_batch, arrow.arrow_type)
+        case FunctionKind.ARROW_ITERATOR:
+            arrow = ArrowResults(return_type, settings)
+            pack = _positional_only(function, partial(arrays_as_sent, settings))
+            return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
+        case FunctionKind.PANDAS:
+            values = _pandas_values()
+            pandas = values.PandasResults(return_type, settings)
+            bound = bind_keywords(code, function.keywords)
+            arguments = values.PandasArguments(settings)
+            return VectorFunction(bound, arguments, pandas.of_batch, pandas.arrow_type)
+        case FunctionKind.PANDAS_ITERATOR:
+            values = _pandas_values()
+            pandas = values.PandasResults(return_type, settings)
+            pack = _positional_only(function, values.PandasArguments(settings))
+            return IteratorFunction(
+                code, pack, pandas.of_iterator, pandas.arrow_type, pandas.iterated
+            )
+        case _:
+            assert_never(function.kind)
+
+
+def _row_function(
+    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
+) -> RowFunction:
+    kinds = [spark_type(text) for text in function.argument_types]
+    as_bytes = settings.binary_as_bytes
+    readers: list[Reader]
+    write: Writer
+    if function.kind is FunctionKind.PICKLED:
+        readers = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        write = PickledWriter(return_type, settings)
+    elif settings.legacy_pandas_conversion:
+        values = _pandas_values()
+        readers = [values.legacy_reader(kind, settings) for kind in kinds]
+        write = values.LegacyWriter(return_type, settings)
+    else:
+        readers = [arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        write = ArrowWriter(return_type, settings)
+    return RowFunction(bind_keywords(code, function.keywords), readers, write)
+
+
+def _pandas_values() -> ModuleType:
+    """Return what calls functions over Series: only where there are any is pandas imported."""
+    from eddyline.tasks.calling import pandas_values  # noqa: PLC0415 - 0.2 to 0.4 s
+
+    return pandas_values
+
+
+def _positional_only(function: UserFunction, pack: Pack) -> Pack:
+    """Leave out the arguments passed by keyword: Spark's worker does not pass them either."""
+    positional = function.keywords.count(None)
+    return lambda columns: pack(columns[:positional])

@@ -1,0 +1,70 @@
+"""User functions as PySpark pickles them: from bytes back to something to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.core.broadcast import Broadcast
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql.types import DataType
+
+from eddyline.chance import chance_in
+from eddyline.forgetful_mark import is_marked_forgetful
+
+UserCode = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A chain of functions as one; ``forgetful`` if one is marked so or left to chance."""
+
+    code: UserCode
+    return_type: DataType
+    forgetful: bool
+
+
+def load(commands: Sequence[bytes]) -> Loaded:
+    """Unpickle a chain of functions, innermost first; return it as one.
+
+    The return type is the outermost function's. A function that PySpark found
+    too large for a command comes as a broadcast variable, which must have
+    reached this worker. Functions of a chain hand their values on unconverted.
+    """
+    functions, return_types = zip(*map(_load_one, commands), strict=True)
+    # The driver may not have seen it: what is large is broadcast, what is imported not loaded.
+    forgetful = any(is_marked_forgetful(each) or chance_in(each) for each in functions)
+    return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
+
+
+def _load_one(command: bytes) -> tuple[UserCode, DataType]:
+    serializer = CPickleSerializer()
+    loaded: Any = serializer.loads(command)  # type: ignore[no-untyped-call]
+    if isinstance(loaded, Broadcast):
+        loaded = serializer.loads(loaded.value)  # type: ignore[no-untyped-call]
+    function, return_type = loaded
+    return function, return_type
+
+
+def _chain(inner: UserCode, outer: UserCode) -> UserCode:
+    return lambda *values: outer(inner(*values))
+
+
+def bind_keywords(function: UserCode, keywords: Sequence[str | None]) -> UserCode:
+    """Return a function of positional arguments only, which passes some on by keyword.
+
+    ``keywords`` names each argument, None if it is positional; as in Spark's
+    SQL the positional ones come first.
+    """
+    names = [name for name in keywords if name is not None]
+    if not names:
+        return function
+    positional = len(keywords) - len(names)
+
+    def bound(*values: object) -> object:
+        by_name = dict(zip(names, values[positional:], strict=True))
+        return function(*values[:positional], **by_name)
+
+    return bound

@@ -1,0 +1,333 @@
+"""The fused function: a filter block as one Arrow iterator UDF that is an eddy.
+
+Spark hands it the arguments of all the block's predicates, batch by batch, and
+gets back for each row whether it is kept, and for kept rows the values that are
+needed above the block. The rows themselves never leave the JVM.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+from pyspark.sql.types import (
+    BooleanType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from eddyline.blocks.column_types import returned_type, spark_type
+from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan, FilterStatistics
+from eddyline.engine.policies.adaptive import AdaptivePolicy, NoticedChange
+from eddyline.engine.policies.adaptive_window import ChangedQuantity
+from eddyline.engine.policies.catalogue import make_policy
+from eddyline.engine.policies.policy import Policy
+from eddyline.engine.signature import ENTERING, Signature
+from eddyline.expressions.expression import call_of
+from eddyline.expressions.labels import relabelled
+from eddyline.expressions.program import spread
+from eddyline.reports.merging import compacted
+from eddyline.reports.records import (
+    Change,
+    FunctionRecord,
+    Order,
+    OrderSlice,
+    PredicateRecord,
+    TaskRecord,
+)
+from eddyline.tasks.block_task import BlockTask
+from eddyline.tasks.commands import (
+    ending_quietly,
+    pickled,
+    send_last_results,
+    send_results,
+)
+from eddyline.tasks.error_texts import ErrorTexts
+from eddyline.tasks.live_news import live_news
+from eddyline.tasks.rounds import Rounds
+from eddyline.tasks.task_records import (
+    Records,
+    function_records,
+    of_action,
+    predicate_record,
+    record_key,
+)
+
+NOTEWORTHY_SELECTIVITY = 0.1
+"""Change of a predicate's selectivity that goes into the report."""
+
+NOTEWORTHY_COST = 0.2
+"""Change of a predicate's cost, as a part of it, that does so if the order changed with it.
+
+Smaller ones come and go with whatever else the machine does.
+"""
+
+KEEP = "keep"
+"""Field of the fused function's result that says whether the row passes."""
+
+ERROR = "error"
+"""Field with the error of a row for which a predicate failed, where the block hands errors on."""
+
+
+def result_type(block: FilterBlock) -> StructType:
+    """Return the Spark type of the fused function: ``keep``, then a field for each output.
+
+    Of a block that hands errors on, the errors are the field after ``keep``.
+    """
+    fields = [StructField(KEEP, BooleanType(), nullable=False)]
+    if block.hands_on_errors:
+        fields.append(StructField(ERROR, StringType()))
+    for position, output in enumerate(block.outputs):
+        declared = block.functions[call_of(output).function].return_type
+        fields.append(StructField(f"v{position}", spark_type(declared)))
+    return StructType(fields)
+
+
+def fused_command(
+    block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+) -> bytes:
+    """Return the fused function of a block, pickled as Spark keeps user functions."""
+    fused = FusedFilter(block, options, records)
+    return pickled(fused, result_type(block))
+
+
+class FusedFilter:
+    """The callable that Spark runs, once a task."""
+
+    def __init__(
+        self, block: FilterBlock, options: RoutingOptions, records: Accumulator[Records]
+    ) -> None:
+        """Bind a block to the way it is routed and to where its tasks report."""
+        self._block = block
+        self._options = options
+        self._records = records
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
+        """Filter the batches of one task: arrays of one argument, or tuples of several."""
+        key = record_key(self._block.identity, self._options)
+        task = FilterTask(self._block, self._options)
+        rounds = Rounds.of_filter(self._block)
+        news = live_news(key)
+        if news.wanted:
+            task.between_visits(lambda: news.glance(task.record))
+        try:
+            with ending_quietly():
+                for batch in batches:
+                    columns = batch if isinstance(batch, tuple) else (batch,)
+                    yield from task.filtered(columns, rounds)
+        except BaseException as error:
+            task.end(error)
+            raise
+        else:
+            task.end(None)
+        finally:
+            record = of_action(task.record())
+            self._records.add({key: record})
+            news.end(record)
+
+
+class FilterTask(BlockTask):
+    """One task's eddy over filters."""
+
+    def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
+        """Make the eddy, which begins with what the last one of this process knew."""
+        super().__init__(block.identity, block.functions, block.settings, options, block.server)
+        self._block = block
+        self._fields = [
+            pa.field(field.name, returned_type(field.dataType), field.nullable)
+            for field in result_type(block)
+        ]
+        self._orders = Orders()
+        self._eddy = FilterEddy(
+            FilterPlan(
+                block.predicate,
+                block.outputs,
+                block.texts,
+                tuple(function.name for function in block.functions),
+                block.argument_names,
+                block.waits,
+            ),
+            self.functions,
+            lambda: make_policy(options.policy),
+            self.work_clock,
+            self.generator,
+            instrument=self._orders,
+            learned=self.known(),
+            hands_on_errors=block.hands_on_errors,
+        )
+        self._errors = ErrorTexts()
+        self._orders.policy = self._eddy.eddy.policy
+        self._changes_seen = len(self._changes())
+        self._changes_noticed: list[Change] = []
+        self._order = self._eddy.eddy.policy.order(ENTERING)
+
+    def filtered(self, columns: Sequence[pa.Array], rounds: Rounds) -> Iterator[pa.StructArray]:
+        """Yield what :meth:`filter` returns for a batch, a round at a time.
+
+        What comes when a limit above has all that it keeps is dropped, and nobody is asked.
+        """
+        rows, done = len(columns[0]), 0
+        for start, count in rounds.of(rows):
+            result = self.filter([column.slice(start, count) for column in columns])
+            yield result
+            if rounds.gave(result.field(0).true_count):
+                send_last_results()
+            elif rounds.limited and rounds.small:
+                send_results()
+            done = start + count
+        if done < rows:
+            none = pa.array(np.zeros(rows - done, dtype=np.bool_))
+            fields = (pa.nulls(rows - done, field.type) for field in self._fields[1:])
+            yield pa.StructArray.from_arrays([none, *fields], fields=self._fields)
+
+    def filter(self, columns: Sequence[pa.Array]) -> pa.StructArray:
+        """Return ``keep`` and the outputs for one batch."""
+        started, began = self.clock.now(), self.work_clock.now()
+        rows = len(columns[0])
+        kept = self._eddy.filter(columns, rows)
+        routed = self.work_clock.now()
+        mask = np.zeros(rows, dtype=np.bool_)
+        mask[kept.kept] = True
+        found: list[pa.Array] = [pa.array(mask)]
+        if self._block.hands_on_errors:
+            found.append(self._errors.column(kept.failed, rows))
+        found += (spread(values, kept.kept, rows) for values in kept.outputs)
+        arrays = [
+            relabelled(values, field.type)
+            for values, field in zip(found, self._fields, strict=True)
+        ]
+        result = pa.StructArray.from_arrays(arrays, fields=self._fields)
+        ended, done = self.clock.now(), self.work_clock.now()
+        self.spent(ended - started, done - began)
+        self.put_together += max(done - routed, 0.0)
+        self._notice_changes(self.epoch + ended)
+        self.slices.append(self._orders.slice(self.epoch + started, self.epoch + ended, rows))
+        return result
+
+    def between_visits(self, do: Callable[[], None]) -> None:
+        """Have something done after each visit to a predicate."""
+        self._orders.between_visits = do
+
+    def end(self, error: BaseException | None) -> None:
+        """End the user's functions; leave what was learned for the next task."""
+        self.finish(self._eddy.learned(), error)
+
+    def record(self) -> TaskRecord:
+        """Return what this task did."""
+        statistics = self._eddy.statistics()
+        record = replace(
+            self.times(statistics.eddy),
+            rows_in=statistics.rows_in,
+            rows_out=statistics.rows_out,
+            predicates=_predicates(statistics),
+            functions=self._functions(statistics),
+            changes=tuple(self._changes_noticed),
+        )
+        return compacted(record)  # a long task has thousands of batches, each a slice
+
+    def _functions(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
+        """Return what was called, of how much Spark calls behind its own filters.
+
+        It is counted how many rows passed these where they stand in one order; else it is
+        estimated, as a row that one of them drops is not seen by the others.
+        """
+        after = dict(self._block.after)
+        calls = [
+            replace(each, possible=_passing(statistics, after.get(each.call, 0)))
+            for each in statistics.calls
+        ]
+        waits = self._block.waits
+        estimated = {call.function for call, n in after.items() if waits[:n] != tuple(range(n))}
+        return tuple(
+            replace(record, estimated=number in estimated)
+            for number, record in enumerate(
+                function_records(self._block.functions, calls, self.memories())
+            )
+        )
+
+    def _changes(self) -> Sequence[NoticedChange]:
+        policy = self._eddy.eddy.policy
+        return policy.changes if isinstance(policy, AdaptivePolicy) else ()
+
+    def _notice_changes(self, when: float) -> None:
+        """Keep what people should know of: not every hiccup of a machine with other work."""
+        changes = self._changes()[self._changes_seen :]
+        self._changes_seen += len(changes)
+        order = self._eddy.eddy.policy.order(ENTERING)
+        reordered = order != self._order
+        self._order = order
+        for change in changes:
+            difference = abs(change.after - change.before)
+            if change.quantity is ChangedQuantity.SELECTIVITY:
+                noteworthy = difference >= NOTEWORTHY_SELECTIVITY
+            else:
+                noteworthy = reordered and difference >= NOTEWORTHY_COST * change.before
+            if noteworthy:
+                self._changes_noticed.append(
+                    Change(when, change.module, change.quantity, change.before, change.after)
+                )
+
+
+class Orders:
+    """Counts the tuples that entered the eddy by the order meant for them."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen; set ``policy`` before anything is.
+
+        ``between_visits`` is what is done after each visit.
+        """
+        self.policy: Policy | None = None
+        self.between_visits: Callable[[], None] | None = None
+        self._shares: Counter[tuple[int, ...]] = Counter()
+
+    def visited(
+        self,
+        signature: Signature,
+        module: int,
+        tuples_in: int,
+        tuples_out: int,  # noqa: ARG002 - only entries are counted
+        seconds: float,  # noqa: ARG002 - likewise
+    ) -> None:
+        """Count the tuples of a visit, if they begin with it."""
+        if self.policy is not None and signature == ENTERING:
+            order = self.policy.order(signature)
+            if order[0] != module:  # exploration: this module first, then as planned
+                order = (module, *(other for other in order if other != module))
+            self._shares[order] += tuples_in
+        if self.between_visits is not None:
+            self.between_visits()
+
+    def slice(self, start: float, end: float, rows: int) -> OrderSlice:
+        """Return what was counted since the last time."""
+        return OrderSlice(start, end, rows, self.taken())
+
+    def taken(self) -> tuple[tuple[Order, int], ...]:
+        """Return the tuples of each order since the last time."""
+        shares = tuple(self._shares.items())
+        self._shares.clear()
+        return shares
+
+
+def _passing(statistics: FilterStatistics, conjuncts: int) -> int:
+    """Return how many rows so many of the first conjuncts pass, one behind the other."""
+    rows = float(statistics.rows_in)
+    for predicate in statistics.predicates[:conjuncts]:
+        rows *= (
+            (predicate.passed + predicate.errors) / predicate.rows_in if predicate.rows_in else 0
+        )
+    return round(rows)
+
+
+def _predicates(statistics: FilterStatistics) -> tuple[PredicateRecord, ...]:
+    return tuple(
+        predicate_record(predicate, dropped)
+        for predicate, dropped in zip(statistics.predicates, statistics.errors_dropped, strict=True)
+    )

@@ -1,0 +1,50 @@
+"""What a worker process remembers of functions, from task to task of one action.
+
+Never longer: the next action calls them anew, even of the same DataFrame. And one function is
+another's only if all is the same that was pickled with it, its closure among it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.engine.clock import Clock
+from eddyline.engine.functions.function_memory import FunctionMemory
+from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
+from eddyline.latest import Latest
+from eddyline.tasks.calling import WorkerFunction
+from eddyline.tasks.task_lookups import job_of
+
+SHARE: Final = 8
+"""The functions of a block may remember, together, this part of what a task may use."""
+
+_Functions = dict[tuple[UserFunction, SessionSettings], Remembered]
+
+MEMORIES: Final[Latest[str, _Functions]] = Latest(2)
+"""By job: an action's and that of one more, since two may take turns in a process."""
+
+
+class WithMemory(RememberedFunction):
+    """A function of a task that has a memory; it is closed like one without."""
+
+    def __init__(self, function: WorkerFunction, remembered: Remembered, clock: Clock) -> None:
+        """Give a function the memory that another task of this process may have left."""
+        super().__init__(function, remembered, clock)
+        self.close = function.close
+
+
+def remembered(
+    function: UserFunction, settings: SessionSettings, options: RoutingOptions, functions: int
+) -> Remembered:
+    """Return what is remembered of one of so many functions of a block, in this job."""
+    job = job_of(options)
+    of_job = MEMORIES.get(job)
+    if of_job is None:
+        MEMORIES.put(job, of_job := {})
+    found = of_job.get((function, settings))
+    if found is None:
+        found = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
+        of_job[function, settings] = found
+    return found

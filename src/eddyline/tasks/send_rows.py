@@ -1,0 +1,83 @@
+"""Sends the rows of a scan from where Spark reads them to who watches, while they are read.
+
+A task connects to the driver and says hello: a line of JSON with the token, its scan, its
+partition and its attempt. It is answered ``+``, or ``-`` where these rows have all come
+already; then it sends them as an Arrow stream, and an empty line at the end, so that rows which
+were cut off are not taken for all.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from eddyline.asking.wire import Address
+
+CONNECT_SECONDS: Final = 20.0
+WANTED: Final = b"+"
+THERE_ALREADY: Final = b"-"
+END: Final = b"\n"
+
+CUT_OFF: Final = -1
+"""Returned instead of a number of rows where nobody took them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendRows:
+    """The function of a step that sends its rows away, and returns how many these were."""
+
+    address: Address
+    scan: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Send one partition; it is cut off, and no more, where nobody takes it any longer."""
+        try:
+            sent = self._send(batches)
+        except OSError:
+            sent = CUT_OFF
+        yield pa.record_batch({"sent": pa.array([sent], pa.int64())})
+
+    def _send(self, batches: Iterator[pa.RecordBatch]) -> int:
+        sent = 0
+        address = (self.address.host, self.address.port)
+        with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
+            connection.settimeout(None)
+            connection.sendall(json.dumps(self._hello()).encode() + b"\n")
+            answer = connection.recv(1)
+            if answer == WANTED:
+                with connection.makefile("wb") as stream:
+                    sent = _sent(batches, stream)
+                    stream.write(END)
+                answer = connection.recv(1)
+            return sent if answer in {WANTED, THERE_ALREADY} else CUT_OFF
+
+    def _hello(self) -> dict[str, object]:
+        task = TaskContext.get()
+        return {
+            "token": self.address.token,
+            "scan": self.scan,
+            "partition": 0 if task is None else task.partitionId(),
+            "attempt": 0 if task is None else task.attemptNumber(),
+        }
+
+
+def _sent(batches: Iterator[pa.RecordBatch], stream: object) -> int:
+    """Write batches as they come; return how many rows there were."""
+    sent = 0
+    writer = None
+    for batch in batches:
+        if writer is None:
+            writer = pa.ipc.new_stream(stream, batch.schema)
+        writer.write_batch(batch)
+        stream.flush()  # type: ignore[attr-defined]  # a file
+        sent += batch.num_rows
+    if writer is None:
+        writer = pa.ipc.new_stream(stream, pa.schema([]))
+    writer.close()
+    return sent

@@ -1,0 +1,65 @@
+"""The functions of one task: those that it calls, and those that the driver calls for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from eddyline.asking.remote_function import RemoteFunction
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.wire import Address
+from eddyline.blocks.column_types import arrow_type
+from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.engine.clock import Clock
+from eddyline.tasks.calling import WorkerFunction, made_function
+from eddyline.tasks.log_context import show_users_functions
+from eddyline.tasks.remembering import WithMemory, remembered
+from eddyline.tasks.task_lookups import job_of
+
+
+def task_functions(
+    functions: Sequence[UserFunction],
+    settings: SessionSettings,
+    of_action: SessionSettings,
+    options: RoutingOptions,
+    server: Address | None,
+    clock: Clock,
+) -> list[WorkerFunction]:
+    """Return functions in their order; ServerGoneError where the driver cannot be reached.
+
+    The driver converts values under ``settings``, those of the block; a worker under those of
+    the action. ``clock`` tells what remembering spares.
+    """
+    show_users_functions()
+    agenda = SharedAgenda()
+    worth = dict(options.worth)
+    made: list[WorkerFunction] = []
+    with contextlib.ExitStack() as opened:
+        for function in functions:
+            driver = function.driver
+            if driver is None:
+                here = made_function(function, of_action)
+                if options.remember and not here.forgetful:
+                    memory = remembered(function, of_action, options, len(functions))
+                    made.append(WithMemory(here.function, memory, clock))
+                else:
+                    made.append(here.function)
+                continue
+            if server is None:
+                raise AssertionError("a block with concurrent functions knows who calls them")
+            zone = settings.time_zone
+            remote = RemoteFunction(
+                server,
+                job_of(options),
+                driver.method,
+                agenda,
+                [arrow_type(kind, zone) for kind in function.argument_types],
+                arrow_type(function.return_type, zone),
+                width=driver.width,
+                worth=worth.get(driver.unit, 0.0),
+            )
+            opened.callback(remote.close)
+            made.append(remote)
+        opened.pop_all()
+    return made

@@ -1,0 +1,336 @@
+"""Aggregates of a result that is still growing: estimates, and intervals that hold.
+
+The rows of one relation were dealt out at random into units, each row by itself, and units are
+worked one by one. So the units that are done are a simple random sample of all units, and what
+their rows have added to the result, unit by unit, tells how much the others will add: the total
+is estimated by expansion, its variance by that of the units' totals, with the correction for a
+finite population, an average as the ratio of two totals (Cochran, Sampling Techniques, 1977,
+Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). Of a least or
+a greatest value a sample tells nothing but that the final one is no greater, or no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eddyline.watching.aggregate import (
+    EXACT_INTEGERS,
+    EXTREMES,
+    Aggregate,
+    AggregateFunction,
+    canonical,
+    comparable,
+    compared_floats,
+    final_values,
+    summable,
+    typed,
+)
+from eddyline.watching.formulas import Estimated, Floats, Formula, linearized
+from eddyline.watching.student import student_quantile
+
+UNIT: Final = "unit"
+PLACE: Final = "place"
+"""The columns of totals that say which unit they are of, and the number of which group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Aggregates as they look by now.
+
+    ``table`` has a row for each group that was seen: the columns of the group, then for each
+    aggregate three: its value, ``…_low`` and ``…_high``, between which the final value is with
+    the probability ``confidence``; NULL where there is no telling yet. ``fraction`` of the units
+    were worked; where all were, the values are exact. ``so_far`` names the columns that are no
+    estimates but of the rows seen so far, as MIN and MAX, and so have no interval.
+    """
+
+    table: pa.Table
+    fraction: float
+    confidence: float
+    so_far: frozenset[str] = frozenset()
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is missing."""
+        return self.fraction >= 1.0
+
+
+class RunningAggregates:
+    """Adds up a result, unit by unit."""
+
+    def __init__(
+        self,
+        groups: Sequence[tuple[str, pa.DataType]],
+        aggregates: Sequence[Aggregate],
+        units: int,
+        confidence: float = 0.95,
+        formulas: Sequence[Formula] = (),
+    ) -> None:
+        """Begin with nothing; the result's first columns are those of ``groups``.
+
+        In the estimates those of ``formulas`` follow those of ``aggregates``.
+
+        ValueError for less than one unit, or a confidence outside of (0, 1).
+        """
+        if units < 1 or not 0.0 < confidence < 1.0:
+            raise ValueError(f"{units} units and a confidence of {confidence} make no estimate")
+        self.units = units
+        self.done = 0
+        self.confidence = confidence
+        self._groups = tuple(groups)
+        self._aggregates = tuple(aggregates)
+        self._formulas = tuple(formulas)
+        self._keys = [f"g{n}" for n in range(len(self._groups))]
+        self._summed = sorted(
+            {a.column for a in aggregates if a.column is not None and a.function not in EXTREMES}
+        )
+        self._extremes = sorted(
+            {
+                (a.column, a.function)
+                for a in aggregates
+                if a.function in EXTREMES and a.column is not None
+            }
+        )
+        self._in_unit: list[pa.Table] = []
+        self._totals: list[pa.Table] = []  # a row for each group and unit, by unit
+        self._numbers: dict[tuple[object, ...], int] = {}  # of the groups that were seen
+        self._seen: list[pa.Table] = []  # their columns, in this order
+
+    def add(self, columns: Sequence[pa.Array], rows: int) -> None:
+        """Add rows of the result that the unit has which is being worked."""
+        named = {
+            name: canonical(column)
+            for name, column in zip(self._keys, columns[: len(self._keys)], strict=True)
+        }
+        named["one"] = pa.array(np.ones(rows, np.int64))
+        for column in self._summed:
+            named[f"a{column}"] = summable(columns[column])
+        for column, function in self._extremes:
+            named[f"{function}{column}"] = comparable(columns[column])
+        self._in_unit.append(pa.table(named).combine_chunks())
+
+    def end_unit(self) -> None:
+        """Say that the unit is done: all of its rows have come."""
+        if self.done == self.units:
+            raise ValueError(f"all {self.units} units are done")
+        if self._in_unit:
+            part = self._added(pa.concat_tables(self._in_unit))
+            unit = pa.array(np.full(len(part), self.done))
+            place = pa.array(self._places(part.select(self._keys)))
+            self._totals.append(part.append_column(UNIT, unit).append_column(PLACE, place))
+            self._in_unit = []
+        self.done += 1
+
+    def estimates(self) -> Estimates:
+        """Return what is known by the units that are done."""
+        totals = pa.concat_tables(self._totals) if self._totals else self._no_totals()
+        by_group = self._by_group(totals)
+        if not self._keys and not len(totals):
+            by_group = _nothing(by_group.schema)
+        names = [name for name, _ in self._groups]
+        groups: list[pa.Array] = []
+        if self._keys:
+            seen = pa.concat_tables(self._seen) if self._seen else totals
+            groups = [
+                _whole(seen.column(key).cast(kind))
+                for (_, kind), key in zip(self._groups, self._keys, strict=True)
+            ]
+        columns: list[pa.Array] = list(groups)
+        so_far: set[str] = set()
+
+        def put(name: str, values: pa.Array, scores: Floats | None) -> None:
+            names.extend((name, f"{name}_low", f"{name}_high"))
+            columns.extend(self._bounded(values, scores))
+            if scores is None:
+                so_far.add(name)
+
+        found = [self._estimated(each, totals, by_group) for each in self._aggregates]
+        for aggregate, estimated in zip(self._aggregates, found, strict=True):
+            put(aggregate.name, estimated.values, estimated.scores)
+        for formula in self._formulas:
+            if self.done == self.units:
+                values = formula.compute([*groups, *(each.values for each in found)], True)  # noqa: FBT003 - a callable's arguments have no names
+                scores = None
+            else:
+                values, scores = linearized(formula, groups, found)
+            put(formula.name, values, scores)
+        table = pa.Table.from_arrays(columns, names=names)
+        fraction = self.done / self.units
+        told = frozenset() if self.done == self.units else frozenset(so_far)
+        return Estimates(table, fraction, self.confidence, told)
+
+    def _places(self, groups: pa.Table) -> npt.NDArray[np.int64]:
+        """Return the numbers of groups, and take note of new ones."""
+        before = len(self._numbers)
+        numbers = [
+            self._numbers.setdefault(key, len(self._numbers)) for key in _tuples(groups, self._keys)
+        ] or [0] * len(groups)
+        places = np.array(numbers, np.int64)
+        # Groups of one part are distinct, and new ones were numbered in their order.
+        self._seen.append(groups.filter(pa.array(places >= before)))
+        return places
+
+    def _estimated(self, aggregate: Aggregate, totals: pa.Table, by_group: pa.Table) -> Estimated:
+        """Return an aggregate by group; exact ones, without scores, where all units are done."""
+        if aggregate.function in EXTREMES:
+            found = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
+            floats = pa.types.is_floating(aggregate.type)
+            kind = aggregate.type
+            return Estimated(
+                compared_floats(found, kind) if floats else found.cast(kind), None, None
+            )
+        counts = "one" if aggregate.column is None else f"n{aggregate.column}"
+        sums = counts if aggregate.column is None else f"a{aggregate.column}"
+        if self.done == self.units:
+            exact = final_values(aggregate, by_group.column(counts), by_group.column(sums))
+            return Estimated(_whole(exact), None, None)
+        shape = (len(by_group), self.done)
+
+        def by_unit(name: str) -> Floats:
+            table: Floats = np.zeros(shape)
+            numbers = pc.fill_null(pc.cast(totals.column(name), pa.float64()), 0.0)
+            table[totals.column(PLACE).to_numpy(), totals.column(UNIT).to_numpy()] = (
+                numbers.to_numpy()
+            )
+            return table
+
+        if aggregate.function is AggregateFunction.COUNT:
+            scores = by_unit(counts)
+            value = self._total(scores)
+        elif aggregate.function is AggregateFunction.SUM:
+            scores = by_unit(sums)
+            value = self._total(scores)
+        else:
+            value, scores = self._ratio(by_unit(sums), by_unit(counts))
+        seen = np.asarray(pc.fill_null(by_group.column(counts), 0)) > 0
+        known = seen | (aggregate.function is AggregateFunction.COUNT)
+        return Estimated(typed(value, aggregate.type, known), scores, self._error(scores))
+
+    def _bounded(
+        self, values: pa.Array, scores: Floats | None
+    ) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Return values with their bounds: NULL where there is no telling, or not yet."""
+        if self.done == self.units:
+            return values, values, values
+        if scores is None:
+            nothing = pa.nulls(len(values), values.type)
+            return values, nothing, nothing
+        value = pc.cast(values, pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        margin = self._error(scores) * student_quantile(
+            0.5 + self.confidence / 2, max(self.done - 1, 1)
+        )
+        sure = np.asarray(values.is_valid()) & (self.done > 1) & np.isfinite(margin)
+        return (
+            values,
+            pa.array(value - margin, mask=~sure),
+            pa.array(value + margin, mask=~sure),
+        )
+
+    def _total(self, by_unit: Floats) -> Floats:
+        """Return totals over all units."""
+        if not self.done:
+            zeros: Floats = np.zeros(len(by_unit))
+            return zeros
+        total: Floats = by_unit.mean(axis=1) * self.units
+        return total
+
+    def _ratio(self, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
+        """Return ratios of totals, and the scores of units, whose total varies as they do."""
+        count = counts.sum(axis=1)
+        divisor = np.where(count > 0, count, 1.0)
+        ratio = sums.sum(axis=1) / divisor
+        residuals = sums - ratio[:, None] * counts
+        whole = np.maximum(self._total(counts), 1e-300)
+        return ratio, residuals / whole[:, None]
+
+    def _error(self, by_unit: Floats) -> Floats:
+        done = self.done
+        if done < 2:  # noqa: PLR2004 - one unit varies from no other
+            return np.zeros(len(by_unit))
+        rest = 1.0 - done / self.units
+        deviation: Floats = by_unit.std(axis=1, ddof=1)
+        error: Floats = self.units * deviation * np.sqrt(rest / done)
+        return error
+
+    def _no_totals(self) -> pa.Table:
+        named = {
+            key: pa.array([], kind) for key, (_, kind) in zip(self._keys, self._groups, strict=True)
+        }
+        named["one"] = pa.array([], pa.int64())
+        for column in self._summed:
+            named[f"a{column}"] = pa.array([], EXACT_INTEGERS)
+            named[f"n{column}"] = pa.array([], pa.int64())
+        for column, function in self._extremes:
+            kind = next(
+                a.type for a in self._aggregates if a.column == column and a.function is function
+            )
+            floats = pa.types.is_floating(kind)
+            named[f"{function}{column}"] = pa.array([], pa.int64() if floats else kind)
+        named[UNIT] = named[PLACE] = pa.array([], pa.int64())
+        return pa.table(named)
+
+    def _added(self, table: pa.Table) -> pa.Table:
+        """Return one row for each group of rows of the result."""
+        wanted = [("one", "sum", "one")]
+        for column in self._summed:
+            wanted += [
+                (f"a{column}", "sum", f"a{column}"),
+                (f"a{column}", "count", f"n{column}"),
+            ]
+        return _aggregated(table, self._keys, [*wanted, *self._of_extremes()])
+
+    def _by_group(self, totals: pa.Table) -> pa.Table:
+        """Return one row for each group of totals by unit, in the order of their numbers."""
+        names = ["one"]
+        for column in self._summed:
+            names += [f"a{column}", f"n{column}"]
+        wanted = [*((name, "sum", name) for name in names), *self._of_extremes()]
+        return _aggregated(totals, [PLACE], wanted).sort_by(PLACE)
+
+    def _of_extremes(self) -> list[tuple[str, str, str]]:
+        names = [(f"{function}{column}", str(function)) for column, function in self._extremes]
+        return [(name, function, name) for name, function in names]
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _aggregated(
+    table: pa.Table, keys: list[str], wanted: Sequence[tuple[str, str, str]]
+) -> pa.Table:
+    """Return aggregates by groups, each of (column, function, name of what comes of it)."""
+    found = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
+    names = {f"{column}_{how}": name for column, how, name in wanted}
+    return found.rename_columns([names.get(name, name) for name in found.column_names])
+
+
+def _nothing(schema: pa.Schema) -> pa.Table:
+    """Return the one group of no rows, where rows are not grouped."""
+    counts = {"one", *(name for name in schema.names if name[0] == "n" and name[1:].isdigit())}
+    return pa.table(
+        {
+            field.name: pa.array([0 if field.name in counts else None], field.type)
+            for field in schema
+        }
+    )
+
+
+def _tuples(table: pa.Table, keys: list[str]) -> list[tuple[object, ...]]:
+    values = [list(map(_findable, table.column(key).to_pylist())) for key in keys]
+    return list(zip(*values, strict=True))
+
+
+def _findable(value: object) -> object:
+    """Return a value that is equal to itself, and can be a key."""
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - NaN
+        return "NaN", None
+    return repr(value) if isinstance(value, list | dict) else value

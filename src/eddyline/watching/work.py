@@ -1,0 +1,317 @@
+"""Runs the block of a watched query in this process, while Spark scans."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
+
+from eddyline.blocks.column_types import returned_type, spark_type
+from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.partial_results import Partial, PartialResults
+from eddyline.engine.join.reading_order import Goal
+from eddyline.engine.join.results import Joined
+from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.modules.scan_access import Arrival
+from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.exchange.spill import spill_folder
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.labels import relabelled
+from eddyline.tasks.calling import make_function
+from eddyline.tasks.task_lookups import TaskLookups
+from eddyline.wall_clock import WallClock
+from eddyline.watching.aggregation import Aggregation
+from eddyline.watching.arriving import Arriving
+from eddyline.watching.bounded_scans import BoundedScans
+from eddyline.watching.control import Control, StoppedError, WatchedAgenda
+from eddyline.watching.parts import MISSING, Parts, SourceProgress
+from eddyline.watching.preferences import rows_first
+from eddyline.watching.running_aggregates import Estimates, RunningAggregates
+from eddyline.watching.scanning import Scanning
+from eddyline.watching.values import Values
+from eddyline.watching.watched_query import WatchedQuery
+
+PROGRESS_SECONDS: Final = 0.05
+"""Seconds between two readings of the progress."""
+
+ROOM: Final = 256
+"""Tuples that a lookup takes at a time: what was handed over cannot be preferred any more."""
+
+UNIT: Final = "eddyline_unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a query is to be worked: see :func:`eddyline.watch`."""
+
+    partial: bool
+    policy: PolicyName
+    seed: int
+    units: int
+    confidence: float
+    memory: int  # bytes that rows of joins may take
+
+
+class Work:
+    """One run of a watched query, in the thread that calls :meth:`run`."""
+
+    def __init__(
+        self, spark: SparkSession, query: WatchedQuery, wishes: Wishes, job: str, control: Control
+    ) -> None:
+        """Get ready; nothing runs before :meth:`run`."""
+        self._spark = spark
+        self._query = query
+        self._block = query.block
+        self._wishes = wishes
+        self._job = job
+        self._control = control
+        self._agenda = WatchedAgenda(self._check)
+        self._types = [returned_type(spark_type(text)) for text in query.types]
+        self._values = Values(query.values)
+        fields = list(zip(query.names, self._types, strict=True))
+        self.parts = Parts(pa.schema([] if query.aggregation is not None else fields))
+        sampled = self._largest() if query.aggregation is not None else None
+        self._arriving = {
+            r: Arriving(self._agenda.poke, self._check, whole=r == sampled) for r in query.scans
+        }
+        self._eddy: JoinEddy | None = None
+        self._scans: BoundedScans | None = None
+        self._preference: tuple[Expression | None, float] | None = None
+        self._read_rows = [0] * len(self._block.query.relations)
+        self._keys: dict[int, int] = {}
+        self._noted: PartialResults | None = None
+        self._last_progress = 0.0
+        self._ended = False
+        self._preferred: deque[tuple[Expression | None, float]] = deque()
+
+    def poke(self) -> None:
+        """Let the thread that works see that it is to pause, or to stop."""
+        self._agenda.poke()
+
+    def prefer(self, predicate: Expression | None, weight: float) -> None:
+        """Let rows that satisfy a predicate over the query's columns come first, soon."""
+        for relation, scan in self._arriving.items():
+            scan.prefer(rows_first(self._block.query, relation, predicate, weight))
+        self._preferred.append((predicate, weight))
+        self._agenda.poke()
+
+    def run(self) -> None:
+        """Run the query; whatever comes, and whatever goes wrong, goes to ``parts``."""
+        error: BaseException | None = None
+        try:
+            self._run()
+        except StoppedError:
+            pass
+        except BaseException as raised:  # noqa: BLE001 - it is raised where the rows are wanted
+            error = raised
+        finally:
+            self.parts.end(error)
+
+    def _run(self) -> None:
+        if self._query.aggregation is None:
+            self._join()
+        else:
+            with self._eddy_over(self._block.query) as eddy:
+                self._aggregate(eddy, self._query.aggregation)
+        self._ended = True
+        self._tell_progress()
+
+    @contextmanager
+    def _eddy_over(self, query: JoinQuery) -> Iterator[JoinEddy]:
+        """Make the eddy that works from now on, with its lookups."""
+        lookups = TaskLookups(self._block, self._job, self._agenda, ROOM)
+        try:
+            eddy = self._eddy = JoinEddy(
+                query,
+                [make_function(each, self._block.settings) for each in self._block.functions],
+                lambda: make_policy(self._wishes.policy),
+                WallClock(),
+                np.random.default_rng(self._wishes.seed),
+                lookups=lookups.sources,
+            )
+            eddy.between_steps = partial(self._between_steps, eddy)
+            if self._preference is not None:
+                eddy.prefer(*self._preference)
+            yield eddy
+            self._flush()
+            self._note_progress(eddy)
+        finally:
+            self._eddy = None
+            lookups.close()
+
+    def _join(self) -> None:
+        """Join the scans in memory, then what does not fit there."""
+        query = self._block.query
+        scans = self._scans = BoundedScans(query, self._arriving, self._wishes.memory)
+        with Scanning(self._spark, self._query.scans, self._arriving):
+            with self._eddy_over(query) as eddy:
+                eddy.reading.goal = Goal.INTERACTIVE
+                if self._wishes.partial:
+                    self._noted = eddy.note_partial_results()
+                    eddy.want_partial_rows()
+                self._emit(eddy.run(scans.inputs(), self._wait))
+            if not scans.is_full:
+                return
+            self._noted = None
+            del eddy
+            gc.collect()  # its SteMs, which refer to each other
+            for left, inputs in scans.joins_left(self._wait, spill_folder()):
+                with self._eddy_over(left) as another:
+                    self._emit(another.run(inputs))
+
+    def _largest(self) -> int:
+        scans = self._query.scans
+        return max(scans, key=lambda r: (self._block.sizes[r], -r))
+
+    def _wait(self) -> None:
+        self._agenda.wait()
+
+    def _check(self) -> None:
+        """See to it that what has come is seen, and whether to go on."""
+        self._control.check()
+        if self._eddy is None:
+            return
+        self._flush()
+        if time.monotonic() - self._last_progress >= PROGRESS_SECONDS:
+            self._note_progress(self._eddy)
+            self._tell_progress()
+
+    def _between_steps(self, eddy: JoinEddy) -> None:
+        self._check()
+        while self._preferred:
+            self._preference = self._preferred.popleft()
+            eddy.prefer(*self._preference)
+
+    def _flush(self) -> None:
+        for noted in () if self._noted is None else self._noted.take():
+            self.parts.put_partial(self._partial_rows(noted))
+
+    def _note_progress(self, eddy: JoinEddy) -> None:
+        """Take note of what an eddy has read; several read the same rows, and ask the same keys."""
+        done = eddy.statistics()
+        keys: dict[int, int] = {}
+        for (relation, _), lookup in zip(self._block.query.lookups, done.lookups, strict=True):
+            keys[relation] = keys.get(relation, 0) + lookup.bindings
+        for r, rows in enumerate(done.read):
+            read = self._scans.rows.get(r) if self._scans is not None else None
+            self._read_rows[r] = max(self._read_rows[r], rows if read is None else read)
+        self._keys = {r: max(count, self._keys.get(r, 0)) for r, count in keys.items()}
+
+    def _tell_progress(self) -> None:
+        self._last_progress = time.monotonic()
+        self.parts.put_progress(
+            [
+                SourceProgress(
+                    relation.name, self._read_rows[r], self._has_ended(r), self._keys.get(r)
+                )
+                for r, relation in enumerate(self._block.query.relations)
+            ]
+        )
+
+    def _has_ended(self, relation: int) -> bool:
+        scan = self._arriving.get(relation)
+        return self._ended if scan is None else scan.is_read
+
+    def _emit(self, joined: Iterable[Joined]) -> None:
+        for each in joined:
+            self.parts.put(self._full_rows(each), lambda: not self._control.stopped)
+
+    def _full_rows(self, joined: Joined) -> pa.RecordBatch:
+        columns = list(map(relabelled, self._values.of(joined.outputs, joined.rows), self._types))
+        names = list(self._query.names)
+        if not names:  # nobody wants a column, but there are rows
+            return pa.record_batch([pa.nulls(joined.rows)], names=[""]).select([])
+        return pa.record_batch(columns, names=names)
+
+    def _partial_rows(self, noted: Partial) -> pa.RecordBatch:
+        found = self._values.known(noted.outputs, noted.rows)
+        columns = [
+            pa.nulls(noted.rows, kind) if values is None else relabelled(values, kind)
+            for values, kind in zip(found, self._types, strict=True)
+        ]
+        names = list(self._query.names)
+        missing = [name for name, each in zip(names, found, strict=True) if each is None]
+        marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
+        return pa.record_batch([*columns, marks], names=[*names, MISSING])
+
+    def _aggregate(self, eddy: JoinEddy, aggregation: Aggregation) -> None:
+        """Read all other relations, then the largest unit by unit.
+
+        Only then is it scanned: until it is read its tasks would keep the cores from the others.
+        """
+        sampled = self._largest()
+        others = {r: frame for r, frame in self._query.scans.items() if r != sampled}
+        with Scanning(self._spark, others, self._arriving):
+            for r in others:
+                for joined in self._read(eddy, r, self._arriving[r]):
+                    raise AssertionError(f"{joined.rows} rows without the sampled relation")
+        units, scan = self._wishes.units, self._arriving[sampled]
+        running = RunningAggregates(
+            aggregation.groups,
+            aggregation.aggregates,
+            units,
+            self._wishes.confidence,
+            aggregation.formulas,
+        )
+        with Scanning(self._spark, {sampled: self._dealt(sampled)}, self._arriving):
+            for unit in range(units):
+                arrival = self._next_unit(scan)
+                if arrival is not None and arrival.rows:
+                    self._add(running, eddy.push(sampled, arrival))
+                    self._add(running, eddy.finish())
+                if unit == units - 1:
+                    self._add(running, eddy.end(sampled))
+                    self._add(running, eddy.finish())
+                running.end_unit()
+                self.parts.put_estimates(in_order(running.estimates(), aggregation))
+
+    def _dealt(self, relation: int) -> DataFrame:
+        """Return a scan of which the rows are dealt out to units, one a partition."""
+        units = self._wishes.units
+        unit = (F.rand(self._wishes.seed) * units).cast("int")
+        frame = self._query.scans[relation].withColumn(UNIT, unit)
+        return frame.repartitionById(units, F.col(UNIT)).drop(UNIT)
+
+    def _next_unit(self, scan: Arriving) -> Arrival | None:
+        """Return the rows of the next unit; None where Spark knows that there are no more."""
+        while not scan.ended:
+            arrival = scan.poll()
+            if arrival is not None:
+                return arrival
+            if not scan.ended:
+                self._wait()
+        return None
+
+    def _read(self, eddy: JoinEddy, relation: int, scan: Arriving) -> Iterator[Joined]:
+        while not scan.ended:
+            arrival = scan.poll()
+            if arrival is not None and arrival.rows:
+                yield from eddy.push(relation, arrival)
+            elif arrival is None and not scan.ended:
+                self._wait()
+        yield from eddy.end(relation)
+
+    def _add(self, running: RunningAggregates, joined: Iterable[Joined]) -> None:
+        for each in joined:
+            running.add(self._values.of(each.outputs, each.rows), each.rows)
+
+
+def in_order(estimates: Estimates, aggregation: Aggregation) -> Estimates:
+    """Return estimates with columns as the DataFrame has them."""
+    columns: list[int] = []
+    groups = len(aggregation.groups)
+    for place in aggregation.order:
+        first = place if place < groups else groups + 3 * (place - groups)
+        columns += [first] if place < groups else [first, first + 1, first + 2]
+    table = estimates.table.select(columns).rename_columns(list(aggregation.names))
+    return replace(estimates, table=table)

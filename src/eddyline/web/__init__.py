@@ -1,1 +1,0 @@
-"""The live page: queries in a browser, while they run."""

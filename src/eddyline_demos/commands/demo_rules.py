@@ -1,0 +1,13 @@
+"""``eddyline demo rules``: a thousand standing queries over flights, replayed as a stream."""
+
+from __future__ import annotations
+
+from eddyline.app.failures import ExitCode
+from eddyline.app.invocation import DemoRulesInvocation
+from eddyline_demos.rules.program import perform
+
+
+def run(invocation: DemoRulesInvocation) -> ExitCode:
+    """Run the command; raise :class:`~eddyline.app.failures.RunError` if results differ."""
+    perform(invocation.sample)
+    return ExitCode.DONE

@@ -1,0 +1,103 @@
+"""What is known of standing queries goes with them: a job may run for months."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from eddyline.standing.introspection import SPARE, BatchRecord, Introspection
+from eddyline.standing.log.jobs import job_of
+from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.sinks import Batch, Callback
+from eddyline.standing.standing_queries import StandingQueries
+from eddyline.standing.tasks.counts import Counts
+from tests.standing.feeds import Feed, Gathered
+from tests.standing.groups import TEMPLATE, group
+
+STANDING = 5
+
+
+def query(number: int) -> LiveQuery:
+    return LiveQuery(number, group(f"rule-{number}"), 0)
+
+
+def test_what_dropped_queries_did_is_forgotten_and_that_of_paused_ones_is_not() -> None:
+    there: set[int] = set()
+    introspection = Introspection(lambda: there)
+    job = job_of(TEMPLATE).name
+    paused = query(0)
+    for batch in range(20 * SPARE):
+        running = [query(batch + position) for position in range(STANDING)]
+        there = {paused.number} | {each.number for each in running}
+        counts = Counts(Counter(events=1), results=Counter(each.number for each in running))
+        record = BatchRecord(job, batch, batch, len(running), 0.0, 2.0, counts)
+        introspection.note(record, running)
+    (totals,) = introspection._totals.values()
+    for by_query in (totals.results, totals.joined, totals.seconds, totals.with_results):
+        assert len(by_query) <= 2 * (STANDING + 1) + SPARE
+    told = introspection.queries(running, [(paused, "")]).to_pylist()
+    assert [row["results"] for row in told] == [5, 4, 3, 2, 1, 1]
+    assert [row["rows_in"] for row in told] == [5, 4, 3, 2, 1, 20 * SPARE]
+    assert {row["seconds"] for row in told} == {2.0}
+
+
+def test_the_job_of_a_template_is_known_no_longer_than_the_template() -> None:
+    template = replace(TEMPLATE, sql="SELECT 1")
+    assert job_of(template) is job_of(template)
+    gone = weakref.ref(template)
+    del template
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.fixture
+def events(spark: SparkSession, tmp_path: Path) -> Feed:
+    return Feed(spark, tmp_path / "events", "id bigint")
+
+
+def test_a_subscription_goes_with_its_query_and_stays_where_that_is_replaced(
+    spark: SparkSession, tmp_path: Path, events: Feed
+) -> None:
+    told: list[tuple[str, int]] = []
+
+    def tell(who: str) -> Callback:
+        def add(rows: pa.Table, _: Batch) -> None:
+            told.append((who, len(rows)))
+
+        return add
+
+    def done(batches: int) -> None:
+        while queries.progress().batches < batches:
+            queries.await_termination(0.05)
+
+    events.give([(1,), (2,), (3,)])
+    with StandingQueries(
+        spark, streams={"events": events.stream()}, state=tmp_path / "state"
+    ) as queries:
+        for name in ("first", "second"):
+            queries.add("SELECT id FROM events", name=name)
+            queries.subscribe(name, tell(name))
+        queries.start(Gathered(), processingTime="0 seconds")
+        done(1)
+        assert sorted(told) == [("first", 3), ("second", 3)]
+        told.clear()
+        queries.drop("first")
+        queries.add("SELECT id FROM events", name="first")  # another one, of which nobody is told
+        queries.replace("second", "SELECT id FROM events WHERE id > 3")
+        events.give([(4,), (5,)])
+        done(2)
+        assert told == [("second", 2)]
+        queries.drop("first", "second")
+        queries.add("SELECT id FROM events", name="third")
+        events.give([(6,)])
+        done(3)
+        assert told == [("second", 2)]
+        assert not queries._leaving
+        assert not queries._callbacks
