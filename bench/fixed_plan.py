@@ -15,8 +15,8 @@ import numpy.typing as npt
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.results import Joined
 from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery

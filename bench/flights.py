@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from bench import report
 from bench.against_plain import CORES, Query, argument_parser, run, start
 from eddyline_demos.flights import create_views, write_parquet
-from eddyline_demos.query import register_predicates
+from eddyline_demos.race_query import register_predicates
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

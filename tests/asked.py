@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.gate import Gate
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, LookedUpTable, LookupSource
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup, SharedLookupStatistics
+from eddyline.errors import LookupFailedError
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import eddyline
@@ -10,6 +15,12 @@ import eddyline
 SOURCE = Path(eddyline.__file__).parent
 
 JVM_HANDLE = re.compile(r"\b_(?:jdf|jvm|jsparkSession|jsc)\b")
+
+
+def sources() -> Iterator[Path]:
+    """All modules of the packages that are installed."""
+    for package in (SOURCE, SOURCE.parent / "eddyline_demos"):
+        yield from package.rglob("*.py")
 
 
 def test_only_one_room_touches_the_jvm() -> None:
@@ -25,3 +36,41 @@ def test_the_search_for_jvm_handles_finds_them() -> None:
     assert JVM_HANDLE.search("plan = frame._jdf.queryExecution()")
     assert JVM_HANDLE.search("spark._jsparkSession")
     assert not JVM_HANDLE.search("my_jdf_like_name")
+
+
+def named_classes() -> dict[str, list[str]]:
+    """Public classes by name, with the files that define one."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(str(path))
+    return found
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    assert {name: files for name, files in named_classes().items() if len(files) > 1} == {}
+
+
+def test_no_module_has_the_name_of_another() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sources():
+        if not path.stem.startswith("__"):
+            found[path.stem].append(str(path))
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
+def test_public_errors_are_in_one_place() -> None:
+    elsewhere = {
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in SOURCE.rglob("*.py")
+        if path.name != "errors.py" and path.parts[-2] != "app"
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and "EddylineError" in map(ast.unparse, node.bases)
+    }
+    assert elsewhere == {"standing/running_job.py: JobStoppedError"}  # it is for Spark to read
+
+
+def test_the_picture_of_the_house_is_current() -> None:
+    script = SOURCE.parents[1] / "scripts" / "draw_house.py"
+    assert subprocess.run([sys.executable, script, "--check"], check=False).returncode == 0

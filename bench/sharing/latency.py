@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench.sharing.setups import STREAMS, VALUES, Setup, queries_of
-from eddyline.standing.engine.plans import PLANS
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery
+from eddyline.standing.engine.shared_results import SharedResults
+from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 
 MOST_A_VECTOR = 2_000
@@ -113,7 +113,7 @@ class Run:
             ]
             self._eddy.push(stream, columns, stop - start)
 
-    def _deliver(self, results: Results) -> None:
+    def _deliver(self, results: SharedResults) -> None:
         began = time.perf_counter()
         last = np.maximum(results.arrivals(0), results.arrivals(1))
         self._came.append((last, self._eddy.sets.sizes(results.lineages)))

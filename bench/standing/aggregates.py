@@ -29,8 +29,8 @@ from bench import report
 from bench.against_plain import start
 from bench.standing.rules import written
 from bench.turns import Spread, in_turns
-from eddyline.standing.settings import stream_settings
 from eddyline.standing.standing_queries import StandingQueries
+from eddyline.standing.stream_settings import stream_settings
 
 SCHEMA: Final = "symbol bigint, price double, volume bigint, time timestamp"
 

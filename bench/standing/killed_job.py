@@ -15,7 +15,7 @@ from pathlib import Path
 import eddyline
 from eddyline.standing.log.batch_log import BatchLog
 from eddyline.standing.log.change_log import ChangeLog
-from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.standing_queries import StandingQueries
 
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"

@@ -23,8 +23,8 @@ from rich.table import Table
 from bench import report
 from bench.against_plain import start
 from bench.standing.rules import written
-from eddyline.standing.settings import stream_settings
 from eddyline.standing.standing_queries import StandingQueries
+from eddyline.standing.stream_settings import stream_settings
 
 KEYS: Final = 50_000
 

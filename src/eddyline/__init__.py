@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from eddyline.monitor.status import forget, status
     from eddyline.planner.adapt import adapt, explain
     from eddyline.planner.declare.concurrent import concurrent
-    from eddyline.planner.declare.lookup_table import lookup_table
+    from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
     from eddyline.planner.reporting import report
     from eddyline.standing.standing_queries import StandingQueries
@@ -71,7 +71,7 @@ _ON_FIRST_USE = {
     "explain": "eddyline.planner.adapt",
     "forget": "eddyline.monitor.status",
     "live": "eddyline.monitor.live_page",
-    "lookup_table": "eddyline.planner.declare.lookup_table",
+    "lookup_table": "eddyline.planner.declare.lookup_registration",
     "progress": "eddyline.monitor.progress",
     "report": "eddyline.planner.reporting",
     "session": "eddyline.host.session",

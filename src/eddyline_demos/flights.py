@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 
 TABLES = ("flights", "airlines", "airports", "weather", "planes")
 
@@ -38,7 +38,7 @@ def write_parquet(folder: Path, sample: int | None = None) -> int:
 
     ``sample`` takes that many flights only, spread evenly over the year. The
     flights become one file a month, in order of their departure. Raises
-    :class:`~eddyline.app.failures.UsageError` if the data are not installed.
+    :class:`~eddyline.app.endings.UsageError` if the data are not installed.
     """
     for name in TABLES:
         table = read_table(name)
@@ -57,7 +57,7 @@ def write_parquet(folder: Path, sample: int | None = None) -> int:
 
 
 def read_table(name: str) -> pa.Table:
-    """Return a table; :class:`~eddyline.app.failures.UsageError` if the data are not installed."""
+    """Return a table; :class:`~eddyline.app.endings.UsageError` if the data are not installed."""
     source = _data_folder()
     options = pyarrow.csv.ConvertOptions(
         column_types=_TYPES, null_values=["", "NA"], strings_can_be_null=True

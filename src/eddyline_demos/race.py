@@ -34,7 +34,7 @@ class Lap:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RowDifference:
     """Rows that one contestant has more often than the other."""
 
     contestant: Contestant
@@ -67,15 +67,15 @@ def warm_up(ask: Callable[[], DataFrame]) -> None:
         _lap(contestant, ask)
 
 
-def difference(laps: Sequence[Lap]) -> Difference | None:
+def difference(laps: Sequence[Lap]) -> RowDifference | None:
     """Return rows that are not in every lap, as often as in the others; None if there are none."""
     expected = Counter(next(lap.rows for lap in laps if lap.contestant is Contestant.PLAIN))
     for lap in laps:
         rows = Counter(lap.rows)
         if surplus := rows - expected:
-            return Difference(lap.contestant, tuple(surplus.elements()))
+            return RowDifference(lap.contestant, tuple(surplus.elements()))
         if missing := expected - rows:
-            return Difference(Contestant.PLAIN, tuple(missing.elements()))
+            return RowDifference(Contestant.PLAIN, tuple(missing.elements()))
     return None
 
 

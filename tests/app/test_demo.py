@@ -16,11 +16,11 @@ from rich.console import Console
 import eddyline
 from eddyline.reports.routing_report import RoutingReport
 from eddyline_demos.commands import demo
-from eddyline_demos.display import introduction, outcome
 from eddyline_demos.flights import TABLES, write_parquet
 from eddyline_demos.predicates import expected_load
-from eddyline_demos.query import QUERY
-from eddyline_demos.race import Contestant, Difference, Lap, difference
+from eddyline_demos.race import Contestant, Lap, RowDifference, difference
+from eddyline_demos.race_display import introduction, outcome
+from eddyline_demos.race_query import QUERY
 from tests.app.conftest import Answer, Run
 from tests.reports.samples import drifting
 
@@ -105,9 +105,9 @@ def test_rows_are_compared_as_multisets_in_every_run() -> None:
     plain = Lap(Contestant.PLAIN, 1.0, (one, one, two))
     assert difference([plain, Lap(Contestant.EDDYLINE, 1.0, (two, one, one))]) is None
     fewer = Lap(Contestant.EDDYLINE, 1.0, (one, two))
-    assert difference([plain, plain, fewer]) == Difference(Contestant.PLAIN, (one,))
+    assert difference([plain, plain, fewer]) == RowDifference(Contestant.PLAIN, (one,))
     more = Lap(Contestant.EDDYLINE, 1.0, (one, one, two, two))
-    assert difference([more, plain]) == Difference(Contestant.EDDYLINE, (two,))
+    assert difference([more, plain]) == RowDifference(Contestant.EDDYLINE, (two,))
 
 
 @pytest.mark.parametrize(

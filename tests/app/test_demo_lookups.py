@@ -20,13 +20,15 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline_demos.lookups import comparison, program, running
+from eddyline_demos.lookups import beside_by_hand as comparison
+from eddyline_demos.lookups import lookups_demo as program
+from eddyline_demos.lookups import running
+from eddyline_demos.lookups.beside_by_hand import Trial, Way, differing
 from eddyline_demos.lookups.by_hand import joined_by_hand
-from eddyline_demos.lookups.comparison import Trial, Way, differing
-from eddyline_demos.lookups.data import create_views, read_data, write_register
-from eddyline_demos.lookups.display import outcome
-from eddyline_demos.lookups.query import COUNTED, STRONG, register_tables
-from eddyline_demos.lookups.running import Rest, Seen, Services, running_services
+from eddyline_demos.lookups.lookups_display import outcome
+from eddyline_demos.lookups.questions import COUNTED, STRONG, register_tables
+from eddyline_demos.lookups.running import RequestsSeen, Rest, Services, running_services
+from eddyline_demos.lookups.tables_and_services import create_views, read_data, write_register
 from tests.app.conftest import Run
 
 SAMPLE = 40
@@ -46,11 +48,11 @@ def status_of(url: str) -> int:
 
 
 def test_what_is_shown_is_what_the_services_saw(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[Seen, Seen]] = []
+    seen: list[tuple[RequestsSeen, RequestsSeen]] = []
     started: list[subprocess.Popen[str]] = []
     ask, end = Services.seen, running._end
 
-    def noted(services: Services) -> tuple[Seen, Seen]:
+    def noted(services: Services) -> tuple[RequestsSeen, RequestsSeen]:
         seen.append(ask(services))
         return seen[-1]
 
@@ -145,7 +147,7 @@ def test_services_count_what_they_are_asked() -> None:
         assert status_of(services.register + "/aircraft/N1") == 200
         assert status_of(services.register + "/aircraft/N1") == 200
         assert status_of(services.register + "/aircraft/N2") == 404
-        assert services.seen() == (Seen(1, 1, 0), Seen(3, 2, 0))
+        assert services.seen() == (RequestsSeen(1, 1, 0), RequestsSeen(3, 2, 0))
 
 
 def test_more_requests_at_a_time_than_the_limit_are_refused(
@@ -154,7 +156,7 @@ def test_more_requests_at_a_time_than_the_limit_are_refused(
     monkeypatch.setattr(running, "LIMIT", 0)
     with running_services(WEATHER, AIRCRAFT) as services:
         assert status_of(services.weather + "/weather/JFK/1/1/5") == 429
-        assert services.seen()[0] == Seen(0, 0, 1)
+        assert services.seen()[0] == RequestsSeen(0, 0, 1)
 
 
 def test_services_end_with_whoever_started_them() -> None:
@@ -203,7 +205,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 
 def test_rows_that_differ_are_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def trial(_spark: object, _data: object, way: Way) -> Trial:
-        return Trial(way, Counter([(way,)]), 1.0, 1.0, Seen(1, 1, 0), Seen(1, 1, 0))
+        return Trial(way, Counter([(way,)]), 1.0, 1.0, RequestsSeen(1, 1, 0), RequestsSeen(1, 1, 0))
 
     monkeypatch.setattr(comparison, "try_out", trial)
     monkeypatch.setattr(program, "warm_up", lambda *_: None)
@@ -217,7 +219,7 @@ def test_rows_that_differ_are_a_failure(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_rows_are_compared_as_multisets() -> None:
-    seen = Seen(1, 1, 0)
+    seen = RequestsSeen(1, 1, 0)
     one = Trial(Way.WATCHED, Counter([(1,), (1,)]), 1.0, 1.0, seen, seen)
     assert not differing([one, replace(one, way=Way.BY_HAND)])
     assert differing([one, replace(one, rows=Counter([(1,)]))])
@@ -231,7 +233,7 @@ def test_rows_are_compared_as_multisets() -> None:
     ],
 )
 def test_the_verdict_names_the_faster(adapted: float, by_hand: float, sentence: str) -> None:
-    seen = Seen(1, 1, 0)
+    seen = RequestsSeen(1, 1, 0)
     seconds = {Way.WATCHED: 1.0, Way.ADAPTED: adapted, Way.BY_HAND: by_hand}
     rows: Counter[tuple[object, ...]] = Counter({(1,): 3})
     trials = [Trial(way, rows, time, time, seen, seen) for way, time in seconds.items()]

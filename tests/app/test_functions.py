@@ -28,7 +28,7 @@ ASKS_FOR_SPARK = """
 MIMICKED = """
     from pathlib import Path
 
-    from eddyline.app.functions import load_before_spark
+    from eddyline.app.user_functions import load_before_spark
     from eddyline.app.invocation import FunctionSource
     from pyspark.sql import SparkSession
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 from eddyline.app.invocation import DemoRulesInvocation, RulesAskInvocation, RulesRunInvocation
 from eddyline.app.parser import parse
 from eddyline.app.rules_config import read_rules, state_of

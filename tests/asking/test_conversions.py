@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.failures import NoAnswerError
 from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.rows import RowReader
+from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.source_rows import RowReader
 
 
 def value(kind: pa.DataType, given_value: object) -> object:

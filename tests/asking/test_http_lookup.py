@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from eddyline.asking.failures import NoAnswerError, TryAgainError
 from eddyline.asking.http_lookup import Cursor, HttpLookup, NextLink, PageNumber
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.template import MissingSecretError
+from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.errors import MissingSecretError
 from tests.asked import answered, called, why
 from tests.http_service import HttpService, Reply, Request
 

@@ -16,18 +16,18 @@ import pytest
 from eddyline.asking import lookup_server
 from eddyline.asking.beginning import StageSize, TaskPlace
 from eddyline.asking.event_loop import EventLoop
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.filling import GATHERED
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.remote_lookup import RemoteLookup, ServerGoneError
+from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.shared_lookup import AccessMethod
 from eddyline.asking.wire import Address
 from eddyline.engine.modules.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
+from eddyline.errors import LookupFailedError, ServerGoneError
 from tests.asked import until
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))

@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.gate import Gate
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from eddyline.asking.sql_lookup import SqlLookup
+from eddyline.errors import LookupFailedError
 from tests.asked import answered, canonical, rows_of, until, why
 from tests.postgres import PASSWORD, Postgres
 

@@ -21,8 +21,9 @@ from eddyline.asking.asked_once import Found
 from eddyline.asking.frozen import frozen
 from eddyline.asking.function_answers import ERROR, PRICE, STOP, VALUE
 from eddyline.asking.limits import Limits
-from eddyline.asking.price import Books, CostError, Price
+from eddyline.asking.price import Books, Price
 from eddyline.asking.shared_function import FunctionMethod, SharedFunction
+from eddyline.errors import CostError
 
 QUICK = Limits(max_in_flight=3, timeout=2.0, retries=0)
 

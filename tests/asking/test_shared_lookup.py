@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pytest
 
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
+from eddyline.errors import LookupFailedError
 from tests.asked import rows_of
 from tests.http_service import HttpService, Reply, Request
 

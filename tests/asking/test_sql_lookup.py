@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, LookedUpTable
 from eddyline.asking.sql_lookup import SqlLookup
-from eddyline.asking.template import MissingSecretError
+from eddyline.errors import LookupFailedError, MissingSecretError
 from tests.asked import answered, called, why
 
 TABLE = LookedUpTable(

@@ -13,8 +13,8 @@ from bench.fixed_plan import FixedPlan
 from bench.wisconsin import COLUMNS, UNIQUE2
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.reading_order import Goal
-from eddyline.engine.join.results import Joined
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.naive import NaivePolicy
 

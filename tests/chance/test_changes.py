@@ -31,9 +31,9 @@ from pyspark.sql.types import StringType
 
 import eddyline
 from eddyline.chance import chance_in, chance_in_pickles
-from eddyline.chance.changes import changes_in
 from eddyline.chance.flow_steps import FlowSteps
 from eddyline.chance.inert_pickle import MISSING
+from eddyline.chance.outside_changes import changes_in
 from tests.chance import named_elsewhere
 
 Function = Callable[..., Any]

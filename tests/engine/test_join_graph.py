@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.join_graph import MIRRORED, JoinGraph, Key, NotExecutableError, Place
+from eddyline.engine.join_graph import MIRRORED, JoinGraph, Key, Place
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
-from eddyline.errors import EddylineError
+from eddyline.errors import EddylineError, NotExecutableError
 from eddyline.expressions.expression import (
     And,
     Argument,

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from eddyline.errors import UnsupportedExpressionError
 from eddyline.expressions import (
     ArithmeticFailure,
-    Condition,
-    UnsupportedExpressionError,
+    ErrorCondition,
     evaluate,
     fault_of,
     prepare,
@@ -325,14 +325,14 @@ def sole_error(expression: Expression, *values: object) -> ArithmeticFailure:
 def test_failures_name_sparks_condition_and_the_values() -> None:
     pair = Argument(0, INT), Argument(1, INT)
     overflow = sole_error(Arithmetic(ADD, pair, INT, ansi=True), 2**63 - 1, 1)
-    assert overflow.condition is Condition.ARITHMETIC_OVERFLOW
+    assert overflow.condition is ErrorCondition.ARITHMETIC_OVERFLOW
     assert str(overflow).startswith("[ARITHMETIC_OVERFLOW] 9223372036854775807 + 1 in int64.")
     remainder = sole_error(Arithmetic(ArithmeticOperator.REMAINDER, pair, INT, ansi=True), 5, 0)
     assert str(remainder).startswith("[REMAINDER_BY_ZERO] 5 % 0 in int64.")
     small = sole_error(
         Arithmetic(ADD, (Argument(0, pa.int8()), literal(1, pa.int8())), pa.int8(), ansi=True), 127
     )
-    assert small.condition is Condition.BINARY_ARITHMETIC_OVERFLOW
+    assert small.condition is ErrorCondition.BINARY_ARITHMETIC_OVERFLOW
     narrowed = sole_error(Cast(Argument(0, INT), pa.int8(), ansi=True), 128)
     assert str(narrowed).startswith("[CAST_OVERFLOW] the value 128 of type int64 does not fit int8")
     again = pickle.loads(pickle.dumps(overflow))  # noqa: S301  # our own bytes

@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.storage.key_words import KeyColumn
-from eddyline.expressions import (
-    UnsupportedExpressionError,
-    evaluate,
-    forget_programs,
-    prepare,
-    reason_not_to_evaluate,
-    type_of,
-)
+from eddyline.errors import UnsupportedExpressionError
+from eddyline.expressions import evaluate, forget_programs, prepare, reason_not_to_evaluate, type_of
 from eddyline.expressions.expression import (
     And,
     Argument,

@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType
 import eddyline
 from eddyline import catalyst
 from eddyline.catalyst import pipeline
-from eddyline.catalyst.tables import LARGEST_ESTIMATE
+from eddyline.catalyst.table_statistics import LARGEST_ESTIMATE
 from tests.planner.joins.broadcasting import broadcasting
 
 related = F.udf(lambda a, b: a < b, BooleanType())

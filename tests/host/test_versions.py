@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 
 import eddyline
-from eddyline.host.versions import (
-    TESTED,
-    PySparkTooOldError,
-    UntestedPySparkWarning,
-    require_tested_version,
-)
+from eddyline.errors import PySparkTooOldError
+from eddyline.host.versions import TESTED, UntestedPySparkWarning, require_tested_version
 
 ROOT = Path(__file__).parents[2]
 

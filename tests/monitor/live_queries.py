@@ -15,7 +15,7 @@ from eddyline.reports.records import (
     SteMRecord,
     TaskRecord,
 )
-from eddyline.tasks.live_news import News, Place
+from eddyline.tasks.live_news import News, NewsTask
 
 HOSTILE = '<img src=x onerror="window.harmed=1"></script><script>window.harmed=1</script>"\'&\x00'
 
@@ -69,7 +69,7 @@ def run(
     book: QueryBook, action: int, record: TaskRecord, *, ended: bool, description: str = "count"
 ) -> int:
     """Let an action have done something; return its number."""
-    book.take(News(record.block, Place(action, 1, 0, action), record, ended))
+    book.take(News(record.block, NewsTask(action, 1, 0, action), record, ended))
     number = book.queries(most=1)[0].number
     book.mark(
         number,

@@ -15,9 +15,9 @@ from eddyline.asking.wire import Address
 from eddyline.monitor.news_receiver import LONGEST, NewsReceiver
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks import live_news
-from eddyline.tasks.live_news import LiveNews, News, Place, address_of, setting_of
+from eddyline.tasks.live_news import LiveNews, News, NewsTask, address_of, setting_of
 
-PLACE = Place(1, 2, 3, 4)
+PLACE = NewsTask(1, 2, 3, 4)
 
 
 class Hearing:

@@ -12,7 +12,7 @@ from eddyline.monitor.live_query import QueryState
 from eddyline.monitor.query_book import QueryBook, StageCount
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
-from eddyline.tasks.live_news import News, Place
+from eddyline.tasks.live_news import News, NewsTask
 
 TEN_CALLS = (FunctionRecord(name="f", calls=10, calls_possible=40, seconds=1.0),)
 
@@ -37,7 +37,7 @@ def made_book() -> QueryBook:
 def news(
     rows: int, attempt: int = 1, *, action: int | None = 7, ended: bool = False, block: str = "b"
 ) -> News:
-    return News(block, Place(action, 3, 0, attempt), record(rows), ended)
+    return News(block, NewsTask(action, 3, 0, attempt), record(rows), ended)
 
 
 def rows_of(book: QueryBook, number: int = 1) -> int:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.join_graph import JoinGraph, NotExecutableError
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, Lookup
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.index_access import Source
+from eddyline.errors import NotExecutableError
 from tests.oracle.plain_values import plain
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

@@ -21,7 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.pandas import functions as vectorized
 
 import eddyline
-from eddyline.engine.policies.catalogue import PolicyName, UnknownPolicyError
+from eddyline.engine.policies.catalogue import PolicyName
+from eddyline.errors import UnknownPolicyError
 from eddyline.expressions.expression import (
     And,
     Argument,

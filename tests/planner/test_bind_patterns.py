@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import eddyline
 from eddyline.engine.policies.catalogue import PolicyName
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.errors import UnboundLookupError
 from tests.planner.bind_patterns import (
     BINDS,
     COLUMNS,

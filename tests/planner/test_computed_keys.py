@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.errors import UnboundLookupError
 from tests.planner.recording_source import RecordingSource
 
 NAMES = [(1, "one", 10), (2, "two", None), (2, "zwei", 2), (4, "four", 40), (9, "none asks", 1)]

@@ -16,8 +16,8 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 from pyspark.sql.udf import UserDefinedFunction
 
 import eddyline
+from eddyline.errors import FunctionPlaceError
 from eddyline.planner.declare.concurrent import ConcurrentUDF
-from eddyline.planner.declare.concurrent_functions import FunctionPlaceError
 
 WIDTH = 6
 

@@ -18,8 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
-from eddyline.planner.claim.bindings import UnboundLookupError
-from eddyline.planner.declare.concurrent_functions import FunctionPlaceError
+from eddyline.errors import FunctionPlaceError, UnboundLookupError
 from tests.fresh_process import printed_lines
 from tests.planner.jvm_calls import counted_calls
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import eddyline
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Price
+from eddyline.errors import FunctionForgottenError
 from eddyline.latest import Latest
 from eddyline.planner.declare.concurrent import ConcurrentUDF
 from eddyline.planner.declare.declared_functions import (
@@ -20,7 +21,6 @@ from eddyline.planner.declare.declared_functions import (
     LATEST,
     Declaration,
     DeclaredFunctions,
-    FunctionForgottenError,
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 

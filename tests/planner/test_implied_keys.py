@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import eddyline
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.errors import UnboundLookupError
 
 ROWS = [(k, k % 7, f"v{k}", k % 3) for k in range(12)] + [(3, 9, "again", 0)]
 SCHEMA = "k int, x int, name string, j int"

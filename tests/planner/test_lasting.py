@@ -31,7 +31,7 @@ from eddyline.asking.shared_threads import IDLE_SECONDS
 from eddyline.catalyst.pipeline import Pipeline, pipeline
 from eddyline.latest import Latest
 from eddyline.monitor.status import Kept
-from eddyline.planner.registry import registry_of
+from eddyline.planner.block_registry import registry_of
 from tests.fresh_process import printed_lines
 
 WHOLE_ROUNDS = 2

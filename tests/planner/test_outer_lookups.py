@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.errors import UnboundLookupError
 from tests.planner.recording_source import RecordingSource
 
 SCHEMA = "k int, name string, x int"

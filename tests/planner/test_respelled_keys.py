@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 import eddyline
-from eddyline.asking.failures import LookupFailedError
+from eddyline.errors import LookupFailedError
 
 TABLE = "respelled"
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from eddyline.asking.wire import Address
+from eddyline.errors import ScanBrokenError
 from eddyline.tasks.send_rows import CUT_OFF, END, THERE_ALREADY, WANTED, SendRows
-from eddyline.watching.arriving import HELD_ROWS, Arriving, ScanBrokenError
+from eddyline.watching.arriving import HELD_ROWS, Arriving
 from eddyline.watching.row_receiver import RowReceiver
 
 BATCH = pa.record_batch({"a": pa.array([1, 2, 3])})

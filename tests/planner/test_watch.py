@@ -16,9 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from rich.console import Console
 
 import eddyline
-from eddyline.planner.claim.bindings import UnboundLookupError
-from eddyline.watching.aggregate import AggregateOverflowError
-from eddyline.watching.aggregation import NotWatchableError
+from eddyline.errors import AggregateOverflowError, NotWatchableError, UnboundLookupError
 from eddyline.watching.parts import Part
 
 ZIPS = [(f"1{n:04}", float(n * 10), "NY" if n % 3 else "NJ") for n in range(40)]

@@ -11,7 +11,7 @@ from html import unescape
 import pytest
 
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.columns import column_chart
+from eddyline.reports.column_chart import column_chart
 from eddyline.reports.html import page
 from eddyline.reports.merging import merge
 from eddyline.reports.records import FunctionRecord, JoinRecord, SteMRecord, TaskRecord

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from eddyline.reports.bars import Bar, Part, bar_chart
+from eddyline.reports.bars import Bar, BarPart, bar_chart
 from eddyline.reports.drawing import PALETTE, REST, text_width
 from eddyline.reports.svg import Band, Mark, share_chart
 
@@ -52,8 +52,8 @@ def lines_of(svg: str, hint: str) -> list[ET.Element]:
 
 def test_charts_without_data_are_charts() -> None:
     for svg in (
-        bar_chart([], [Part("p")], "T", "x"),
-        bar_chart([Bar("b", (0.0,))], [Part("p")], "T", "x"),
+        bar_chart([], [BarPart("p")], "T", "x"),
+        bar_chart([Bar("b", (0.0,))], [BarPart("p")], "T", "x"),
         share_chart([], (0.0, 1.0), "T", "x"),
     ):
         assert "T" in texts(svg)
@@ -62,7 +62,7 @@ def test_charts_without_data_are_charts() -> None:
 def test_texts_are_escaped() -> None:
     evil = '<script>alert("1")</script> & \x00 \x1b'
     for svg in (
-        bar_chart([Bar(evil, (1.0,), evil, evil)], [Part(evil), Part(evil)][:1], evil, evil),
+        bar_chart([Bar(evil, (1.0,), evil, evil)], [BarPart(evil), BarPart(evil)][:1], evil, evil),
         share_chart(
             [Band(evil, (1.0,), hint=evil)],
             (0.0, 1.0),
@@ -124,7 +124,7 @@ def test_labels_stand_over_their_bars_in_a_narrow_picture_and_no_line_crosses_th
     name = "a_function_with_a_long_name(of_many, arguments) > 0.5"
     bars = [Bar(name, (1.0, 3.0), "75 % spared"), Bar("short", (2.0, 0.0))]
     svg = bar_chart(
-        bars, [Part("done"), Part("spared")], "A title of many words " * 3, "x", width=360
+        bars, [BarPart("done"), BarPart("spared")], "A title of many words " * 3, "x", width=360
     )
     assert " ".join(texts(svg)).count(name) == 1
     root = parsed(svg)
@@ -188,7 +188,7 @@ def test_marks_are_all_drawn_but_their_labels_do_not_overlap() -> None:
 
 def test_stacked_bars_follow_each_other_and_grouped_ones_start_at_zero() -> None:
     bars = [Bar("a", (30.0, 70.0)), Bar("b", (10.0, 0.0))]
-    parts = [Part("done"), Part("spared", rest=True)]
+    parts = [BarPart("done"), BarPart("spared", rest=True)]
 
     def boxes(svg: str) -> dict[str, dict[str, float]]:
         found = {}

@@ -15,7 +15,7 @@ from eddyline.expressions.expression import (
     Literal,
 )
 from eddyline.standing.engine.shared_query import SharedQuery
-from eddyline.standing.template import QueryGroup, QueryTemplate
+from eddyline.standing.query_template import QueryGroup, QueryTemplate
 
 SCHEMAS = {"events": '{"type": "struct", "fields": []}'}
 

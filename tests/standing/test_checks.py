@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eddyline.standing.checks import (
+from eddyline.standing.arguments import (
     checked_frames,
     checked_name,
     checked_names,

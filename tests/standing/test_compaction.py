@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.standing.errors import StateError
+from eddyline.errors import StateError
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added
 from eddyline.standing.log.files import DamagedFileError, write_new
-from eddyline.standing.log.live_queries import LiveQueries, LiveQuery
+from eddyline.standing.log.live_queries import LiveQueries, StandingQuery
 from eddyline.standing.log.snapshots import Snapshot
-from eddyline.standing.registry import QueryRegistry
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.query_registry import QueryRegistry
+from eddyline.standing.query_template import QueryGroup
 from tests.standing.groups import SCHEMAS, TEMPLATE, group
 
 
@@ -32,7 +32,7 @@ def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def described(live: LiveQueries) -> object:
     """Return all that is to be known of queries."""
 
-    def one(query: LiveQuery) -> tuple[Any, ...]:
+    def one(query: StandingQuery) -> tuple[Any, ...]:
         constants = query.group.parameters["least"][query.position].as_py()
         first, template = query.group.first, query.template.sql
         return query.number, query.name, first, template, constants, query.look_back

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, StructType
 
+from eddyline.errors import StateError, UnknownQueryError
 from eddyline.expressions.expression import (
     And,
     Comparison,
@@ -15,13 +16,12 @@ from eddyline.expressions.expression import (
     Literal,
 )
 from eddyline.standing.engine.selections import split
-from eddyline.standing.errors import StateError, UnknownQueryError
 from eddyline.standing.log.batch_log import KEPT, BatchLog, BatchRun
-from eddyline.standing.log.constants import ConstantError, constants_of, queries_of
 from eddyline.standing.log.live_queries import LiveQueries
+from eddyline.standing.log.query_constants import ConstantError, constants_of, queries_of
 from eddyline.standing.markers import markers_in, with_markers
-from eddyline.standing.registry import QueryRegistry
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.query_registry import QueryRegistry
+from eddyline.standing.query_template import QueryGroup
 from tests.standing.groups import SCHEMAS, TEMPLATE, VALUE, group
 
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from eddyline.errors import NotShareableError
 from eddyline.standing import standing_queries
-from eddyline.standing.errors import NotShareableError
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, given_shares, run_all
 from tests.standing.test_standing_queries import SCHEMA, START

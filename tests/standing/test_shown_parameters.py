@@ -15,14 +15,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from eddyline.blocks.filter_block import SessionSettings
+from eddyline.errors import NotShareableError
 from eddyline.expressions.expression import Argument
 from eddyline.standing.engine.shared_query import SharedQuery
-from eddyline.standing.errors import NotShareableError
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.parameter_tables import as_sent, kinds_of
+from eddyline.standing.query_template import QueryGroup, QueryTemplate, ShownParameter
 from eddyline.standing.standing_queries import StandingQueries
 from eddyline.standing.tasks.shown_values import shown_values
-from eddyline.standing.template import QueryGroup, QueryTemplate, ShownParameter
 from tests.standing.feeds import Feed, Gathered, expected, run_all
 
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"
@@ -244,10 +244,10 @@ def test_values_stand_by_the_numbers_of_queries() -> None:
     it = ShownParameter(1, '"long"', 0)
     one, other, none = group([10, 11, 12], it), group([20, 21], it), group([30])
     queries = [
-        LiveQuery(7, one, 2),
-        LiveQuery(2, other, 1),
-        LiveQuery(0, one, 0),
-        LiveQuery(5, none, 0),
+        StandingQuery(7, one, 2),
+        StandingQuery(2, other, 1),
+        StandingQuery(0, one, 0),
+        StandingQuery(5, none, 0),
     ]
     found = shown_values(queries, 9)
     assert {name: values.to_pylist() for name, values in found.items()} == {

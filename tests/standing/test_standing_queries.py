@@ -14,8 +14,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
+from eddyline.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.standing import standing_queries
-from eddyline.standing.errors import NotShareableError, StateError, UnknownQueryError
 from eddyline.standing.sinks import Batch, ParquetSink
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, given_shares, run_all

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.standing.errors import StateError
+from eddyline.errors import StateError
 from eddyline.standing.sinks import Batch
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, run_all

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from eddyline.standing.introspection import SPARE, BatchRecord, Introspection
 from eddyline.standing.log.jobs import job_of
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.sinks import Batch, Callback
 from eddyline.standing.standing_queries import StandingQueries
 from eddyline.standing.tasks.counts import Counts
@@ -24,8 +24,8 @@ from tests.standing.groups import TEMPLATE, group
 STANDING = 5
 
 
-def query(number: int) -> LiveQuery:
-    return LiveQuery(number, group(f"rule-{number}"), 0)
+def query(number: int) -> StandingQuery:
+    return StandingQuery(number, group(f"rule-{number}"), 0)
 
 
 def test_what_dropped_queries_did_is_forgotten_and_that_of_paused_ones_is_not() -> None:

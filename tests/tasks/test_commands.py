@@ -19,8 +19,8 @@ import pytest
 from pyspark import cloudpickle, util
 from pyspark.sql.types import LongType
 
-from eddyline.tasks import commands
-from eddyline.tasks.commands import acknowledge, pickled, sent, show_users_tracebacks
+from eddyline.tasks import our_functions as commands
+from eddyline.tasks.our_functions import acknowledge, pickled, sent, show_users_tracebacks
 
 
 @pytest.fixture

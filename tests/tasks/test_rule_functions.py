@@ -14,9 +14,9 @@ from pyspark.sql.types import LongType
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.shared_query import SharedQuery
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks import rule_functions
 from eddyline.standing.tasks.rule_functions import EngineFunctions, FunctionMemories
-from eddyline.standing.template import QueryTemplate
 from tests.tasks.calling.probes import Pinned, command
 
 SETTINGS = SessionSettings("UTC")

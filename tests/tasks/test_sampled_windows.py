@@ -27,7 +27,7 @@ from eddyline.expressions.expression import (
     Expression,
     Literal,
 )
-from eddyline.standing.engine.aggregation.functions import Aggregate, AggregateFunction
+from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate, AggregateFunction
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.engine.shared_query import SharedQuery, TimeBound, edge
@@ -38,7 +38,13 @@ from eddyline.standing.log.engine_inputs import (
 )
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.query_registry import QueryRegistry
+from eddyline.standing.query_template import (
+    AggregatedRows,
+    QueryGroup,
+    QueryTemplate,
+    argument_number,
+)
 from eddyline.standing.tasks import cell as cell_module
 from eddyline.standing.tasks import dealing as dealing_module
 from eddyline.standing.tasks import dropped_groups
@@ -50,12 +56,6 @@ from eddyline.standing.tasks.micro_batch import MicroBatch
 from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
-from eddyline.standing.template import (
-    AggregatedRows,
-    QueryGroup,
-    QueryTemplate,
-    argument_number,
-)
 from tests.standing.tasks.test_standing_cells import Store
 
 SYMBOL, VOLUME, PRICE, TIME = range(4)

@@ -13,22 +13,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.watching.aggregate import Aggregate, AggregateFunction, AggregateOverflowError
+from eddyline.errors import AggregateOverflowError
+from eddyline.watching.aggregate import WatchedAggregate, WatchedFunction
 from eddyline.watching.formulas import Formula
 from eddyline.watching.running_aggregates import Estimates, RunningAggregates
 from eddyline.watching.student import student_quantile
 
-COUNT = Aggregate(AggregateFunction.COUNT, None, "n", pa.int64())
-VALUES = Aggregate(AggregateFunction.COUNT, 1, "v", pa.int64())
-SUM = Aggregate(AggregateFunction.SUM, 1, "s", pa.float64())
-AVG = Aggregate(AggregateFunction.AVG, 1, "m", pa.float64())
+COUNT = WatchedAggregate(WatchedFunction.COUNT, None, "n", pa.int64())
+VALUES = WatchedAggregate(WatchedFunction.COUNT, 1, "v", pa.int64())
+SUM = WatchedAggregate(WatchedFunction.SUM, 1, "s", pa.float64())
+AVG = WatchedAggregate(WatchedFunction.AVG, 1, "m", pa.float64())
 ALL = (COUNT, VALUES, SUM, AVG)
 KEY = (("k", pa.int64()),)
 
 Rows = Sequence[tuple[int | None, float | None]]
 
 
-def estimated(units: Sequence[Rows], done: int, aggregates: Sequence[Aggregate] = ALL) -> Estimates:
+def estimated(
+    units: Sequence[Rows], done: int, aggregates: Sequence[WatchedAggregate] = ALL
+) -> Estimates:
     running = RunningAggregates(KEY, aggregates, len(units))
     for rows in units[:done]:
         running.add(
@@ -67,8 +70,8 @@ def test_they_end_exact(units: list[Rows]) -> None:
 
 
 def test_least_and_greatest_are_of_what_was_seen() -> None:
-    least = Aggregate(AggregateFunction.MIN, 1, "low", pa.float64())
-    greatest = Aggregate(AggregateFunction.MAX, 1, "high", pa.float64())
+    least = WatchedAggregate(WatchedFunction.MIN, 1, "low", pa.float64())
+    greatest = WatchedAggregate(WatchedFunction.MAX, 1, "high", pa.float64())
     units: list[Rows] = [[(1, 2.0), (1, None)], [(1, -1.0), (2, None)], [(1, math.nan)]]
     on_the_way = estimated(units, 2, (least, greatest))
     assert on_the_way.so_far == {"low", "high"}
@@ -195,9 +198,9 @@ def test_whole_numbers_and_decimals_are_exact() -> None:
     running = RunningAggregates(
         (),
         (
-            Aggregate(AggregateFunction.AVG, 0, "m", pa.float64()),
-            Aggregate(AggregateFunction.SUM, 1, "s", pa.decimal128(20, 2)),
-            Aggregate(AggregateFunction.AVG, 1, "d", pa.decimal128(14, 6)),
+            WatchedAggregate(WatchedFunction.AVG, 0, "m", pa.float64()),
+            WatchedAggregate(WatchedFunction.SUM, 1, "s", pa.decimal128(20, 2)),
+            WatchedAggregate(WatchedFunction.AVG, 1, "d", pa.decimal128(14, 6)),
         ),
         1,
     )
@@ -210,7 +213,7 @@ def test_whole_numbers_and_decimals_are_exact() -> None:
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(18, 0)])
 def test_an_estimate_beyond_its_type_is_not_told(kind: pa.DataType) -> None:
-    running = RunningAggregates((), (Aggregate(AggregateFunction.SUM, 0, "s", kind),), 2)
+    running = RunningAggregates((), (WatchedAggregate(WatchedFunction.SUM, 0, "s", kind),), 2)
     values = pa.array([2**62] * 3 if kind == pa.int64() else [Decimal(10**17 * 8)], kind)
     running.add([values], len(values))
     running.end_unit()

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from eddyline.app.failures import ExitCode, OutputError, UsageError
+from eddyline.app.endings import ExitCode, OutputError, UsageError
 from eddyline.app.file_errors import file_errors_explained, printing
 from eddyline.app.interrupts import exit_code, interrupts_handled
 from eddyline.app.invocation import (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eddyline.app.failures import OutputError, RunError, UsageError
+from eddyline.app.endings import OutputError, RunError, UsageError
 from eddyline.errors import EddylineError
 
 
@@ -23,7 +23,7 @@ def file_errors_explained(
     >>> with file_errors_explained("there.csv", "read"):
     ...     raise PermissionError(13, "Permission denied", "there.csv")
     Traceback (most recent call last):
-    eddyline.app.failures.UsageError: there.csv cannot be read: Permission denied
+    eddyline.app.endings.UsageError: there.csv cannot be read: Permission denied
     """
     try:
         yield
@@ -40,7 +40,7 @@ def printing() -> Iterator[None]:
     >>> with printing():
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
-    eddyline.app.failures.OutputError: standard output cannot be written: No space left on device
+    eddyline.app.endings.OutputError: standard output cannot be written: No space left on device
     """
     try:
         yield

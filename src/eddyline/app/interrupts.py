@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from eddyline.app.failures import RunError
+from eddyline.app.endings import RunError
 from eddyline.app.file_errors import file_errors_explained
 
 _IN_A_ROW: Final = 1.0

@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.app.failures import RunError, UsageError
+from eddyline.app.endings import RunError, UsageError
 from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.interrupts import temporary_folder
 from eddyline.app.output_kind import OutputKind

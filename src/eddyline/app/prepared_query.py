@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.text import Text
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
+from eddyline.app.file_tables import create_view, find_table
 from eddyline.app.files_in_sql import with_files_as_tables
-from eddyline.app.functions import load_before_spark, prefer_registered, register
 from eddyline.app.invocation import Query
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import importable, importable_by_workers, running_spark
-from eddyline.app.tables import create_view, find_table
+from eddyline.app.user_functions import load_before_spark, prefer_registered, register
 from eddyline.catalyst import is_query
 from eddyline.reports.wording import one_line
 
@@ -28,7 +28,7 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
     Files that the query names are tables, too. Functions come from the current folder first.
     Whatever can be found wrong without Spark is found before it starts, which takes seconds.
 
-    Raises :class:`~eddyline.app.failures.UsageError` for what cannot be used,
+    Raises :class:`~eddyline.app.endings.UsageError` for what cannot be used,
     and turns Spark's own errors inside the block into errors of ours.
     """
     folder = Path.cwd()

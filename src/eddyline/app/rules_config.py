@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 
 CONSOLE: Final = "console"
 """The sink that prints results."""

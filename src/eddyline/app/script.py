@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 from eddyline.app.file_errors import file_errors_explained
 from eddyline.app.invocation import Script
 from eddyline.app.script_errors import where_it_failed

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, ParseException, PySparkException, PythonException
 
-from eddyline.app.failures import RunError, UsageError
+from eddyline.app.endings import RunError, UsageError
 from eddyline.app.user_traceback import user_traceback
 
 _FAILURE_IN_TASK = re.compile(r".*most recent failure: Lost task [^:]*: ", re.DOTALL)

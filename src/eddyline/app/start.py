@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.failures import RunError
+from eddyline.app.endings import RunError
 from eddyline.app.interrupts import (
     before_interrupts,
     interrupts_put_off,

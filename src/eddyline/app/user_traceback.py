@@ -13,7 +13,9 @@ import eddyline
 _FRAME = re.compile(r'\s*(?:\| )*File "(?P<file>.+?)", line \d+')
 _START = "Traceback (most recent call last):"
 
-_MACHINERY = tuple(f"{Path(each.__file__).parent}{os.sep}" for each in (eddyline, pyspark))
+_MACHINERY = tuple(
+    f"{Path(file).parent}{os.sep}" for file in (str(eddyline.__file__), str(pyspark.__file__))
+)
 
 
 def user_traceback(text: str) -> str:

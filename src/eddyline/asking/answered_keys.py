@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.rows import described
+from eddyline.asking.source_rows import described
 from eddyline.engine.storage.key_set import KeySet
 
 

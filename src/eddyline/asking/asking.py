@@ -11,16 +11,12 @@ import pyarrow as pa
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from eddyline.asking.circuit_breaker import CircuitBreaker
-from eddyline.asking.failures import (
-    LookupFailedError,
-    NoAnswerError,
-    TryAgainError,
-    described_error,
-)
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import Key, LookedUpTable, LookupConnection
+from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.pauses import pause, tried
-from eddyline.asking.rows import RowReader, failed
+from eddyline.asking.source_rows import RowReader, failed
+from eddyline.errors import LookupFailedError
 
 LONGEST_ASKED_FOR: Final = 120.0
 """Seconds that a server may ask to wait (Retry-After); who asks for more is not waited for."""
@@ -28,7 +24,7 @@ LONGEST_ASKED_FOR: Final = 120.0
 _log = logging.getLogger(__name__)
 
 
-class Answer(NamedTuple):
+class SourceAnswer(NamedTuple):
     """The rows of some keys, others may be among them; or why there are none."""
 
     keys: Sequence[Key]
@@ -64,7 +60,9 @@ class Asking:
         self.tries = 0
         self.failures = 0
 
-    async def ask(self, keys: Sequence[Key], *, final: bool = True) -> AsyncGenerator[Answer, None]:
+    async def ask(
+        self, keys: Sequence[Key], *, final: bool = True
+    ) -> AsyncGenerator[SourceAnswer, None]:
         """Give the rows of keys: mostly at once, in several parts where a call fails.
 
         Where there is no answer, what ``on_error`` says: LookupFailedError, which names the
@@ -86,7 +84,7 @@ class Asking:
                     self._breaker.failed()
                 yield self.without(part, str(error), final=final)
             else:
-                yield Answer(part, rows)
+                yield SourceAnswer(part, rows)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -151,11 +149,11 @@ class Asking:
         rows = [dict(zip(self._table.bind_names, key, strict=True)) for key in keys]
         return self._reader.batch(rows, keys)
 
-    def without(self, keys: Sequence[Key], why: str, *, final: bool) -> Answer:
+    def without(self, keys: Sequence[Key], why: str, *, final: bool) -> SourceAnswer:
         """Return what keys without an answer have: see :meth:`ask`."""
         self.failures += 1
         error = failed(self._table, self._label, keys, why)
-        return Answer(keys, self.settled(keys, error) if final else error)
+        return SourceAnswer(keys, self.settled(keys, error) if final else error)
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait: a pause, after those that the server has asked for."""

@@ -7,18 +7,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from eddyline.asking.price import BudgetSpentError, CostError
-from eddyline.errors import EddylineError
+from eddyline.errors import BudgetSpentError, CostError
 
 VALUE, ERROR, STOP, PRICE = range(4)
 """The columns: a value, why there is none, which error ends the job, what it has cost."""
 
 STOPS: Final = {kind.__name__: kind for kind in (BudgetSpentError, CostError)}
 """Errors that end the job, by name."""
-
-
-class FunctionFailedError(EddylineError, RuntimeError):
-    """A function has raised for some arguments, has not answered, or with another type."""
 
 
 def answers(

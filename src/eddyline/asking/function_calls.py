@@ -12,9 +12,9 @@ from typing import Final
 
 import eddyline
 from eddyline.asking.circuit_breaker import CircuitBreaker
-from eddyline.asking.failures import TryAgainError, described_error
 from eddyline.asking.gate import Gate
 from eddyline.asking.limits import Limits
+from eddyline.asking.no_answer import TryAgainError, described_error
 from eddyline.asking.pauses import pause, tried
 from eddyline.asking.users_function import Outcome, UsersFunction
 

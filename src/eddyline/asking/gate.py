@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from aiolimiter import AsyncLimiter
 
-from eddyline.asking.failures import TryAgainError
 from eddyline.asking.limits import Limits
+from eddyline.asking.no_answer import TryAgainError
 
 
 class Gate:

@@ -17,13 +17,13 @@ import httpx
 import jmespath
 import pyarrow as pa
 
-from eddyline.asking.failures import NoAnswerError, TryAgainError
 from eddyline.asking.gate import Gate
 from eddyline.asking.http_line import Line, body, drained, header
 from eddyline.asking.http_pages import Cursor, PageNumber
-from eddyline.asking.http_request import HttpRequests, Place
+from eddyline.asking.http_request import HttpRequests, RequestTarget
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.rows import RowReader
+from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.asking.source_rows import RowReader
 
 if TYPE_CHECKING:
     from eddyline.asking.http_lookup import HttpLookup
@@ -121,7 +121,7 @@ class HttpConnection:
                 place = self._allowed(place.following(str(following)))
         raise NoAnswerError(f"more than {MAX_PAGES:,} pages")
 
-    async def _page(self, place: Place, keys: Sequence[Key]) -> object:
+    async def _page(self, place: RequestTarget, keys: Sequence[Key]) -> object:
         """Return what a page is as JSON; None where there is none."""
         method, sent = self._requests.method, self._requests.body(keys)
         for _ in range(MAX_REDIRECTS + 1):
@@ -184,7 +184,7 @@ class HttpConnection:
         found = {name: path.search(row) for name, path in self._columns.items()}
         return row | {name: value for name, value in found.items() if value is not None}
 
-    def _allowed(self, place: Place) -> Place:
+    def _allowed(self, place: RequestTarget) -> RequestTarget:
         """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
         origin = place.origin
         if origin == self._requests.origin or origin.host in self._source.allow_hosts:

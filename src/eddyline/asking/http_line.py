@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore
 
-from eddyline.asking.failures import NoAnswerError
 from eddyline.asking.http_network import AsyncioNetwork
-from eddyline.asking.http_request import Headers, Origin, Place
+from eddyline.asking.http_request import Headers, Origin, RequestTarget
+from eddyline.asking.no_answer import NoAnswerError
 
 IDLE_SECONDS: Final = 5.0
 """Seconds after which a connection is not used again: the other side may be about to close it."""
@@ -49,7 +49,7 @@ class Line:
         self._ways: dict[Origin, _Way] = {}
 
     async def send(
-        self, method: bytes, place: Place, headers: Headers, body: bytes | None
+        self, method: bytes, place: RequestTarget, headers: Headers, body: bytes | None
     ) -> httpcore.Response:
         """Send a request, return the answer's beginning; errors of httpcore."""
         origin, target = place

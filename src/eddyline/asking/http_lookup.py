@@ -15,7 +15,7 @@ from eddyline.asking.http_connection import HttpConnection
 from eddyline.asking.http_pages import Cursor, NextLink, PageNumber
 from eddyline.asking.http_request import HttpRequests
 from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.template import Template
+from eddyline.asking.text_template import Template
 
 __all__ = ["Cursor", "HttpLookup", "NextLink", "PageNumber"]
 

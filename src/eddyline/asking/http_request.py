@@ -15,9 +15,9 @@ from urllib.parse import quote, quote_plus, urljoin
 
 import httpx
 
-from eddyline.asking.failures import NoAnswerError
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.template import Prepared, Template, hidden, read_secrets
+from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.text_template import Prepared, Template, hidden, read_secrets
 
 if TYPE_CHECKING:
     from eddyline.asking.http_lookup import HttpLookup
@@ -40,13 +40,13 @@ class Origin(NamedTuple):
     port: int
 
 
-class Place(NamedTuple):
+class RequestTarget(NamedTuple):
     """An origin, and a path with a query there, as they are sent."""
 
     origin: Origin
     target: str
 
-    def following(self, link: str) -> Place:
+    def following(self, link: str) -> RequestTarget:
         """Return where a link leads that was found here. NoAnswerError where it is no such."""
         here = f"{self.origin.scheme}://{_host(self.origin).decode()}{self.target}"
         try:
@@ -55,7 +55,7 @@ class Place(NamedTuple):
             raise NoAnswerError(f"it leads to no URL: {error}") from None
 
 
-def place(url: str) -> Place:
+def place(url: str) -> RequestTarget:
     """Return the place that a URL names; NoAnswerError where it is none of HTTP."""
     try:
         parsed = httpx.URL(url)
@@ -65,7 +65,7 @@ def place(url: str) -> Place:
         raise NoAnswerError("it leads to something that is not HTTP", of_keys=False)
     port = parsed.port or (443 if parsed.scheme == "https" else 80)
     origin = Origin(parsed.scheme, parsed.raw_host.decode(), port)
-    return Place(origin, parsed.raw_path.decode())
+    return RequestTarget(origin, parsed.raw_path.decode())
 
 
 class HttpRequests:
@@ -108,7 +108,7 @@ class HttpRequests:
         headers = [(b"Host", _host(origin)), *self._for_others]
         return headers if body else _without_content(headers)
 
-    def place(self, keys: Sequence[Key], paging: Mapping[str, str]) -> Place:
+    def place(self, keys: Sequence[Key], paging: Mapping[str, str]) -> RequestTarget:
         """Return what is asked for keys, and for a page of it. NoAnswerError where it cannot be."""
         texts = {
             name: [as_text(key[number]) for key in keys] for number, name in enumerate(self._names)
@@ -122,7 +122,7 @@ class HttpRequests:
             own = {n: t.filled(values) for n, t in self._params.items() if n not in paged}
             query = "&".join(f"{name}={value}" for name, value in (own | paged).items())
             target += ("&" if "?" in target else "?") + query
-        return Place(self.origin, target)
+        return RequestTarget(self.origin, target)
 
     def body(self, keys: Sequence[Key]) -> bytes | None:
         """Return the body of a request, JSON; None where there is none."""

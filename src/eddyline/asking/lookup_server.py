@@ -22,14 +22,14 @@ import pyarrow as pa
 from eddyline.asking.asked_once import Found
 from eddyline.asking.beginning import Beginning, StageSize, TaskPlace
 from eddyline.asking.event_loop import EventLoop
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.frozen import frozen
 from eddyline.asking.listening import stop_listening
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.served import Method, Shared
+from eddyline.asking.served import Method, SharedMethod
 from eddyline.asking.shared_lookup import SharedLookupStatistics
 from eddyline.asking.task_answers import TaskAnswers
 from eddyline.asking.wire import LINE, Address
+from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
 """Seconds without any task of a job before what is open for it is closed."""
@@ -59,7 +59,7 @@ class _Job:
     for, :func:`frozen`, as arguments may hold lists, and how many do.
     """
 
-    lookups: dict[str, Shared] = field(default_factory=dict)
+    lookups: dict[str, SharedMethod] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
     beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
@@ -324,7 +324,7 @@ class LookupServer:
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
-    def _lookup(self, name: str, job: _Job, method: str) -> Shared | None:
+    def _lookup(self, name: str, job: _Job, method: str) -> SharedMethod | None:
         lookup = job.lookups.get(method)
         found = self._methods.get(method) if lookup is None else None
         if found is not None:

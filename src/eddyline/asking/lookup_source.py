@@ -44,8 +44,8 @@ class LookupConnection(Protocol):
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Return all rows of the table for the given keys, in any order; others may be among them.
 
-        Raises :class:`~eddyline.asking.failures.TryAgainError` where that may help,
-        :class:`~eddyline.asking.failures.NoAnswerError` where not; any other error means the
+        Raises :class:`~eddyline.asking.no_answer.TryAgainError` where that may help,
+        :class:`~eddyline.asking.no_answer.NoAnswerError` where not; any other error means the
         latter. Where some of the keys may be to blame, others are asked for without them.
         """
         ...
@@ -74,7 +74,7 @@ class LookupSource(Protocol):
     def check(self, table: LookedUpTable) -> None:
         """Raise ValueError where this cannot be a source of the table; nothing is opened.
 
-        :class:`~eddyline.asking.template.MissingSecretError` where a secret is not set.
+        :class:`~eddyline.errors.MissingSecretError` where a secret is not set.
         """
         ...
 

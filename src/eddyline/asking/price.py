@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from eddyline.asking.checked_numbers import text
-from eddyline.asking.failures import described_error
-from eddyline.errors import EddylineError
+from eddyline.asking.no_answer import described_error
+from eddyline.errors import CostError
 
 ROUNDING: Final = 1e-9
 """Part of a budget that does not count: 500 times 0.002 is a little more than 1 in floats."""
@@ -20,14 +20,6 @@ REMEMBERED_JOBS: Final = 256
 
 Cost: TypeAlias = "float | Callable[..., float]"
 """What a value costs: a number, or a function of the arguments."""
-
-
-class BudgetSpentError(EddylineError, RuntimeError):
-    """A job has spent its budget for a function, and needs another call of it."""
-
-
-class CostError(EddylineError, ValueError):
-    """A function's ``cost`` has not said what a call costs."""
 
 
 @dataclass(frozen=True, slots=True)

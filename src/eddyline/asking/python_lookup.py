@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 
 from eddyline.asking.checked_numbers import whole_number
-from eddyline.asking.failures import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.gate import Gate
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.rows import RowReader
+from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
+from eddyline.asking.source_rows import RowReader
 from eddyline.asking.users_function import UsersFunction
 
 

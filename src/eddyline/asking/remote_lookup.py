@@ -13,17 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.asking.beginning import TaskPlace
-from eddyline.asking.failures import LookupFailedError
 from eddyline.asking.wire import Address, packed
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, checked_width
-from eddyline.errors import EddylineError
+from eddyline.errors import LookupFailedError, ServerGoneError
 
 CONNECT_SECONDS: Final = 20.0
-
-
-class ServerGoneError(EddylineError, ConnectionError):
-    """The driver, which makes the lookups of all tasks, cannot be reached, or has gone."""
 
 
 class RemoteLookup:

@@ -12,7 +12,7 @@ from eddyline.asking.lookup_source import Key
 from eddyline.asking.shared_lookup import SharedLookupStatistics
 
 
-class Shared(Protocol):
+class SharedMethod(Protocol):
     """What answers for a job: each key once."""
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
@@ -45,6 +45,6 @@ class Shared(Protocol):
 class Method(Protocol):
     """What can be asked: an access method of a table, or a function."""
 
-    def shared(self, job: str, random: Random, now: Callable[[], float]) -> Shared:
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedMethod:
         """Return what answers for one job."""
         ...

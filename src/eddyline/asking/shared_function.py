@@ -19,8 +19,9 @@ from eddyline.asking.function_answers import answers
 from eddyline.asking.function_calls import FunctionCallError, FunctionCalls, shown
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.price import ROUNDING, Books, BudgetSpentError, CostError, Price
+from eddyline.asking.price import ROUNDING, Books, Price
 from eddyline.asking.shared_lookup import SharedLookupStatistics
+from eddyline.errors import BudgetSpentError, CostError
 
 
 @dataclass(frozen=True)

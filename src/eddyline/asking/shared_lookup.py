@@ -13,13 +13,14 @@ from typing import Final
 
 from eddyline.asking.answered_keys import AnsweredKeys, answered_keys, why_unmatched
 from eddyline.asking.asked_once import AskedOnce, Found
-from eddyline.asking.asking import Answer
-from eddyline.asking.failures import LookupFailedError, described_error
+from eddyline.asking.asking import SourceAnswer
 from eddyline.asking.filling import Filling
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, LookedUpTable, LookupSource
 from eddyline.asking.mirror import Mirror
-from eddyline.asking.rows import failed
+from eddyline.asking.no_answer import described_error
+from eddyline.asking.source_rows import failed
+from eddyline.errors import LookupFailedError
 
 OVERDUE: Final = 4.0
 """How many times as long as usual a call must take before another source is asked as well."""
@@ -300,7 +301,7 @@ class SharedLookup:
         finally:
             mirror.end(keys)
 
-    def _give(self, mirror: Mirror, answer: Answer, began: float) -> None:
+    def _give(self, mirror: Mirror, answer: SourceAnswer, began: float) -> None:
         """Give everybody the rows of keys, or the failure."""
         keys, rows = answer
         if isinstance(rows, LookupFailedError):

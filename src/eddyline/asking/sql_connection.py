@@ -16,13 +16,13 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from eddyline.asking.failures import NoAnswerError, TryAgainError
 from eddyline.asking.gate import Gate
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.rows import RowReader
+from eddyline.asking.no_answer import NoAnswerError, TryAgainError
 from eddyline.asking.shared_threads import CALLS, ThreadShare
+from eddyline.asking.source_rows import RowReader
 from eddyline.asking.sql_statements import Statements, engine_for, with_secrets
-from eddyline.asking.template import hidden
+from eddyline.asking.text_template import hidden
 
 CLOSING: Final = 10.0
 """Seconds for statements that were cancelled to end, before their connections are left."""

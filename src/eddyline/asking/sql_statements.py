@@ -14,7 +14,7 @@ from sqlalchemy.engine.interfaces import Dialect
 
 from eddyline.asking.conversions import zone
 from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.template import Template, read_secrets
+from eddyline.asking.text_template import Template, read_secrets
 
 _HAVE_ZONES: Final = frozenset({"mssql", "oracle"})
 """Dialects, besides those of PostgreSQL, whose times may have a zone."""

@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     error: Exception | None
 
 
-class LeftBehind:
+class AbandonedCalls:
     """Counts the calls that nobody waits for any more, until they end; for any thread."""
 
     def __init__(self, most: int) -> None:
@@ -56,7 +56,7 @@ class LeftBehind:
         )
 
 
-LEFT_BEHIND: Final = LeftBehind(MOST_LEFT)
+LEFT_BEHIND: Final = AbandonedCalls(MOST_LEFT)
 """Those of this process."""
 
 

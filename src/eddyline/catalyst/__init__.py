@@ -45,17 +45,6 @@ from eddyline.catalyst.expressions import (
     set_members,
     with_operands,
 )
-from eddyline.catalyst.functions import (
-    PickledFunction,
-    calling_instead,
-    function_name,
-    pickled_function,
-    pickled_functions,
-    plain_environment,
-    python_call,
-    python_functions,
-    staying,
-)
 from eddyline.catalyst.gateway import GONE, is_stopped, let_go_of_call
 from eddyline.catalyst.handles import (
     CatalystExpression,
@@ -111,7 +100,14 @@ from eddyline.catalyst.new_plans import (
 )
 from eddyline.catalyst.optimizer_rules import OptimizerRule, identity_of
 from eddyline.catalyst.pipeline import get_ready
-from eddyline.catalyst.plans import (
+from eddyline.catalyst.plan_data import (
+    NodeFields,
+    ReadNode,
+    node_fields,
+    read_expression,
+    read_outputs,
+)
+from eddyline.catalyst.plan_nodes import (
     NodeText,
     aggregated,
     cached,
@@ -152,14 +148,18 @@ from eddyline.catalyst.plans import (
     with_children,
     with_subqueries,
 )
-from eddyline.catalyst.python_side import answers
-from eddyline.catalyst.reading import (
-    NodeFields,
-    ReadNode,
-    node_fields,
-    read_expression,
-    read_outputs,
+from eddyline.catalyst.python_functions import (
+    PickledFunction,
+    calling_instead,
+    function_name,
+    pickled_function,
+    pickled_functions,
+    plain_environment,
+    python_call,
+    python_functions,
+    staying,
 )
+from eddyline.catalyst.python_side import answers
 from eddyline.catalyst.reductions import (
     bloom_filter_of,
     drops_rows,
@@ -173,14 +173,14 @@ from eddyline.catalyst.reductions import (
     unrepeatable,
     wanting_all,
 )
-from eddyline.catalyst.settings import (
+from eddyline.catalyst.spark_settings import (
     bytes_of,
     default_settings,
     java_facts,
     settings_of,
 )
 from eddyline.catalyst.standard_error import leave_out_planning_steps
-from eddyline.catalyst.tables import (
+from eddyline.catalyst.table_statistics import (
     first_rows,
     is_reduced_scan,
     is_scan,

@@ -12,7 +12,7 @@ from pyspark.sql.udf import UserDefinedFunction
 
 from eddyline.catalyst.gateway import java_class, java_session, static
 from eddyline.catalyst.handles import Plan
-from eddyline.catalyst.plans import class_name, rdd_number, read_ahead
+from eddyline.catalyst.plan_nodes import class_name, rdd_number, read_ahead
 from eddyline.catalyst.rules_at_work import set_rule
 
 _EXCLUDED: Final = "spark.sql.optimizer.excludedRules"

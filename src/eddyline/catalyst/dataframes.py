@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline.catalyst.dropped import whole_plan
-from eddyline.catalyst.errors import raise_failures_of_subqueries
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -28,7 +27,8 @@ from eddyline.catalyst.handles import CatalystExpression, Plan
 from eddyline.catalyst.new_expressions import aliased, attribute_like
 from eddyline.catalyst.new_plans import projected
 from eddyline.catalyst.pipeline import Later, maker, put_off, questions
-from eddyline.catalyst.plans import outputs, project_item
+from eddyline.catalyst.plan_nodes import outputs, project_item
+from eddyline.catalyst.raised_errors import raise_failures_of_subqueries
 from eddyline.catalyst.rules_at_work import any_rules, plans_left_alone
 
 _DOING: Final = frozenset({"InsertIntoDir", "UnresolvedExecuteImmediate", "Call"})

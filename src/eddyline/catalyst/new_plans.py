@@ -18,7 +18,7 @@ from eddyline.catalyst.gateway import (
 from eddyline.catalyst.handles import CatalystExpression, Plan
 from eddyline.catalyst.new_expressions import attribute_like
 from eddyline.catalyst.pipeline import Later, maker
-from eddyline.catalyst.plans import class_name, outputs
+from eddyline.catalyst.plan_nodes import class_name, outputs
 
 
 def filtered(kept: CatalystExpression, child: Plan) -> Plan:

@@ -13,7 +13,6 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from eddyline.catalyst.dropped import LOST, whole_plan
-from eddyline.catalyst.errors import raised_in_rule
 from eddyline.catalyst.gateway import (
     fetched,
     java_session,
@@ -22,6 +21,7 @@ from eddyline.catalyst.gateway import (
 from eddyline.catalyst.handles import Plan
 from eddyline.catalyst.pipeline import Later, maker, new_alone, of_its_own, put_off
 from eddyline.catalyst.python_side import python_side
+from eddyline.catalyst.raised_errors import raised_in_rule
 from eddyline.catalyst.rules_at_work import RULE, begin, set_rule
 from eddyline.errors import EddylineError
 from eddyline.latest import Latest

@@ -28,7 +28,7 @@ _SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RewriteCounts:
     """How many plans Python was asked about: since when there is the JVM.
 
     ``failed`` are those about which it gave no answer in time, ``passed_over`` those of which it
@@ -57,14 +57,14 @@ def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
         return side
 
 
-def answers() -> Answers | None:
+def answers() -> RewriteCounts | None:
     """Return how Python's answers went; None where nobody has asked, or the JVM is gone."""
     if _side_of.cache_info().currsize == 0:
         return None
     side = python_side()
     try:
         answered, failed, passed_over = side.counts()
-        return Answers(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
+        return RewriteCounts(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
     except (Py4JError, OSError):
         return None
 

@@ -25,7 +25,7 @@ from eddyline.chance.places import (
     is_container,
     outside,
 )
-from eddyline.chance.values import dotted, live
+from eddyline.chance.values_at_hand import dotted, live
 
 _CHANGING: Final = frozenset(
     [

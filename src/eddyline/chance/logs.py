@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, CodeType
 from typing import Final, cast
 
 from eddyline.chance.inert_pickle import MISSING
-from eddyline.chance.values import dotted
+from eddyline.chance.values_at_hand import dotted
 
 _ADDING: Final = frozenset(["add", "append", "appendleft", "extend", "put", "put_nowait"])
 _LOADING: Final = frozenset(["LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME"])

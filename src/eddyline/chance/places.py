@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from eddyline.chance.dataflow import Value
 from eddyline.chance.inert_pickle import MISSING, Stand
-from eddyline.chance.values import class_names, member
+from eddyline.chance.values_at_hand import class_names, member
 
 QUEUES: Final = frozenset(
     ["_queue.SimpleQueue", "queue.LifoQueue", "queue.PriorityQueue", "queue.Queue"]

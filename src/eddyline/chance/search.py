@@ -25,10 +25,10 @@ from types import (
 )
 from typing import Final
 
-from eddyline.chance.changes import changes_in
 from eddyline.chance.flow_steps import FlowSteps
 from eddyline.chance.inert_pickle import MISSING, Member, Stand, named
 from eddyline.chance.instructions import Do, Step, arguments_given, steps_of
+from eddyline.chance.outside_changes import changes_in
 from eddyline.chance.sources import (
     NEVER,
     SEEDING,
@@ -36,7 +36,7 @@ from eddyline.chance.sources import (
     is_of_known_module,
     known_as,
 )
-from eddyline.chance.values import dotted, is_marked, is_number, keeps, live, member
+from eddyline.chance.values_at_hand import dotted, is_marked, is_number, keeps, live, member
 
 CODES_MOST: Final = 100
 """Functions that are read for one."""

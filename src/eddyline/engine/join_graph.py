@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from eddyline.engine.join_query import JoinQuery, Lookup
-from eddyline.errors import EddylineError
+from eddyline.errors import NotExecutableError
 from eddyline.expressions.expression import (
     Argument,
     Comparison,
@@ -24,15 +24,6 @@ from eddyline.expressions.key_types import (
     is_ordered,
     same_but_for_labels,
 )
-
-
-class NotExecutableError(EddylineError, ValueError):
-    """Some relation can be reached by no order of access methods: nobody can bind its lookups."""
-
-    def __init__(self, message: str, lost: Sequence[int] = ()) -> None:
-        """Take note of the relations that cannot be reached, by number."""
-        super().__init__(message)
-        self.lost = tuple(lost)
 
 
 class Place(NamedTuple):

@@ -15,14 +15,10 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.modules.concurrent_function import later_calls
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
-from eddyline.errors import EddylineError
+from eddyline.errors import FunctionAnswerError
 from eddyline.expressions import evaluate
 from eddyline.expressions.expression import Call, Expression
 from eddyline.expressions.vector import Function, Scope, Vector
-
-
-class FunctionAnswerError(EddylineError, ValueError):
-    """A function has returned another number of values than it was given rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
-from eddyline.errors import EddylineError
+from eddyline.errors import SpillError
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
 
 SUB_CELLS: Final = 16
@@ -46,10 +46,6 @@ HELPED: Final = 0.5
 
 DONE: Final = "done"
 """Column of the files with the predicates that the rows of a batch have passed, all the same."""
-
-
-class SpillError(EddylineError, OSError):
-    """Rows could not be written to disk, or not be read again."""
 
 
 @dataclass

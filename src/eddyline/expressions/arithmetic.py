@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.expressions.expression import ArithmeticOperator
-from eddyline.expressions.failures import ArithmeticFailure, Condition
 from eddyline.expressions.families import is_floating, is_integer
 from eddyline.expressions.overflow import overflows, overflows_alone
 from eddyline.expressions.program import Errors, Program, Run, true_mask
+from eddyline.expressions.row_errors import ArithmeticFailure, ErrorCondition
 from eddyline.expressions.strict import Operand, binary, unary, without_errors
 from eddyline.expressions.vector import NO_ERRORS
 
@@ -124,7 +124,9 @@ def _checked(operator: ArithmeticOperator, *operands: Operand) -> tuple[pa.Array
     )
     failed &= wrapped.is_valid().to_numpy(zero_copy_only=False)
     small = len(operands) > 1 and wrapped.type.bit_width <= _SMALL_BITS
-    condition = Condition.BINARY_ARITHMETIC_OVERFLOW if small else Condition.ARITHMETIC_OVERFLOW
+    condition = (
+        ErrorCondition.BINARY_ARITHMETIC_OVERFLOW if small else ErrorCondition.ARITHMETIC_OVERFLOW
+    )
     return _failing(wrapped, failed, condition, operator, operands)
 
 
@@ -146,7 +148,7 @@ def _divided(
         return values, NO_ERRORS
     failed = true_mask(zero) & _valid(dividend)
     dividing = operator is ArithmeticOperator.DIVIDE
-    condition = Condition.DIVIDE_BY_ZERO if dividing else Condition.REMAINDER_BY_ZERO
+    condition = ErrorCondition.DIVIDE_BY_ZERO if dividing else ErrorCondition.REMAINDER_BY_ZERO
     return _failing(values, failed, condition, operator, (dividend, divisor))
 
 
@@ -182,7 +184,7 @@ def _valid(operand: Operand) -> npt.NDArray[np.bool_]:
 def _failing(
     values: pa.Array,
     failed: npt.NDArray[np.bool_],
-    condition: Condition,
+    condition: ErrorCondition,
     operator: ArithmeticOperator,
     operands: tuple[Operand, ...],
 ) -> tuple[pa.Array, Errors]:

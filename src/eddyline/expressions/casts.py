@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.failures import ArithmeticFailure, Condition
 from eddyline.expressions.families import is_floating, is_integer, is_text
 from eddyline.expressions.program import Errors, Program, Run
+from eddyline.expressions.row_errors import ArithmeticFailure, ErrorCondition
 from eddyline.expressions.strict import UnaryKernel, unary
 from eddyline.expressions.vector import NO_ERRORS
 
@@ -131,7 +131,7 @@ def _failing(values: pa.Array, operand: pa.Array, failed: pa.Array) -> tuple[pa.
     """Return the values with NULL where the cast failed, and an error for each of those."""
     errors: dict[int, Exception] = {
         int(row): ArithmeticFailure(
-            Condition.CAST_OVERFLOW,
+            ErrorCondition.CAST_OVERFLOW,
             f"the value {operand[int(row)]} of type {operand.type} does not fit {values.type}",
         )
         for row in np.flatnonzero(pc.fill_null(failed, fill_value=False))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from eddyline.expressions.expression import Argument, Call, Failure, Literal
-from eddyline.expressions.failures import ArithmeticFailure, Condition
 from eddyline.expressions.labels import relabelled
 from eddyline.expressions.program import Program
+from eddyline.expressions.row_errors import ArithmeticFailure, ErrorCondition
 from eddyline.expressions.vector import Scope, Vector
 
 
@@ -37,7 +37,7 @@ def literal(expression: Literal) -> Program:
 
 def failure(expression: Failure) -> Program:
     """Prepare what fails for each row that comes to it."""
-    error = ArithmeticFailure(Condition(expression.condition), expression.detail)
+    error = ArithmeticFailure(ErrorCondition(expression.condition), expression.detail)
 
     def run(scope: Scope) -> Vector:
         rows = len(scope)

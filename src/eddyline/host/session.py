@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from eddyline.catalyst import get_ready
-from eddyline.errors import EddylineError
+from eddyline.errors import BashNotFoundError
 from eddyline.host.java import java_for_launch
 from eddyline.host.users_settings import settings_of_the_user
 
@@ -33,17 +33,6 @@ WORKER_DAEMON = "eddyline.tasks.daemon"
 
 PACKAGES = Path(__file__).parents[2]
 """The folder that this package is in."""
-
-
-class BashNotFoundError(EddylineError, RuntimeError):
-    """Spark starts by scripts for bash, and there is none on this machine."""
-
-    def __init__(self) -> None:
-        """Say what to do."""
-        super().__init__(
-            "Spark is started by scripts for bash, and there is no bash on PATH. Install it, for "
-            "example by apk add bash on Alpine Linux."
-        )
 
 
 class SettingsIgnoredWarning(UserWarning):
@@ -73,7 +62,7 @@ def session(
     set: the command line has decided the rest. (One line may still appear, of the JVM's own
     and before any rule: that it uses the incubator module that Spark asks for.)
 
-    Raises :class:`~eddyline.host.java.JavaNotFoundError` if there is no Java
+    Raises :class:`~eddyline.errors.JavaNotFoundError` if there is no Java
     17 or newer; one comes with Eddyline, so this is rare. Raises :class:`BashNotFoundError`
     where Spark's scripts cannot run.
     """

@@ -9,14 +9,10 @@ from typing import Final
 
 import pyspark
 
-from eddyline.errors import EddylineError
+from eddyline.errors import PySparkTooOldError
 
 TESTED: Final = ((4, 1), (4, 2), (4, 3))
 """The minor versions of PySpark that are tested, oldest first; ``make versions`` tests them."""
-
-
-class PySparkTooOldError(EddylineError, ImportError):
-    """The PySpark that is installed lacks what Eddyline needs."""
 
 
 class UntestedPySparkWarning(UserWarning):

@@ -16,9 +16,9 @@ from eddyline.host.session import local_cores
 from eddyline.monitor.follower import Follower
 from eddyline.monitor.news_receiver import NewsReceiver
 from eddyline.monitor.query_book import QueryBook
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.block_reports import block_report
 from eddyline.planner.declare.lookup_tables import DRIVER_HOST
-from eddyline.planner.registry import registry_of
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.live_news import LOOKING, setting_of

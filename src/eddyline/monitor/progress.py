@@ -29,7 +29,7 @@ MOST: Final = 8
 """Actions that are shown at a time, the latest."""
 
 
-class Progress:
+class ProgressDisplay:
     """What is shown while actions of a session run; it goes on until :meth:`stop`."""
 
     def __init__(self, spark: SparkSession, console: Console, waiting: str = "") -> None:
@@ -151,12 +151,14 @@ class _Notebook:
         self._output.clear()
 
 
-def progress(spark: SparkSession | None = None, *, console: Console | None = None) -> Progress:
+def progress(
+    spark: SparkSession | None = None, *, console: Console | None = None
+) -> ProgressDisplay:
     """Show how far actions are while they run: rows, tasks, rate, order, calls that were spared.
 
     Of the session ``spark``, by default the active one, from its next action on, as far as they run
     in eddies, in the terminal or below the notebook's cell; an action that takes less than half a
-    second is not shown. It ends with :meth:`Progress.stop` or with the block, as in
+    second is not shown. It ends with :meth:`ProgressDisplay.stop` or with the block, as in
     ``with eddyline.progress(): df.count()``.
     Where standard error is no terminal nothing is shown. ``console`` says where else.
 
@@ -164,7 +166,7 @@ def progress(spark: SparkSession | None = None, *, console: Console | None = Non
     """
     if console is not None and not isinstance(console, Console):
         raise TypeError(f"A console is a rich.console.Console, not {console!r}.")
-    return Progress(chosen_session(spark), console or _console())
+    return ProgressDisplay(chosen_session(spark), console or _console())
 
 
 def _console() -> Console:

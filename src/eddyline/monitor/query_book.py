@@ -13,7 +13,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.merging import merge
 from eddyline.reports.records import TaskRecord
 from eddyline.reports.wording import one_line
-from eddyline.tasks.live_news import News, Place
+from eddyline.tasks.live_news import News, NewsTask
 
 KEPT_WHOLE: Final = 200
 """Past actions of which the blocks' records are kept, some 40 kB each."""
@@ -197,7 +197,7 @@ class QueryBook:
             self._changed.wait_for(lambda: self._version != version, timeout)
             return self._version
 
-    def _entry(self, place: Place) -> _Entry | None:
+    def _entry(self, place: NewsTask) -> _Entry | None:
         key = ("stage", place.stage) if place.action is None else ("action", place.action)
         number = self._by_action.get(key)
         if number is not None:

@@ -8,8 +8,8 @@ from pyspark import SparkContext
 
 from eddyline import catalyst
 from eddyline.monitor.looking import looking_of
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.registry import registry_of
 
 
 @dataclass(frozen=True, slots=True)

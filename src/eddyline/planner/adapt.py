@@ -22,8 +22,9 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.policies.catalogue import policy_name
+from eddyline.errors import UnboundLookupError
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.planner.block_registry import Block, Fused, registry_of
 from eddyline.planner.claim.join_choice import pays
 from eddyline.planner.claim.native_choice import choose_joiner
 from eddyline.planner.claim.session_settings import session_settings, task_memory
@@ -34,11 +35,10 @@ from eddyline.planner.declare.concurrent_functions import (
     served,
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.explain import Explanation, explained
+from eddyline.planner.explanation import Explanation, explained
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_command, lookup_leaves
-from eddyline.planner.registry import Block, Fused, registry_of
 from eddyline.planner.rewrite.filter_rewrite import Fuse, FusedFunction
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext, rebuilt

@@ -8,7 +8,7 @@ from eddyline.asking.price import Books, Spending
 from eddyline.blocks.filter_block import FilterBlock, UserFunction
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.planner.registry import Block
+from eddyline.planner.block_registry import Block
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.plain_spark import with_plain_calls
 from eddyline.reports.records import FunctionRecord, TaskRecord

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from eddyline import catalyst
 from eddyline.host.classic import chosen_session, classic_session
 from eddyline.planner.adapt import Chosen, chosen_options, rewritten
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.read.chains import fused_commands
-from eddyline.planner.registry import registry_of
 from eddyline.planner.rewrite.rewrite_plan import Joins
 from eddyline.planner.session_rules import change_rules, told_limits
 

@@ -12,9 +12,9 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
+from eddyline.planner.block_registry import Block, registry_of
 from eddyline.planner.block_reports import DriverCalls, block_report
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.planner.registry import Block, registry_of
 from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.called_functions import CalledFunction
 from eddyline.reports.routing_report import RoutingReport

@@ -22,8 +22,8 @@ from eddyline.blocks.filter_block import FilterBlock
 from eddyline.catalyst import OptimizerRule, Plan
 from eddyline.host.per_context import PerContext
 from eddyline.latest import Latest
+from eddyline.planner.block_registry import Block, Registry, registry_of
 from eddyline.planner.read.chains import FUSED_NAME
-from eddyline.planner.registry import Block, Registry, registry_of
 from eddyline.planner.rewrite.told_limits import with_limits_told
 
 _rules: Final = PerContext[dict[str, list[OptimizerRule]]](lambda _: {})

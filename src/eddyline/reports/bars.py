@@ -30,7 +30,7 @@ _LABEL_LINES = 2  # of a label over its bar
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """What one colour of the bars means; ``rest`` draws it in grey."""
 
     name: str
@@ -52,7 +52,7 @@ class Bar:
 
 def bar_chart(
     bars: Sequence[Bar],
-    parts: Sequence[Part],
+    parts: Sequence[BarPart],
     title: str,
     x_label: str,
     *,
@@ -108,7 +108,7 @@ def _draw_bar(
     drawing: Drawing,
     axis: Axis,
     bar: Bar,
-    parts: Sequence[Part],
+    parts: Sequence[BarPart],
     y: float,
     *,
     stacked: bool,
@@ -125,7 +125,7 @@ def _draw_bar(
             y += _BAR
 
 
-def _draw_legend(drawing: Drawing, parts: Sequence[Part], top: float) -> float:
+def _draw_legend(drawing: Drawing, parts: Sequence[BarPart], top: float) -> float:
     """Draw what the colours mean, in as many lines as it needs; return where it ends."""
     x = 0.0
     for place, part in enumerate(parts):
@@ -142,7 +142,7 @@ def _room(texts: Sequence[str], most: float) -> float:
     return min(max((text_width(text) for text in texts), default=0.0) + _GAP, most)
 
 
-def _described(bars: Sequence[Bar], parts: Sequence[Part]) -> str:
+def _described(bars: Sequence[Bar], parts: Sequence[BarPart]) -> str:
     return "; ".join(
         f"{bar.label}: "
         + ", ".join(

@@ -9,9 +9,9 @@ from hashlib import blake2s
 from markupsafe import Markup
 
 from eddyline.reports import html_wording as wording
-from eddyline.reports.bars import Bar, Part, bar_chart
+from eddyline.reports.bars import Bar, BarPart, bar_chart
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.columns import column_chart
+from eddyline.reports.column_chart import column_chart
 from eddyline.reports.records import OTHER_ORDERS, Change, JoinRecord, Order, TaskRecord
 from eddyline.reports.svg import Band, Mark, share_chart
 from eddyline.reports.timeline import Timeline
@@ -114,7 +114,7 @@ def calls_picture(block: BlockReport) -> Picture:
         "Rows that each predicate was evaluated on",
         lambda title, width: bar_chart(
             bars,
-            [Part("evaluated"), Part("spared", rest=True)],
+            [BarPart("evaluated"), BarPart("spared", rest=True)],
             title,
             "rows",
             width=width,
@@ -150,7 +150,7 @@ def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> 
         "Tuples at each step",
         lambda title, width: bar_chart(
             bars,
-            [Part("tuples that came"), Part("that went on, or matches")],
+            [BarPart("tuples that came"), BarPart("that went on, or matches")],
             title,
             "tuples",
             stacked=False,

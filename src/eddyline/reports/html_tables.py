@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table: its name, its cells from top to bottom, and how they look."""
 
     name: str
@@ -31,15 +31,15 @@ class Column:
     kind: Kind = "figures"
 
 
-Columns: TypeAlias = tuple[Column, ...]
+Columns: TypeAlias = tuple[TableColumn, ...]
 """A table, by columns of one length."""
 
 
 def left_columns(left: Sequence[tuple[str, str]]) -> Columns:
     """Return what was left to Spark, and why."""
     return (
-        Column("What", [what for what, _ in left], "code"),
-        Column("Why", [one_line(why) for _, why in left], "words"),
+        TableColumn("What", [what for what, _ in left], "code"),
+        TableColumn("Why", [one_line(why) for _, why in left], "words"),
     )
 
 
@@ -52,19 +52,19 @@ def input_columns(block: BlockReport, join: JoinRecord) -> Columns:
     killed = any(stem.killed for stem in stems)
     bounced = any(stem.bounced for stem in stems)
     return (
-        *([Column("", labels)] * lettered),
-        Column("Input", [stem.relation for stem in stems], "code"),
-        Column("Rows read", [count(rows) for rows in join.read]),
-        *([Column("Came", [count(rows) for rows in join.came])] * copied),
-        Column("In SteM", [count(stem.rows) for stem in stems]),
-        Column("Size", [size(stem.bytes) for stem in stems]),
-        Column("Built", [count(stem.builds) for stem in stems]),
-        Column("Probes", [count(stem.probes) for stem in stems]),
-        Column("Matches", [count(stem.matches) for stem in stems]),
-        Column("a probe", [ratio(stem.fanout) for stem in stems]),
-        *([Column("Killed", [count(stem.killed) for stem in stems])] * killed),
-        *([Column("Bounced", [count(stem.bounced) for stem in stems])] * bounced),
-        Column("Time", [time(stem.seconds) for stem in stems]),
+        *([TableColumn("", labels)] * lettered),
+        TableColumn("Input", [stem.relation for stem in stems], "code"),
+        TableColumn("Rows read", [count(rows) for rows in join.read]),
+        *([TableColumn("Came", [count(rows) for rows in join.came])] * copied),
+        TableColumn("In SteM", [count(stem.rows) for stem in stems]),
+        TableColumn("Size", [size(stem.bytes) for stem in stems]),
+        TableColumn("Built", [count(stem.builds) for stem in stems]),
+        TableColumn("Probes", [count(stem.probes) for stem in stems]),
+        TableColumn("Matches", [count(stem.matches) for stem in stems]),
+        TableColumn("a probe", [ratio(stem.fanout) for stem in stems]),
+        *([TableColumn("Killed", [count(stem.killed) for stem in stems])] * killed),
+        *([TableColumn("Bounced", [count(stem.bounced) for stem in stems])] * bounced),
+        TableColumn("Time", [time(stem.seconds) for stem in stems]),
     )
 
 
@@ -76,19 +76,25 @@ def predicate_columns(rows: Sequence[NumberedPredicate], *, joins: bool) -> Colu
     # In a join block a row may come more than once, and what is not TRUE is one thing.
     alone = not joins
     return (
-        Column("#", [row.number for row in rows]),
-        Column("Predicate", [row.text for row in rows], "code"),
-        Column("Tuples seen" if joins else "Rows seen", seen),
-        *([Column("of all", [percent(row.record.rows_in, row.within) for row in rows])] * alone),
-        Column("TRUE", [percent(each.passed, each.rows_in) for each in records]),
-        *([Column("FALSE", [percent(each.rejected, each.rows_in) for each in records])] * alone),
-        *([Column("NULL", [percent(each.null, each.rows_in) for each in records])] * alone),
-        Column("Errors", [_errors(row, joins=joins) for row in rows]),
-        Column(
+        TableColumn("#", [row.number for row in rows]),
+        TableColumn("Predicate", [row.text for row in rows], "code"),
+        TableColumn("Tuples seen" if joins else "Rows seen", seen),
+        *(
+            [TableColumn("of all", [percent(row.record.rows_in, row.within) for row in rows])]
+            * alone
+        ),
+        TableColumn("TRUE", [percent(each.passed, each.rows_in) for each in records]),
+        *(
+            [TableColumn("FALSE", [percent(each.rejected, each.rows_in) for each in records])]
+            * alone
+        ),
+        *([TableColumn("NULL", [percent(each.null, each.rows_in) for each in records])] * alone),
+        TableColumn("Errors", [_errors(row, joins=joins) for row in rows]),
+        TableColumn(
             "A tuple" if joins else "A row",
             [NOTHING if cost is None else time(cost) for cost in costs],
         ),
-        Column("Time", [time(each.seconds) for each in records]),
+        TableColumn("Time", [time(each.seconds) for each in records]),
     )
 
 
@@ -103,11 +109,11 @@ def order_columns(labels: Sequence[str], line: Timeline) -> Columns:
     total = sum(line.rows)
     bins = zip(line.edges[1:], zip(*line.shares, strict=True), strict=True)
     return (
-        Column("Order", [wording.order(order, labels) for order in line.orders], "words"),
-        Column("Rows", [count(rows) for rows in line.rows]),
-        Column("Share", [percent(rows, total) for rows in line.rows]),
+        TableColumn("Order", [wording.order(order, labels) for order in line.orders], "words"),
+        TableColumn("Rows", [count(rows) for rows in line.rows]),
+        TableColumn("Share", [percent(rows, total) for rows in line.rows]),
         *(
-            Column(f"to {time(edge)}", [f"{share:.0%}" if share else "" for share in shares])
+            TableColumn(f"to {time(edge)}", [f"{share:.0%}" if share else "" for share in shares])
             for edge, shares in bins
         ),
     )
@@ -116,12 +122,12 @@ def order_columns(labels: Sequence[str], line: Timeline) -> Columns:
 def change_columns(changes: Sequence[Change], line: Timeline) -> Columns:
     """Return the changes by the marks that they have in the picture of the orders."""
     return (
-        Column("Mark", [str(place) for place, _ in enumerate(changes, start=1)]),
-        Column("After", [time(line.busy.at(each.when)) for each in changes]),
-        Column("Predicate", [str(each.predicate + 1) for each in changes]),
-        Column("Of its", [str(each.quantity) for each in changes]),
-        Column("From", [wording.quantity(each.quantity, each.old) for each in changes]),
-        Column("To", [wording.quantity(each.quantity, each.new) for each in changes]),
+        TableColumn("Mark", [str(place) for place, _ in enumerate(changes, start=1)]),
+        TableColumn("After", [time(line.busy.at(each.when)) for each in changes]),
+        TableColumn("Predicate", [str(each.predicate + 1) for each in changes]),
+        TableColumn("Of its", [str(each.quantity) for each in changes]),
+        TableColumn("From", [wording.quantity(each.quantity, each.old) for each in changes]),
+        TableColumn("To", [wording.quantity(each.quantity, each.new) for each in changes]),
     )
 
 
@@ -130,18 +136,18 @@ def function_columns(functions: Sequence[FunctionRecord]) -> Columns:
     shares = [percent(each.avoided, each.calls_possible) for each in functions]
     remembering = any(each.remembered for each in functions)
     remembered = (
-        Column("Remembered rows", [count(each.remembered) for each in functions]),
-        Column("Distinct arguments", [count(each.distinct) for each in functions]),
-        Column("Memory", [size(each.memory_bytes) for each in functions]),
+        TableColumn("Remembered rows", [count(each.remembered) for each in functions]),
+        TableColumn("Distinct arguments", [count(each.distinct) for each in functions]),
+        TableColumn("Memory", [size(each.memory_bytes) for each in functions]),
     )
-    shared = (Column("Shared rows", [count(each.shared) for each in functions]),)
+    shared = (TableColumn("Shared rows", [count(each.shared) for each in functions]),)
     return (
-        Column("Function", [each.name for each in functions], "code"),
-        Column("Calls made", [count(each.calls) for each in functions]),
-        Column("Calls avoided", [count(each.avoided) for each in functions]),
-        Column("avoided", shares),
-        Column("Time", [time(each.seconds) for each in functions]),
-        Column(
+        TableColumn("Function", [each.name for each in functions], "code"),
+        TableColumn("Calls made", [count(each.calls) for each in functions]),
+        TableColumn("Calls avoided", [count(each.avoided) for each in functions]),
+        TableColumn("avoided", shares),
+        TableColumn("Time", [time(each.seconds) for each in functions]),
+        TableColumn(
             "Time spared",
             [f"≈ {time(each.seconds_spared)}" if each.calls else NOTHING for each in functions],
         ),
@@ -155,13 +161,13 @@ def asked_columns(tables: Sequence[AskedTable]) -> Columns:
     several = any(len(each.by_source) > 1 for each in tables)
     strange = any(each.unmatched for each in tables)
     return (
-        Column("Table", [each.name for each in tables], "code"),
-        Column("Keys", [count(each.keys) for each in tables]),
-        Column("Requests", [count(each.requests) for each in tables]),
-        Column("Failed", [count(each.failures) for each in tables]),
-        *([Column("Unmatched rows", [count(each.unmatched) for each in tables])] * strange),
-        Column("At a time", [count(each.at_a_time) for each in tables]),
-        *([Column("Keys by source", [each.shares for each in tables], "words")] * several),
+        TableColumn("Table", [each.name for each in tables], "code"),
+        TableColumn("Keys", [count(each.keys) for each in tables]),
+        TableColumn("Requests", [count(each.requests) for each in tables]),
+        TableColumn("Failed", [count(each.failures) for each in tables]),
+        *([TableColumn("Unmatched rows", [count(each.unmatched) for each in tables])] * strange),
+        TableColumn("At a time", [count(each.at_a_time) for each in tables]),
+        *([TableColumn("Keys by source", [each.shares for each in tables], "words")] * several),
     )
 
 
@@ -170,10 +176,10 @@ def called_columns(functions: Sequence[CalledFunction]) -> Columns:
     calls = [time(each.seconds / each.calls) if each.calls else NOTHING for each in functions]
     money = any(each.unit for each in functions)
     return (
-        Column("Function", [each.name for each in functions], "code"),
-        Column("Values", [count(each.values) for each in functions]),
-        Column("Calls", [count(each.calls) for each in functions]),
-        Column("Failed", [count(each.failures) for each in functions]),
-        Column("A call", calls),
-        *([Column("Spent", [each.money or NOTHING for each in functions])] * money),
+        TableColumn("Function", [each.name for each in functions], "code"),
+        TableColumn("Values", [count(each.values) for each in functions]),
+        TableColumn("Calls", [count(each.calls) for each in functions]),
+        TableColumn("Failed", [count(each.failures) for each in functions]),
+        TableColumn("A call", calls),
+        *([TableColumn("Spent", [each.money or NOTHING for each in functions])] * money),
     )

@@ -22,11 +22,15 @@ from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.standing.aggregate_nodes import AggregateNodes, Windowed, windowed
 from eddyline.standing.described_outputs import shown_name
-from eddyline.standing.engine.aggregation.functions import Aggregate, AggregateFunction, Overflow
+from eddyline.standing.engine.aggregation.aggregate_functions import (
+    Aggregate,
+    AggregateFunction,
+    Overflow,
+)
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.shared_query import NEVER, SharedQuery
 from eddyline.standing.engine.windows import farthest
-from eddyline.standing.template import AggregatedRows
+from eddyline.standing.query_template import AggregatedRows
 
 _FUNCTIONS: Final = {
     "Count": AggregateFunction.COUNT,
@@ -50,7 +54,7 @@ _BOUNDS: Final = 2
 """Arguments in HAVING that the window has, which is one column: its start and its end."""
 
 
-class RowReader(Protocol):
+class ResultRowReader(Protocol):
     """What has read the part of a plan below its aggregate."""
 
     definitions: Definitions
@@ -80,7 +84,7 @@ class RowReader(Protocol):
 class AggregateReader:
     """Reads an aggregate and what stands above it."""
 
-    def __init__(self, rows: RowReader, nodes: AggregateNodes) -> None:
+    def __init__(self, rows: ResultRowReader, nodes: AggregateNodes) -> None:
         """Take what has read the rows."""
         self._rows = rows
         self._nodes = nodes

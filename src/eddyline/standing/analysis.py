@@ -14,11 +14,11 @@ from pyspark.sql.types import DataType, StructType
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
 from eddyline.catalyst import Analyst
+from eddyline.errors import NotShareableError
 from eddyline.planner.claim.session_settings import session_settings
-from eddyline.standing.errors import NotShareableError
 from eddyline.standing.markers import PARAMETER, require_columns, with_markers
-from eddyline.standing.reading import ReadQuery, read_query
-from eddyline.standing.template import QueryTemplate
+from eddyline.standing.query_reading import ReadQuery, read_query
+from eddyline.standing.query_template import QueryTemplate
 
 _SELECT: Final = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 

@@ -12,7 +12,7 @@ from eddyline.catalyst import CatalystExpression
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.translation import CatalystNode
 from eddyline.standing.markers import PARAMETER
-from eddyline.standing.template import OutputColumn
+from eddyline.standing.query_template import OutputColumn
 
 
 def described(schema: types.StructType, meanings: Iterable[str]) -> tuple[OutputColumn, ...]:

@@ -16,9 +16,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from eddyline.standing.checks import keep_text
+from eddyline.standing.arguments import keep_text
 from eddyline.standing.log.jobs import job_of
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.tasks.counts import Counts
 
 BATCHES_KEPT: Final = 1_000
@@ -147,7 +147,7 @@ class Introspection:
         self.progress = Progress()
         """What was done altogether."""
 
-    def note(self, record: BatchRecord, queries: Iterable[LiveQuery]) -> None:
+    def note(self, record: BatchRecord, queries: Iterable[StandingQuery]) -> None:
         """Take in what a batch did with its queries."""
         counts = record.counts
         with self._noting:
@@ -175,7 +175,7 @@ class Introspection:
                 totals.let_go(self._there())
 
     def queries(
-        self, running: Sequence[LiveQuery], paused: Sequence[tuple[LiveQuery, str]]
+        self, running: Sequence[StandingQuery], paused: Sequence[tuple[StandingQuery, str]]
     ) -> pa.Table:
         """Return a row for each query.
 
@@ -240,7 +240,7 @@ class Introspection:
             ]
         return pa.Table.from_pylist(rows, OPERATORS)
 
-    def _query(self, query: LiveQuery, state: str, reason: str | None) -> Mapping[str, object]:
+    def _query(self, query: StandingQuery, state: str, reason: str | None) -> Mapping[str, object]:
         job = job_of(query.template).name
         totals = self._totals.get(job, _JobTotals())
         before = totals.joined.get(query.number, totals.rows_in)

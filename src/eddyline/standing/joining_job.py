@@ -37,7 +37,7 @@ from eddyline.standing.log.engine_inputs import (
 )
 from eddyline.standing.log.jobs import Job
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.outputs import Readings, quoted, results, shown_columns
 from eddyline.standing.tasks.cell import RESULTS, Cell
 from eddyline.standing.tasks.counts import CountsByBatch
@@ -46,7 +46,7 @@ from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
 from eddyline.standing.time_bounds import event_time
-from eddyline.tasks.commands import sent
+from eddyline.tasks.our_functions import sent
 
 
 class JoiningBatches:
@@ -125,7 +125,7 @@ class JoiningBatches:
     def results(
         self,
         packed: ClassicDataFrame,
-        queries: Sequence[LiveQuery],
+        queries: Sequence[StandingQuery],
         run: BatchRun,  # noqa: ARG002 - the tasks know it from their job's properties
         batch: int,  # noqa: ARG002 - likewise
     ) -> ClassicDataFrame:

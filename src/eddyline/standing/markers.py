@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Final
 
-from eddyline.standing.errors import NotShareableError
+from eddyline.errors import NotShareableError
 
 _TOKENS: Final = re.compile(
     r"""

@@ -11,12 +11,12 @@ from pyspark.sql.types import DataType
 from eddyline import catalyst
 from eddyline.blocks.column_types import spark_type
 from eddyline.catalyst import CatalystExpression
+from eddyline.errors import NotShareableError
 from eddyline.standing.analysis import Analysis
-from eddyline.standing.errors import NotShareableError
 from eddyline.standing.log.engine_inputs import Layout, Source, layout_of, layouts_in
-from eddyline.standing.log.live_queries import LiveQuery
-from eddyline.standing.reading import ReadQuery
-from eddyline.standing.template import QueryTemplate
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.query_reading import ReadQuery
+from eddyline.standing.query_template import QueryTemplate
 
 QUERY: Final = "query"
 """The column that says whose row it is."""
@@ -65,9 +65,9 @@ class Readings:
         """Start without any."""
         self._analysis = analysis
         self.by_layout: dict[Layout, ReadQuery] = {}
-        self._kept: Sequence[LiveQuery] | None = None
+        self._kept: Sequence[StandingQuery] | None = None
 
-    def keep(self, streams: tuple[str, ...], queries: Sequence[LiveQuery]) -> None:
+    def keep(self, streams: tuple[str, ...], queries: Sequence[StandingQuery]) -> None:
         """Take the layouts of these queries, in the order of their numbers, and no others.
 
         Nothing is done for the list that was given last: of 100,000 queries it takes 0.1 s.

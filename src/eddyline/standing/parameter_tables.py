@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eddyline.blocks.column_types import arrow_type, can_travel
-from eddyline.standing.errors import NotShareableError
+from eddyline.errors import NotShareableError
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.shown_values import values_of
-from eddyline.standing.template import QueryTemplate
 
 
 def as_table(parameters: object, time_zone: str) -> pa.Table:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from eddyline.standing.errors import StateError
+from eddyline.errors import RequestRefusedError, StateError
 from eddyline.standing.log.files import DamagedFileError, read_whole, write_new
 
 EVERY: Final = 0.2
@@ -21,10 +21,6 @@ PATIENCE: Final = 60.0
 """Seconds that an answer is waited for."""
 
 Answer: TypeAlias = "dict[str, Any]"
-
-
-class RequestRefusedError(StateError):
-    """The running job has refused a request; the message is its own."""
 
 
 class Desk:

@@ -21,12 +21,12 @@ from eddyline.standing.introspection import BatchRecord
 from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import SAMPLE, VERSION, WAKE
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.overload import Overload
-from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.selecting_job import SelectingBatches
-from eddyline.standing.settings import stream_settings
 from eddyline.standing.sinks import Batch
+from eddyline.standing.stream_settings import stream_settings
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 
 _PATIENCE: Final = 60.0
@@ -76,8 +76,8 @@ class RunningJob:
         job: Job,
         counts: Accumulator[CountsByBatch],
         overload: Overload,
-        put_out: Callable[[DataFrame, Batch, Sequence[LiveQuery]], object],
-        note: Callable[[BatchRecord, Sequence[LiveQuery]], object],
+        put_out: Callable[[DataFrame, Batch, Sequence[StandingQuery]], object],
+        note: Callable[[BatchRecord, Sequence[StandingQuery]], object],
     ) -> None:
         """Take what to do, and where tasks report.
 
@@ -100,7 +100,7 @@ class RunningJob:
         self._writer: DataStreamWriter | None = None
         self._cells = 0
         self._query: StreamingQuery | None = None
-        self._queries: tuple[int, list[LiveQuery]] = (-1, [])
+        self._queries: tuple[int, list[StandingQuery]] = (-1, [])
         self._woken = -1  # the last version at which all cells worked
         self._warm_at = -1  # the version that the last batch ran
 
@@ -240,7 +240,7 @@ class RunningJob:
         )
         self._note(record, queries)
 
-    def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[LiveQuery]) -> None:
+    def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[StandingQuery]) -> None:
         """Let queries stand still that could not be answered for some row of a batch."""
         for query in queries:
             error = errors.get(query.number)
@@ -255,7 +255,7 @@ class RunningJob:
         """Tell whether the batch at work has the query of that number, or the last one had."""
         return any(query.number == number for query in self._queries[1])
 
-    def queries_at(self, version: int) -> list[LiveQuery]:
+    def queries_at(self, version: int) -> list[StandingQuery]:
         """Return the queries of this job that ran at a version; the same list for the same one."""
         if self._queries[0] != version:
             queries = [q for q in self._registry.at(version) if job_of(q.template) == self.job]

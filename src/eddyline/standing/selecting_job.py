@@ -26,12 +26,12 @@ from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
 from eddyline.standing.log.jobs import Job
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.outputs import Readings, quoted, results, shown_columns
 from eddyline.standing.tasks.counts import CountsByBatch
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY, SelectingWork, wanted_by
-from eddyline.tasks.commands import sent
+from eddyline.tasks.our_functions import sent
 
 _MATCH = (
     StructField(QUERY, StringType(), nullable=False),
@@ -71,7 +71,7 @@ class SelectingBatches:
         self._readings = Readings(analysis)
 
     def results(
-        self, rows: ClassicDataFrame, queries: Sequence[LiveQuery], run: BatchRun, batch: int
+        self, rows: ClassicDataFrame, queries: Sequence[StandingQuery], run: BatchRun, batch: int
     ) -> ClassicDataFrame:
         """Return the results of the queries that a batch runs for its rows."""
         templates = {id(query.template): query.template for query in queries}.values()

@@ -10,7 +10,7 @@ from eddyline.blocks.column_types import can_travel
 from eddyline.blocks.decline import not_understood
 from eddyline.catalyst import CatalystExpression
 from eddyline.planner.read.chains import ExpressionId, Tree
-from eddyline.standing.template import ShownParameter
+from eddyline.standing.query_template import ShownParameter
 
 
 class ShownParameters:

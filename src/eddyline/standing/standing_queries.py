@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from eddyline.asking.checked_numbers import positive_number, switch, text
+from eddyline.errors import NotShareableError, UnknownQueryError
 from eddyline.host.classic import classic_session
 from eddyline.standing.analysis import Analysis
-from eddyline.standing.checks import (
+from eddyline.standing.arguments import (
     checked_frames,
     checked_name,
     checked_names,
@@ -26,24 +27,23 @@ from eddyline.standing.checks import (
     kept_for,
     microseconds_of,
 )
-from eddyline.standing.errors import NotShareableError, UnknownQueryError
 from eddyline.standing.introspection import Introspection, Progress
 from eddyline.standing.joining_job import JoiningBatches
-from eddyline.standing.log.constants import ConstantError, constants_of
 from eddyline.standing.log.jobs import Job, job_of
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.log.query_constants import ConstantError, constants_of
 from eddyline.standing.markers import markers_in, require_columns
 from eddyline.standing.outputs import QUERY, SAMPLE, OutputColumns
 from eddyline.standing.overload import POLICIES, Overload
 from eddyline.standing.parameter_tables import as_sent, as_table, check_shown, kinds_of
-from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.query_registry import QueryRegistry
+from eddyline.standing.query_template import QueryGroup
 from eddyline.standing.requests import Desk
 from eddyline.standing.running_job import RunningJob
 from eddyline.standing.selecting_job import SelectingBatches
-from eddyline.standing.settings import cell_labels, require_protobuf
 from eddyline.standing.sinks import Batch, Callback, Sink, as_sink, tell
+from eddyline.standing.stream_settings import cell_labels, require_protobuf
 from eddyline.standing.tasks.counts import CountsParam
-from eddyline.standing.template import QueryGroup
 from eddyline.standing.time_bounds import check_bounded
 
 _GLANCE = 0.1
@@ -374,7 +374,7 @@ class StandingQueries:
             hidden.rename(path)
         return str(path)
 
-    def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[LiveQuery]) -> None:
+    def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[StandingQuery]) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
         also = [SAMPLE] if self._samples else []
         told = {}

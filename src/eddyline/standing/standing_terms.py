@@ -10,11 +10,11 @@ from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.expression import Argument, Call, Expression
-from eddyline.planner.claim.terms import Terms
+from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.definitions import Definitions, FunctionResult
-from eddyline.standing.constants import ALONE
 from eddyline.standing.markers import PARAMETER
+from eddyline.standing.parameter_constants import ALONE
 
 
 class StandingTerms(Terms):

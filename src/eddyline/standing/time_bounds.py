@@ -11,12 +11,12 @@ from typing import Final
 from pyspark.sql.types import StructType
 
 from eddyline.blocks.decline import not_understood
+from eddyline.errors import NotShareableError
 from eddyline.planner.read.chains import Tree
 from eddyline.standing.engine.shared_query import NEVER, TimeBound
 from eddyline.standing.engine.windows import farthest
-from eddyline.standing.errors import NotShareableError
-from eddyline.standing.registry import WATERMARK
-from eddyline.standing.template import QueryTemplate
+from eddyline.standing.query_registry import WATERMARK
+from eddyline.standing.query_template import QueryTemplate
 
 _A_DAY: Final = 86_400_000_000
 """Microseconds. From a day on Spark counts by the calendar, so that summer time matters."""

@@ -23,8 +23,8 @@ from eddyline.expressions import forget_programs
 from eddyline.latest import Latest
 from eddyline.reports.records import OrderSlice, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
-from eddyline.tasks.remembering import WithMemory
 from eddyline.tasks.task_functions import task_functions
+from eddyline.tasks.worker_memory import WithMemory
 from eddyline.wall_clock import WallClock, WorkClock
 
 LEARNED_BLOCKS: Final = 64

@@ -44,14 +44,14 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.tasks.block_task import BlockTask
-from eddyline.tasks.commands import (
+from eddyline.tasks.error_texts import ErrorTexts
+from eddyline.tasks.live_news import live_news
+from eddyline.tasks.our_functions import (
     ending_quietly,
     pickled,
     send_last_results,
     send_results,
 )
-from eddyline.tasks.error_texts import ErrorTexts
-from eddyline.tasks.live_news import live_news
 from eddyline.tasks.rounds import Rounds
 from eddyline.tasks.task_records import (
     Records,

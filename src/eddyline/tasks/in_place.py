@@ -18,9 +18,9 @@ from eddyline.exchange.blobs import decoded, gathered
 from eddyline.exchange.framing import Frame, frames
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.block_task import MEMORY
-from eddyline.tasks.commands import ending_quietly
 from eddyline.tasks.join_task import JoinTask
 from eddyline.tasks.live_news import live_news
+from eddyline.tasks.our_functions import ending_quietly
 from eddyline.tasks.rounds import PUSHED_ROWS, Rounds
 from eddyline.tasks.task_lookups import ask_for_nothing, job_of
 from eddyline.tasks.task_records import Records, of_action, record_key

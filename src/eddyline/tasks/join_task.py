@@ -13,8 +13,8 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.join_statistics import JoinStatistics
-from eddyline.engine.join.results import Joined
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.relation import CallStatistics
 from eddyline.exchange.blobs import together
@@ -30,8 +30,8 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.tasks.block_task import BlockTask
-from eddyline.tasks.commands import send_results
 from eddyline.tasks.join_orders import JoinOrders
+from eddyline.tasks.our_functions import send_results
 from eddyline.tasks.task_lookups import TaskLookups, job_of
 from eddyline.tasks.task_records import function_records, predicate_record, stem_record
 

@@ -43,7 +43,7 @@ PATIENCE: Final = 1.0
 """Seconds to wait for the driver to take a message."""
 
 
-class Place(NamedTuple):
+class NewsTask(NamedTuple):
     """Which task it is: of which action (None: of none on a DataFrame) and stage."""
 
     action: int | None
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     attempt: int  # a number that no other task of the application has
 
 
-NOWHERE: Final = Place(None, -1, -1, -1)
+NOWHERE: Final = NewsTask(None, -1, -1, -1)
 """Stands for the place of what is no task, or of one that nobody asks."""
 
 
@@ -60,7 +60,7 @@ class News(NamedTuple):
     """What a task of a block has done so far, or in all where it has ``ended``."""
 
     block: str  # the key of its records
-    place: Place
+    place: NewsTask
     record: TaskRecord
     ended: bool
 
@@ -79,7 +79,7 @@ _line = _Line("", None)
 class LiveNews:
     """What one task of one block tells while it runs."""
 
-    def __init__(self, block: str, place: Place, where: str) -> None:
+    def __init__(self, block: str, place: NewsTask, where: str) -> None:
         """Tell ``where`` somebody looks, in the words of the setting; nothing to ``""``."""
         self.wanted: Final = bool(where)
         self._block = block
@@ -141,7 +141,7 @@ def live_news(block: str) -> LiveNews:
     if task is None or not where:
         return LiveNews(block, NOWHERE, "")
     action = task.getLocalProperty(ACTION)
-    place = Place(
+    place = NewsTask(
         None if action is None else int(action),
         task.stageId(),
         task.partitionId(),

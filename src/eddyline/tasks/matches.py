@@ -19,14 +19,14 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 
 from eddyline.blocks.column_types import returned_type, spark_type, width
 from eddyline.blocks.join_block import Counted, JoinBlock
-from eddyline.engine.join.results import Joined
+from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.expressions.expression import Argument, Expression, with_arguments
 from eddyline.expressions.labels import relabelled
-from eddyline.tasks.commands import ending_quietly, send_last_results, send_results
 from eddyline.tasks.in_place import InPlaceSide
 from eddyline.tasks.join_task import JoinTask
+from eddyline.tasks.our_functions import ending_quietly, send_last_results, send_results
 from eddyline.tasks.rounds import Rounds
 from eddyline.tasks.task_lookups import ask_for_nothing, job_of
 

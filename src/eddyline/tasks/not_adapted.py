@@ -8,16 +8,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from eddyline.errors import EddylineError
+from eddyline.errors import NotAdaptedError
 
 UNANSWERED: Final = (
     "In a session under eddyline.enable() this is said where Python has not answered in time: "
     "eddyline.status() tells why, and spark.eddyline.rewriteTimeout says how long Spark waits."
 )
-
-
-class NotAdaptedError(EddylineError, RuntimeError):
-    """A query over a lookup table or a concurrent function runs without having been adapted."""
 
 
 @dataclass(frozen=True, slots=True)

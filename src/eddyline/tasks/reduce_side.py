@@ -12,7 +12,7 @@ from pyspark.accumulators import Accumulator
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.modules.scan_access import ScanAccess
-from eddyline.errors import EddylineError
+from eddyline.errors import SampledTwiceError
 from eddyline.exchange.blobs import decoded, unpacked
 from eddyline.exchange.spill import Spill, SpillTotals, spill_folder
 from eddyline.reports.merging import merge
@@ -21,17 +21,6 @@ from eddyline.tasks.join_task import JoinTask, reading
 from eddyline.tasks.live_news import LiveNews, live_news
 from eddyline.tasks.task_lookups import ask_for_nothing, job_of
 from eddyline.tasks.task_records import Records, of_action, record_key
-
-
-class SampledTwiceError(EddylineError, RuntimeError):
-    """Inputs were dealt out by different sets of heavy keys, so that rows would be missed."""
-
-    def __init__(self) -> None:
-        """Say what can be done."""
-        super().__init__(
-            "Spark ran the sample of this join twice, with different results. Turn on "
-            "spark.sql.execution.reuseSubquery, or leave this join to Spark (joins='never')."
-        )
 
 
 @dataclass

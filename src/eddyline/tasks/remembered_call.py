@@ -22,11 +22,11 @@ from eddyline.expressions.program import spread, true_mask
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
 from eddyline.tasks.calling import WorkerFunction
-from eddyline.tasks.commands import pickled
 from eddyline.tasks.live_news import NOWHERE, LiveNews, live_news
-from eddyline.tasks.remembering import WithMemory
+from eddyline.tasks.our_functions import pickled
 from eddyline.tasks.task_functions import task_functions
 from eddyline.tasks.task_records import Records, of_action, record_key
+from eddyline.tasks.worker_memory import WithMemory
 from eddyline.wall_clock import WallClock
 
 

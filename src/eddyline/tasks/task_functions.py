@@ -14,8 +14,8 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
 from eddyline.tasks.calling import WorkerFunction, made_function
 from eddyline.tasks.log_context import show_users_functions
-from eddyline.tasks.remembering import WithMemory, remembered
 from eddyline.tasks.task_lookups import job_of
+from eddyline.tasks.worker_memory import WithMemory, remembered
 
 
 def task_functions(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.errors import EddylineError
+from eddyline.errors import AggregateOverflowError
 from eddyline.watching.formulas import Floats
 
 EXACT_INTEGERS: Final = pa.decimal128(38, 0)
@@ -25,11 +25,7 @@ _MAGNITUDE: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 """All bits of a double but that of its sign."""
 
 
-class AggregateOverflowError(EddylineError, ArithmeticError):
-    """A final value does not fit the aggregate's type."""
-
-
-class AggregateFunction(StrEnum):
+class WatchedFunction(StrEnum):
     """What is told on the way: estimates, but of MIN and MAX what has been seen so far."""
 
     COUNT = "count"
@@ -39,18 +35,18 @@ class AggregateFunction(StrEnum):
     MAX = "max"
 
 
-EXTREMES: Final = frozenset({AggregateFunction.MIN, AggregateFunction.MAX})
+EXTREMES: Final = frozenset({WatchedFunction.MIN, WatchedFunction.MAX})
 """Aggregates without an interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class WatchedAggregate:
     """An aggregate: its function, the number of the column that it is of, its name and type.
 
     ``column`` is None for a count of rows.
     """
 
-    function: AggregateFunction
+    function: WatchedFunction
     column: int | None
     name: str
     type: pa.DataType
@@ -97,12 +93,12 @@ def summable(column: pa.Array) -> pa.Array:
 
 
 def final_values(
-    aggregate: Aggregate, counts: pa.ChunkedArray, sums: pa.ChunkedArray
+    aggregate: WatchedAggregate, counts: pa.ChunkedArray, sums: pa.ChunkedArray
 ) -> pa.Array | pa.ChunkedArray:
     """Return final values, each as Spark has it."""
-    if aggregate.function is AggregateFunction.COUNT:
+    if aggregate.function is WatchedFunction.COUNT:
         return pc.cast(counts, aggregate.type)
-    if aggregate.function is AggregateFunction.SUM:
+    if aggregate.function is WatchedFunction.SUM:
         try:
             return pc.cast(sums, aggregate.type)
         except pa.ArrowInvalid:

@@ -13,7 +13,7 @@ from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.errors import EddylineError
+from eddyline.errors import NotWatchableError
 from eddyline.expressions.expression import Argument, Expression
 from eddyline.expressions.labels import relabelled
 from eddyline.expressions.support import type_of
@@ -22,16 +22,16 @@ from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.planner.read.translation.literals import UnreadableValueError, literal
-from eddyline.watching.aggregate import EXTREMES, Aggregate, AggregateFunction
+from eddyline.watching.aggregate import EXTREMES, WatchedAggregate, WatchedFunction
 from eddyline.watching.formulas import Compute, Formula
-from eddyline.watching.values import Values
+from eddyline.watching.watched_values import Values
 
 _FUNCTIONS: Final = {
-    "Count": AggregateFunction.COUNT,
-    "Sum": AggregateFunction.SUM,
-    "Average": AggregateFunction.AVG,
-    "Min": AggregateFunction.MIN,
-    "Max": AggregateFunction.MAX,
+    "Count": WatchedFunction.COUNT,
+    "Sum": WatchedFunction.SUM,
+    "Average": WatchedFunction.AVG,
+    "Min": WatchedFunction.MIN,
+    "Max": WatchedFunction.MAX,
 }
 
 _NUMBERS: Final = {"byte", "short", "integer", "long", "float", "double"}
@@ -40,12 +40,8 @@ _ORDERED: Final = {"string", "binary", "boolean", "date", "timestamp", "timestam
 """Types beside numbers whose least and greatest values are those that Spark finds."""
 
 
-class NotWatchableError(EddylineError, ValueError):
-    """A query has a part that cannot be watched."""
-
-
 @dataclass(frozen=True, slots=True)
-class Aggregation:
+class WatchedAggregation:
     """An aggregate over a block's rows: its first outputs are the groups.
 
     ``groups`` are the names of their columns, with their types. ``order`` gives for each column of
@@ -54,13 +50,13 @@ class Aggregation:
     """
 
     groups: tuple[tuple[str, pa.DataType], ...]
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[WatchedAggregate, ...]
     formulas: tuple[Formula, ...]
     order: tuple[int, ...]
     names: tuple[str, ...]
 
 
-def read_aggregation(df: ClassicDataFrame) -> tuple[ClassicDataFrame, Aggregation] | None:
+def read_aggregation(df: ClassicDataFrame) -> tuple[ClassicDataFrame, WatchedAggregation] | None:
     """Return the rows that the aggregate of a DataFrame is over, and how they are aggregated.
 
     None where it has no aggregate at its top, below projections at the most. NotWatchableError
@@ -81,7 +77,7 @@ def read_aggregation(df: ClassicDataFrame) -> tuple[ClassicDataFrame, Aggregatio
 
 def _read(
     df: ClassicDataFrame, plan: Plan, projections: Sequence[Plan]
-) -> tuple[ClassicDataFrame, Aggregation]:
+) -> tuple[ClassicDataFrame, WatchedAggregation]:
     (child,) = catalyst.children(plan)
     reading = _Reading(catalyst.grouping(plan), session_settings(df.sparkSession).time_zone)
     outputs = [reading.value(Tree.of(item)) for item in catalyst.aggregated(plan)]
@@ -101,7 +97,7 @@ def _aggregate_in(plan: Plan) -> tuple[Plan, list[Plan]] | None:
     projections: list[Plan] = []
     while True:
         kind = catalyst.class_name(plan).rpartition(".")[2]
-        if kind == "Aggregate":
+        if kind == "WatchedAggregate":
             return plan, projections
         (child, *more) = catalyst.children(plan) or [plan]
         if more or child is plan or kind not in {"SubqueryAlias", "Project"}:
@@ -122,7 +118,7 @@ class _Reading:
 
     groups: Sequence[CatalystExpression]
     time_zone: str
-    aggregates: list[Aggregate] = field(default_factory=list)
+    aggregates: list[WatchedAggregate] = field(default_factory=list)
     items: list[CatalystExpression] = field(init=False)
     known: Mapping[int, Expression] = field(default_factory=dict)
 
@@ -165,18 +161,20 @@ class _Reading:
             return Argument(len(self.groups) + len(self.aggregates) - 1, kind)
         return None
 
-    def _aggregate(self, tree: Tree) -> Aggregate:
+    def _aggregate(self, tree: Tree) -> WatchedAggregate:
         function, argument = _function(tree)
         column = None
         if argument is not None:
             column = len(self.items)
             self.items.append(catalyst.named(argument.handle, f"a{column}"))
-        return Aggregate(function, column, catalyst.pretty(tree.handle), self._type(tree.handle))
+        return WatchedAggregate(
+            function, column, catalyst.pretty(tree.handle), self._type(tree.handle)
+        )
 
     def _type(self, expression: CatalystExpression) -> pa.DataType:
         return arrow_type(catalyst.data_type(expression), self.time_zone)
 
-    def aggregation(self, names: Sequence[str], values: Sequence[Expression]) -> Aggregation:
+    def aggregation(self, names: Sequence[str], values: Sequence[Expression]) -> WatchedAggregation:
         """Return the aggregation whose columns these are."""
         groups = [""] * len(self.groups)
         aggregates = list(self.aggregates)
@@ -200,7 +198,7 @@ class _Reading:
             bounds = () if place < len(groups) else (f"{name}_low", f"{name}_high")
             columns += [name, *bounds]
         types = map(self._type, self.groups)
-        return Aggregation(
+        return WatchedAggregation(
             tuple(zip(groups, types, strict=True)),
             tuple(aggregates),
             tuple(formulas),
@@ -228,14 +226,14 @@ def _compute(value: Expression) -> Compute:
     return compute
 
 
-def _function(tree: Tree) -> tuple[AggregateFunction, Tree | None]:
+def _function(tree: Tree) -> tuple[WatchedFunction, Tree | None]:
     """Return an aggregate's function and argument; None for a count of rows."""
     function, *condition = tree.children
     known = _FUNCTIONS.get(function.name)
     if known is not None and not condition and not tree.node.fields.get("isDistinct"):
         arguments = function.children
         constant = all(each.name == "Literal" for each in arguments)
-        if known is AggregateFunction.COUNT and constant:
+        if known is WatchedFunction.COUNT and constant:
             return known, None
         if len(arguments) == 1 and _takes(known, arguments[0].data_type):
             return known, arguments[0]
@@ -245,9 +243,9 @@ def _function(tree: Tree) -> tuple[AggregateFunction, Tree | None]:
     )
 
 
-def _takes(function: AggregateFunction, kind: str) -> bool:
+def _takes(function: WatchedFunction, kind: str) -> bool:
     """Whether a function's values over a type are told on the way."""
-    if function is AggregateFunction.COUNT:
+    if function is WatchedFunction.COUNT:
         return True
     name = kind.strip('"')
     number = name in _NUMBERS or name.startswith("decimal")

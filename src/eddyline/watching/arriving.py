@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.errors import EddylineError
+from eddyline.errors import ScanBrokenError
 
 HELD_ROWS: Final = 1 << 20
 """Rows that wait to be read; then the tasks that send more have to wait as well."""
@@ -32,10 +32,6 @@ LONGEST_WAIT: Final = 1.0
 
 Choose: TypeAlias = Callable[[Arrival], npt.NDArray[np.bool_]]
 """Tells of rows which are to come first."""
-
-
-class ScanBrokenError(EddylineError, RuntimeError):
-    """A task of a scan broke off after some of its rows had been used."""
 
 
 class Arriving:

@@ -20,7 +20,8 @@ import pyarrow as pa
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
-from eddyline.exchange.spill import DONE, WORKING_SHARE, Spill, SpilledScan, SpillError
+from eddyline.errors import SpillError
+from eddyline.exchange.spill import DONE, WORKING_SHARE, Spill, SpilledScan
 
 
 class BoundedScans:

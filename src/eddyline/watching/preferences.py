@@ -18,6 +18,7 @@ from eddyline.engine.join.preference import over
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
+from eddyline.errors import NotWatchableError
 from eddyline.expressions.decide import decide
 from eddyline.expressions.expression import Argument, Expression, with_arguments
 from eddyline.expressions.terms import terms_of
@@ -25,10 +26,9 @@ from eddyline.planner.claim.own_values import in_join
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.translation import CatalystNode, translate
-from eddyline.watching.aggregation import NotWatchableError
 from eddyline.watching.arriving import Choose
-from eddyline.watching.values import Columns
 from eddyline.watching.watched_query import WatchedQuery
+from eddyline.watching.watched_values import WatchedColumns
 
 
 def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expression:
@@ -89,7 +89,7 @@ def rows_first(
     term = terms_of(with_arguments(here, column))
 
     def choose(arrival: Arrival) -> npt.NDArray[np.bool_]:
-        satisfied, _ = decide(term, Columns(arrival.columns, arrival.rows))
+        satisfied, _ = decide(term, WatchedColumns(arrival.columns, arrival.rows))
         return satisfied if weight > 1.0 else ~satisfied
 
     return choose

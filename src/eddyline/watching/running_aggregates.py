@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 from eddyline.watching.aggregate import (
     EXACT_INTEGERS,
     EXTREMES,
-    Aggregate,
-    AggregateFunction,
+    WatchedAggregate,
+    WatchedFunction,
     canonical,
     comparable,
     compared_floats,
@@ -68,7 +68,7 @@ class RunningAggregates:
     def __init__(
         self,
         groups: Sequence[tuple[str, pa.DataType]],
-        aggregates: Sequence[Aggregate],
+        aggregates: Sequence[WatchedAggregate],
         units: int,
         confidence: float = 0.95,
         formulas: Sequence[Formula] = (),
@@ -177,7 +177,9 @@ class RunningAggregates:
         self._seen.append(groups.filter(pa.array(places >= before)))
         return places
 
-    def _estimated(self, aggregate: Aggregate, totals: pa.Table, by_group: pa.Table) -> Estimated:
+    def _estimated(
+        self, aggregate: WatchedAggregate, totals: pa.Table, by_group: pa.Table
+    ) -> Estimated:
         """Return an aggregate by group; exact ones, without scores, where all units are done."""
         if aggregate.function in EXTREMES:
             found = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
@@ -201,16 +203,16 @@ class RunningAggregates:
             )
             return table
 
-        if aggregate.function is AggregateFunction.COUNT:
+        if aggregate.function is WatchedFunction.COUNT:
             scores = by_unit(counts)
             value = self._total(scores)
-        elif aggregate.function is AggregateFunction.SUM:
+        elif aggregate.function is WatchedFunction.SUM:
             scores = by_unit(sums)
             value = self._total(scores)
         else:
             value, scores = self._ratio(by_unit(sums), by_unit(counts))
         seen = np.asarray(pc.fill_null(by_group.column(counts), 0)) > 0
-        known = seen | (aggregate.function is AggregateFunction.COUNT)
+        known = seen | (aggregate.function is WatchedFunction.COUNT)
         return Estimated(typed(value, aggregate.type, known), scores, self._error(scores))
 
     def _bounded(

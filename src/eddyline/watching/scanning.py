@@ -12,10 +12,11 @@ from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.asking.wire import Address
+from eddyline.errors import ScanBrokenError
 from eddyline.host.session import local_cores
-from eddyline.tasks.commands import sent
+from eddyline.tasks.our_functions import sent
 from eddyline.tasks.send_rows import CUT_OFF, SendRows
-from eddyline.watching.arriving import Arriving, ScanBrokenError
+from eddyline.watching.arriving import Arriving
 from eddyline.watching.row_receiver import RowReceiver
 
 DRIVER_HOST: Final = "spark.driver.host"

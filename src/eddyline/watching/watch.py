@@ -23,13 +23,13 @@ from rich.live import Live
 from eddyline.asking.checked_numbers import positive_number, real_number, switch, whole_number
 from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
+from eddyline.errors import NotWatchableError
 from eddyline.expressions.expression import calls_in
 from eddyline.host.classic import classic
 from eddyline.planner.adapt import checked_seed, table_of_session
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.notebook_output import NotebookOutput
-from eddyline.watching.aggregation import NotWatchableError
 from eddyline.watching.control import Control
 from eddyline.watching.live_table import SourceLine, live_table
 from eddyline.watching.parts import Part

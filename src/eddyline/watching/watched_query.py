@@ -12,24 +12,21 @@ from eddyline.blocks.decline import DeclinedError
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
+from eddyline.errors import NotWatchableError
 from eddyline.expressions.expression import Expression
 from eddyline.planner.adapt import chosen_options, rewritten
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.join_inputs import Input, inputs_of
 from eddyline.planner.claim.join_judgement import claim_region
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.read.regions import Region, read_region
-from eddyline.planner.registry import registry_of
 from eddyline.planner.rewrite.join_rewrite import constant_inputs, join_block
 from eddyline.planner.rewrite.rewrite_plan import TableOf
 from eddyline.planner.rewrite.scanned_tables import scan_of, with_scans
 from eddyline.planner.rewrite.semijoins import forms
-from eddyline.watching.aggregation import (
-    Aggregation,
-    NotWatchableError,
-    read_aggregation,
-)
+from eddyline.watching.aggregation import WatchedAggregation, read_aggregation
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class WatchedQuery:
     names: tuple[str, ...]
     types: tuple[str, ...]
     values: tuple[Expression, ...]
-    aggregation: Aggregation | None
+    aggregation: WatchedAggregation | None
 
 
 def watched_query(df: ClassicDataFrame, table_of: TableOf | None) -> WatchedQuery:
@@ -60,7 +57,7 @@ def watched_query(df: ClassicDataFrame, table_of: TableOf | None) -> WatchedQuer
 
 
 def _watched(
-    df: ClassicDataFrame, table_of: TableOf | None, aggregation: Aggregation | None
+    df: ClassicDataFrame, table_of: TableOf | None, aggregation: WatchedAggregation | None
 ) -> WatchedQuery:
     """Return the block that makes all rows of a DataFrame, and its scans."""
     spark = df.sparkSession

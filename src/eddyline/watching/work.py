@@ -18,9 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.partial_results import Partial, PartialResults
 from eddyline.engine.join.reading_order import Goal
-from eddyline.engine.join.results import Joined
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
@@ -30,7 +30,7 @@ from eddyline.expressions.labels import relabelled
 from eddyline.tasks.calling import make_function
 from eddyline.tasks.task_lookups import TaskLookups
 from eddyline.wall_clock import WallClock
-from eddyline.watching.aggregation import Aggregation
+from eddyline.watching.aggregation import WatchedAggregation
 from eddyline.watching.arriving import Arriving
 from eddyline.watching.bounded_scans import BoundedScans
 from eddyline.watching.control import Control, StoppedError, WatchedAgenda
@@ -38,8 +38,8 @@ from eddyline.watching.parts import MISSING, Parts, SourceProgress
 from eddyline.watching.preferences import rows_first
 from eddyline.watching.running_aggregates import Estimates, RunningAggregates
 from eddyline.watching.scanning import Scanning
-from eddyline.watching.values import Values
 from eddyline.watching.watched_query import WatchedQuery
+from eddyline.watching.watched_values import Values
 
 PROGRESS_SECONDS: Final = 0.05
 """Seconds between two readings of the progress."""
@@ -244,7 +244,7 @@ class Work:
         marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
         return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
-    def _aggregate(self, eddy: JoinEddy, aggregation: Aggregation) -> None:
+    def _aggregate(self, eddy: JoinEddy, aggregation: WatchedAggregation) -> None:
         """Read all other relations, then the largest unit by unit.
 
         Only then is it scanned: until it is read its tasks would keep the cores from the others.
@@ -306,7 +306,7 @@ class Work:
             running.add(self._values.of(each.outputs, each.rows), each.rows)
 
 
-def in_order(estimates: Estimates, aggregation: Aggregation) -> Estimates:
+def in_order(estimates: Estimates, aggregation: WatchedAggregation) -> Estimates:
     """Return estimates with columns as the DataFrame has them."""
     columns: list[int] = []
     groups = len(aggregation.groups)

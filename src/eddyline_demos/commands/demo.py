@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from eddyline.app.failures import ExitCode, RunError
+from eddyline.app.endings import ExitCode, RunError
 from eddyline.app.file_errors import file_errors_explained, printing
 from eddyline.app.interrupts import temporary_folder
 from eddyline.app.invocation import DemoInvocation
@@ -14,10 +14,10 @@ from eddyline.app.output import check_output
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show
-from eddyline_demos.display import disagreement, introduction, outcome
 from eddyline_demos.flights import create_views, write_parquet
-from eddyline_demos.query import ask, joined_rows, register_predicates
 from eddyline_demos.race import Contestant, Lap, difference, race, warm_up
+from eddyline_demos.race_display import disagreement, introduction, outcome
+from eddyline_demos.race_query import ask, joined_rows, register_predicates
 
 
 def run(invocation: DemoInvocation) -> ExitCode:

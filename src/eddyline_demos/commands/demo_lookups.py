@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import eddyline
-from eddyline.app.failures import ExitCode, UsageError
+from eddyline.app.endings import ExitCode, UsageError
 from eddyline.app.invocation import DemoLookupsInvocation
 
 
 def run(invocation: DemoLookupsInvocation) -> ExitCode:
-    """Run the command; raise :class:`~eddyline.app.failures.RunError` if rows differ."""
+    """Run the command; raise :class:`~eddyline.app.endings.RunError` if rows differ."""
     _require_lookups()
-    from eddyline_demos.lookups.program import perform  # noqa: PLC0415 - needs what may be missing
+    from eddyline_demos.lookups.lookups_demo import perform  # noqa: PLC0415 - needs what may be missing
 
     perform(invocation.sample, invocation.runs)
     return ExitCode.DONE

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from eddyline.app.failures import ExitCode
+from eddyline.app.endings import ExitCode
 from eddyline.app.invocation import DemoRulesInvocation
-from eddyline_demos.rules.program import perform
+from eddyline_demos.rules.rules_demo import perform
 
 
 def run(invocation: DemoRulesInvocation) -> ExitCode:
-    """Run the command; raise :class:`~eddyline.app.failures.RunError` if results differ."""
+    """Run the command; raise :class:`~eddyline.app.endings.RunError` if results differ."""
     perform(invocation.sample)
     return ExitCode.DONE

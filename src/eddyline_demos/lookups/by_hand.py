@@ -12,12 +12,12 @@ import httpx
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
-from eddyline_demos.lookups.query import STRONG
+from eddyline_demos.lookups.questions import STRONG
 from eddyline_demos.lookups.running import Services
 
 
 def joined_by_hand(flights: DataFrame, services: Services) -> DataFrame:
-    """Return the rows that :data:`~eddyline_demos.lookups.query.COUNTED` has."""
+    """Return the rows that :data:`~eddyline_demos.lookups.questions.COUNTED` has."""
 
     def wind_speed(origin: str, month: int, day: int, hour: int) -> float | None:
         return wind_of(f"{services.weather}/weather/{origin}/{month}/{day}/{hour}")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from eddyline.app.failures import RunError
+from eddyline.app.endings import RunError
 from eddyline_demos.lookups.service import LOG
 
 LATENCY: Final = 0.02
@@ -33,7 +33,7 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RequestsSeen:
     """What a service has seen: requests that it took, distinct ones among them, refused ones."""
 
     requests: int
@@ -48,7 +48,7 @@ class Services:
     weather: str
     register: str
 
-    def seen(self) -> tuple[Seen, Seen]:
+    def seen(self) -> tuple[RequestsSeen, RequestsSeen]:
         """Return what the weather API and the aircraft register have seen since they started."""
         return _seen(self.weather), _seen(self.register)
 
@@ -101,6 +101,6 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def _seen(url: str) -> Seen:
+def _seen(url: str) -> RequestsSeen:
     with urllib.request.urlopen(url + LOG) as answer:  # noqa: S310 - our own
-        return Seen(**json.load(answer))
+        return RequestsSeen(**json.load(answer))

@@ -17,8 +17,7 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
-from eddyline.engine.relation import FunctionAnswerError
-from eddyline.errors import EddylineError
+from eddyline.errors import EddylineError, FunctionAnswerError
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.expression import (
     And,

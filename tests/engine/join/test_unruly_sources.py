@@ -18,7 +18,7 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.reading_order import Goal
-from eddyline.engine.join_graph import JoinGraph, NotExecutableError
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
@@ -27,6 +27,7 @@ from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
+from eddyline.errors import NotExecutableError
 from eddyline.expressions.expression import Call, Comparison, ComparisonOperator, Literal
 from tests.joins import (
     BOOL,

@@ -19,11 +19,12 @@ from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
-from eddyline.engine.modules.lookup_requests import LookupAnswerError, LookupRequests
+from eddyline.engine.modules.lookup_requests import LookupRequests
 from eddyline.engine.modules.module import Answer, ConcurrentModule
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.signature import Signature
+from eddyline.errors import LookupAnswerError
 from tests.joins import Row, TableSource, equal, held, looked_up, parts_of, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

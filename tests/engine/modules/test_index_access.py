@@ -12,10 +12,10 @@ import pytest
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.index_access import IndexAccess, Source
-from eddyline.engine.modules.lookup_requests import LookupAnswerError, LookupRequests
+from eddyline.engine.modules.lookup_requests import LookupRequests
 from eddyline.engine.modules.module import Module
 from eddyline.engine.signature import Signature
-from eddyline.errors import EddylineError
+from eddyline.errors import EddylineError, LookupAnswerError
 from tests.joins import INT, Parts, Row, TableSource, equal, looked_up, parts_of, query_of, relation
 
 R, S = range(2)

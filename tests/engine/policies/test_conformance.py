@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 from bench.simulation.known_costs import Known
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.policies.catalogue import (
-    PolicyName,
-    UnknownPolicyError,
-    make_policy,
-    policy_name,
-)
+from eddyline.engine.policies.catalogue import PolicyName, make_policy, policy_name
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.errors import EddylineError
+from eddyline.errors import EddylineError, UnknownPolicyError
 from eddyline.expressions.expression import And, Argument, Call
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))

@@ -14,9 +14,9 @@ from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.ordered_index import (
     GREATEST_WORD,
     LEAST_WORD,
+    KeyRange,
     OrderColumn,
     OrderedIndex,
-    Range,
 )
 from tests.keys import ORDERED, columns_of, order_of, sliced
 
@@ -77,7 +77,7 @@ def test_an_index_finds_what_brute_force_finds(data: st.DataObject) -> None:
     while start < len(ranges):
         rest = np.array(ranges[start:], np.int64)
         found, probed = index.probe(
-            Range(rest[:, 0], rest[:, 1]),
+            KeyRange(rest[:, 0], rest[:, 1]),
             lows[start:] if len(lows) > 1 else lows,
             highs[start:] if len(highs) > 1 else highs,
             dead if some_dead else None,
@@ -115,7 +115,7 @@ def test_runs_stay_few_however_the_rows_come() -> None:
         index.catch_up(len(values))
     assert len(index._runs) <= np.log2(len(values)) + 1
     found, _ = index.probe(
-        Range(np.array([20]), np.array([60])), FROM_THE_FIRST, EVERYTHING, None, NO_LIMIT
+        KeyRange(np.array([20]), np.array([60])), FROM_THE_FIRST, EVERYTHING, None, NO_LIMIT
     )
     assert sorted(found.places.tolist()) == [
         place for place, value in enumerate(values) if value is not None and 20 <= value <= 60
@@ -126,7 +126,7 @@ def test_runs_stay_few_however_the_rows_come() -> None:
 def test_nothing_is_found_where_nothing_is() -> None:
     column = OrderColumn()
     index = OrderedIndex(column)
-    ranges = Range(np.array([0, 1]), np.array([9, 9]))
+    ranges = KeyRange(np.array([0, 1]), np.array([9, 9]))
     found, probed = index.probe(ranges, FROM_THE_FIRST, EVERYTHING, None, 1)
     assert (len(found.places), probed) == (0, 2)
     column.append(pa.array([None, None], pa.int64()))

@@ -23,12 +23,13 @@ from bench.answers import require_same_rows
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.errors import SampledTwiceError
 from eddyline.exchange.blobs import Blob, Sorter, decoded, encoded, packed, unpacked
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
-from eddyline.planner.registry import registry_of
+from eddyline.planner.block_registry import registry_of
 from eddyline.planner.rewrite import reduced_inputs, sampled_keys
-from eddyline.tasks.reduce_side import ReduceSide, SampledTwiceError
+from eddyline.tasks.reduce_side import ReduceSide
 from eddyline.tasks.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
 from tests.planner.joins.broadcasting import THRESHOLD, broadcasting
 from tests.planner.joins.generated import Case, cases, joined_rows, two_of_integers

@@ -17,8 +17,8 @@ import eddyline
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.planner.adapt import adapted_blocks
+from eddyline.planner.block_registry import Block
 from eddyline.planner.claim.reduction import BLOOM_BITS, Means, Rule
-from eddyline.planner.registry import Block
 from eddyline.planner.rewrite import reduced_inputs, reducing
 from tests.planner.joins.broadcasting import THRESHOLD
 from tests.planner.joins.random_layouts import (

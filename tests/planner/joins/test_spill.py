@@ -16,15 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.errors import EddylineError
+from eddyline.errors import EddylineError, SpillError
 from eddyline.exchange import spill as spilling
-from eddyline.exchange.spill import (
-    WORKING_SHARE,
-    Spill,
-    SpillError,
-    SpillTotals,
-    spill_folder,
-)
+from eddyline.exchange.spill import WORKING_SHARE, Spill, SpillTotals, spill_folder
 from tests.planner.joins.generated import (
     Case,
     Row,

@@ -23,10 +23,10 @@ from eddyline.expressions.expression import (
 )
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.join_conditions import JoinAttribute, conditions_in
-from eddyline.standing.engine.plans import PLANS
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, Stream, TimeBound, edge
+from eddyline.standing.engine.shared_results import SharedResults
+from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 from tests.standing.engine.conditions import conditions_on
 from tests.standing.engine.three_valued import value_of
@@ -198,7 +198,7 @@ class Run:
             self.eddy.push(push.stream, columns, len(push.rows))
         return self
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: SharedResults) -> None:
         of_streams = [
             list(
                 zip(

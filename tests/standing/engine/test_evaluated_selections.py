@@ -23,11 +23,11 @@ from eddyline.expressions.expression import (
     Or,
 )
 from eddyline.expressions.vector import Vector
-from eddyline.standing.engine.plans import PLANS
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.selections import Selection
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
+from eddyline.standing.engine.shared_results import SharedResults
+from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 
 TYPES = (pa.int64(), pa.int64())
@@ -131,7 +131,7 @@ class Run:
             self.eddy.push(stream, columns, len(came))
         return self
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: SharedResults) -> None:
         parts = [
             list(zip(*(results.column(s, c).to_pylist() for c in range(2)), strict=True))
             for s in results.streams

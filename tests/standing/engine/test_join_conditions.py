@@ -33,10 +33,10 @@ from eddyline.standing.engine import paired_condition
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.condition_templates import conditions_of
 from eddyline.standing.engine.join_conditions import JoinCondition, column_of, conditions_in
-from eddyline.standing.engine.plans import PLANS, SelectionPlacement
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
+from eddyline.standing.engine.shared_results import SharedResults
+from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement
 from eddyline.wall_clock import WallClock
 from tests.standing.engine.three_valued import FailedError, value_of
 
@@ -146,7 +146,7 @@ class Run:
         assert isinstance(error, ValueError)
         self.errors.add(query)
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: SharedResults) -> None:
         parts = [
             list(zip(*(results.column(s, c).to_pylist() for c in range(len(TYPES))), strict=True))
             for s in results.streams

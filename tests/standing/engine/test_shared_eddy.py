@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.standing.engine import stems
-from eddyline.standing.engine.plans import PLANS
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, edge
+from eddyline.standing.engine.sharing_plans import PLANS
 from tests.standing.engine.shared import (
     BY_KEY,
     PAPER,

@@ -28,13 +28,13 @@ from eddyline.expressions.expression import (
 from eddyline.standing.engine.shared_query import SharedQuery, TimeBound, edge
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.registry import QueryRegistry
+from eddyline.standing.query_registry import QueryRegistry
+from eddyline.standing.query_template import QueryGroup, QueryTemplate
 from eddyline.standing.tasks import cell as cell_module
 from eddyline.standing.tasks.cell import Cell
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.joining import JoiningQueries
 from eddyline.standing.tasks.micro_batch import MicroBatch
-from eddyline.standing.template import QueryGroup, QueryTemplate
 
 KEY, VALUE, TIME = range(3)
 TYPES = (pa.int64(), pa.int64(), pa.timestamp("us"))

@@ -15,10 +15,11 @@ from pyspark.sql.pandas.functions import arrow_udf
 import eddyline
 from eddyline.blocks.decline import DeclineReason
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
+from eddyline.errors import ReadAheadError
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.vector import Vector
 from eddyline.planner.adapt import adapt, explain
-from eddyline.tasks.calling import ReadAheadError, WorkerFunction, make_function
+from eddyline.tasks.calling import WorkerFunction, make_function
 from tests.tasks.calling.probes import Pinned, user_function
 from tests.tasks.calling.spark_worker import spark_result
 

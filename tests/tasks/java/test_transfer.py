@@ -14,8 +14,9 @@ from pyspark.serializers import CPickleSerializer
 from pyspark.sql import SparkSession
 
 from eddyline.blocks.filter_block import JavaRuntime
+from eddyline.errors import ResultNotTransferableError
 from eddyline.planner.claim.session_settings import session_settings
-from eddyline.tasks.java import ResultNotTransferableError, Transfer, text_of
+from eddyline.tasks.java import Transfer, text_of
 from eddyline.tasks.java.unpickling import as_in_java
 from tests.tasks.java.odd_values import (
     KNOWN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import eddyline
-from eddyline.app.failures import ExitCode
+from eddyline.app.endings import ExitCode
 from eddyline.app.file_errors import printing
 from eddyline.app.invocation import ExplainInvocation, Script
 from eddyline.app.prepared_query import prepared_query

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from eddyline.app.failures import ExitCode, RunError, UsageError
+from eddyline.app.endings import ExitCode, RunError, UsageError
 from eddyline.app.file_errors import printing
 from eddyline.app.invocation import RulesAskInvocation
 from eddyline.app.rules_config import state_of
 from eddyline.app.spark_errors import essence_of
 from eddyline.app.terminal import chatter, results, show
-from eddyline.standing.errors import StateError
-from eddyline.standing.requests import RequestRefusedError, ask
+from eddyline.errors import RequestRefusedError, StateError
+from eddyline.standing.requests import ask
 
 _WIDEST: Final = 10_000
 """Columns of a line in a pipe."""

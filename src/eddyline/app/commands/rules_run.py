@@ -11,18 +11,18 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.failures import ExitCode, RunError, UsageError
+from eddyline.app.endings import ExitCode, RunError, UsageError
 from eddyline.app.file_errors import file_errors_explained, printing
+from eddyline.app.file_tables import create_view, find_table
 from eddyline.app.invocation import RulesRunInvocation, TableSource
-from eddyline.app.rows import table_lines
+from eddyline.app.row_lines import table_lines
 from eddyline.app.rules_config import CONSOLE, RulesConfig, StreamConfig, TemplateConfig, read_rules
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
-from eddyline.app.tables import create_view, find_table
 from eddyline.app.terminal import chatter
+from eddyline.errors import NotShareableError, StateError
 from eddyline.reports.wording import counted
-from eddyline.standing.checks import keep_text, kept_for
-from eddyline.standing.errors import NotShareableError, StateError
+from eddyline.standing.arguments import keep_text, kept_for
 
 _EVERY = 0.5
 """Seconds between two looks at what was done."""

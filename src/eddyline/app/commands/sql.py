@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 import eddyline
-from eddyline.app.failures import ExitCode, RunError
+from eddyline.app.endings import ExitCode, RunError
 from eddyline.app.file_errors import file_errors_explained, printing
 from eddyline.app.invocation import SqlInvocation
 from eddyline.app.output import check_columns, check_output, write_rows
 from eddyline.app.output_kind import OutputKind
 from eddyline.app.prepared_query import prepared_query
-from eddyline.app.rows import table_lines
+from eddyline.app.row_lines import table_lines
 from eddyline.app.terminal import chatter, show
-from eddyline.monitor.progress import Progress
+from eddyline.monitor.progress import ProgressDisplay
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.wording import NO_BLOCKS
@@ -57,7 +57,7 @@ def _print(
     frame: DataFrame, limit: int | None, console: Console
 ) -> tuple[bool, Sequence[BlockReport]]:
     """Print the rows; return whether there are more, and what tasks have told of themselves."""
-    with Progress(frame.sparkSession, console, RUNNING) as progress:
+    with ProgressDisplay(frame.sparkSession, console, RUNNING) as progress:
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
     width = console.width if sys.stdout.isatty() else None
@@ -77,13 +77,13 @@ def _write(
     """Write the rows; return whether there may be more, and what tasks have told."""
     kind = OutputKind.of(path)
     assert kind is not None  # noqa: S101 - the parser let no other through
-    with Progress(frame.sparkSession, console, RUNNING) as progress:
+    with ProgressDisplay(frame.sparkSession, console, RUNNING) as progress:
         write_rows(frame if limit is None else frame.limit(limit), path, kind)
     console.print(f"Rows: {path}", soft_wrap=True)
     return limit is not None, _told(progress)
 
 
-def _told(progress: Progress) -> Sequence[BlockReport]:
+def _told(progress: ProgressDisplay) -> Sequence[BlockReport]:
     last = progress.last()
     return () if last is None else last.blocks
 

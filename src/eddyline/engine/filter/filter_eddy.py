@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.checks import require_functions, require_lengths
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.later_terms import LaterTerms
@@ -19,6 +18,7 @@ from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
+from eddyline.engine.refusals import require_functions, require_lengths
 from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.settling import Verdict, cause, settle, verdicts

@@ -18,7 +18,7 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.functions.argument_keys import keys_of
 from eddyline.engine.functions.balance import Balance
 from eddyline.engine.functions.function_memory import FunctionMemory
-from eddyline.engine.relation import FunctionAnswerError
+from eddyline.errors import FunctionAnswerError
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.vector import NO_ERRORS, Function, Vector
 

@@ -8,14 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.checks import (
-    require_answers_at_once,
-    require_functions,
-    require_lengths,
-)
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
 from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.join.join_results import Joined, JoinResults
 from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
@@ -23,8 +19,7 @@ from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, let_rest, mad
 from eddyline.engine.join.partial_results import PartialResults
 from eddyline.engine.join.preference import PREFERRED, Preference, sorting
 from eddyline.engine.join.reading_order import ReadingOrder, StalledError
-from eddyline.engine.join.reduction import Reduction
-from eddyline.engine.join.results import Joined, Results
+from eddyline.engine.join.semijoin_reduction import SemijoinReduction
 from eddyline.engine.join.shortcuts import Shortcuts
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
@@ -33,6 +28,11 @@ from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
+from eddyline.engine.refusals import (
+    require_answers_at_once,
+    require_functions,
+    require_lengths,
+)
 from eddyline.engine.relation import Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
@@ -184,8 +184,8 @@ class JoinEddy:
         )
         self._terms.add(self._eddy)
         self._terms.require_all_known()
-        self._reduction = Reduction(self.graph, self.stems)
-        self._results = Results(query, self._components, self._selections)
+        self._reduction = SemijoinReduction(self.graph, self.stems)
+        self._results = JoinResults(query, self._components, self._selections)
 
     @property
     def eddy(self) -> Eddy:

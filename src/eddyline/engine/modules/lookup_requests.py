@@ -14,11 +14,7 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.signature import Signature
-from eddyline.errors import EddylineError
-
-
-class LookupAnswerError(EddylineError, ValueError):
-    """A source has answered a lookup with something else than rows of its relation."""
+from eddyline.errors import LookupAnswerError
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from eddyline.engine.signature import Signature
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_words import KeyColumn
-from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, Range
+from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, KeyRange
 from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
 from eddyline.expressions.expression import ComparisonOperator
 
@@ -123,7 +123,7 @@ class MatchFinder:
         types = self._graph.query.relations[place.relation].types
         return store.key(place.column, types[place.column])
 
-    def _ranges(self, batch: TupleBatch, edges: Sequence[RangeEdge]) -> Range:
+    def _ranges(self, batch: TupleBatch, edges: Sequence[RangeEdge]) -> KeyRange:
         """Return the words between which a stored row's must lie, for each tuple."""
         least = np.full(len(batch), LEAST_WORD)
         greatest = np.full(len(batch), GREATEST_WORD)
@@ -146,7 +146,7 @@ class MatchFinder:
             else:
                 greatest = np.minimum(greatest, words)
         least[never], greatest[never] = GREATEST_WORD, LEAST_WORD
-        return Range(least, greatest)
+        return KeyRange(least, greatest)
 
     @staticmethod
     def _all_pairs(

@@ -10,7 +10,7 @@ import numpy as np
 
 from eddyline.engine.policies.adaptive_company import Company
 from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnowledge
-from eddyline.engine.policies.adaptive_plan import Outlook, Plan
+from eddyline.engine.policies.adaptive_plan import Outlook, RoutingPlan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment, no_overhead
 from eddyline.engine.routes import Routes
@@ -149,7 +149,7 @@ class AdaptivePolicy:
     def _learn_anew(self, routes: Routes) -> None:
         """Start with nothing known of the modules of some routes."""
         self._knowledge = self.new_knowledge(routes)
-        self._plan = Plan(self._knowledge, routes)
+        self._plan = RoutingPlan(self._knowledge, routes)
         self._work = 0.0  # since the last plan
         self._first_budget = 0.0  # what first looks out of turn may cost, of many modules
         self._out_of_turn = -1  # the module of the last decision, if it was such a look
@@ -197,7 +197,7 @@ class AdaptivePolicy:
             self._knowledge.routes = routes
         self._knowledge.overhead = overhead
         self._knowledge.forget_rare()
-        self._plan = Plan(self._knowledge, routes)
+        self._plan = RoutingPlan(self._knowledge, routes)
 
     def route(
         self,

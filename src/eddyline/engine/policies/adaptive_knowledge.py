@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
     lowest_selectivity: float  # likewise
 
 
-class Shared(NamedTuple):
+class SharedKnowledge(NamedTuple):
     """What is known of an operation of a module under all signatures together."""
 
     cost: float
@@ -135,8 +135,8 @@ class Knowledge:
         self._sums: dict[Hashable, Sum] = {}  # by operation
         self._wholes: dict[int, Sum] = {}  # by module
         self._void = False  # something in the sums is no longer believed
-        self._shared: dict[Hashable, Shared] = {}  # by operation
-        self._unseen: dict[int, Shared] = {}  # by module
+        self._shared: dict[Hashable, SharedKnowledge] = {}  # by operation
+        self._unseen: dict[int, SharedKnowledge] = {}  # by module
         self._make_room()
 
     def take_up(self, gone: Collection[int]) -> None:
@@ -166,7 +166,7 @@ class Knowledge:
         for module in self.routes.numbers:
             if module not in self._wholes:
                 self._wholes[module] = Sum(module)
-                self._unseen[module] = Shared(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)
+                self._unseen[module] = SharedKnowledge(1.0, 0.5, 0.0, 0.0, BORROWED, seen=False)
 
     def of(self, signature: Signature) -> SignatureKnowledge:
         """Return the record of a signature."""
@@ -218,7 +218,7 @@ class Knowledge:
         lowest_cost = cost * shared.lowest_cost / shared.cost
         return Estimate(cost, selectivity, lowest_cost, _lowest(selectivity, tuples))
 
-    def shared(self, signature: Signature, module: int) -> Shared:
+    def shared(self, signature: Signature, module: int) -> SharedKnowledge:
         """Return what all signatures together know of what a module does to one of them."""
         known = self._shared.get(self.routes.operation(signature, module))
         return self._unseen[module] if known is None else known
@@ -227,7 +227,7 @@ class Knowledge:
         """Return the rank of a module by what all signatures together know."""
         return self.shared(signature, module).rank
 
-    def shared_by_module(self) -> dict[int, Shared]:
+    def shared_by_module(self) -> dict[int, SharedKnowledge]:
         """Return what all signatures together know of each module, where it does but one thing."""
         return {m: self._shared.get(m, unseen) for m, unseen in self._unseen.items()}
 
@@ -268,7 +268,7 @@ class Knowledge:
                 ):
                     total.add(cell.window.whole, noise)
 
-    def _weighed(self, total: Sum, typical: Bucket) -> Shared:
+    def _weighed(self, total: Sum, typical: Bucket) -> SharedKnowledge:
         """Return what a sum says, with what is typical of all modules where it says nothing.
 
         It counts as one tuple beside those seen. Were that one's selectivity the same for all,
@@ -283,7 +283,7 @@ class Knowledge:
         # A fan-out is typical of nothing.
         prior = min((typical.returned + 0.5) / (typical.tuples + 1.0), 1.0)
         selectivity = (bucket.returned + prior) / (bucket.tuples + 1.0)
-        return Shared(
+        return SharedKnowledge(
             cost,
             selectivity,
             cost * math.exp(-OPTIMISM * doubt),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from eddyline.engine.policies.adaptive_knowledge import Knowledge, Shared
+from eddyline.engine.policies.adaptive_knowledge import Knowledge, SharedKnowledge
 
 WORTH_SWITCHING = 0.01
 """Part of the cost to the end by which another choice must be better to replace the last one."""
@@ -115,7 +115,7 @@ class PooledOrder:
         return (module for module in self._ranked if not done >> module & 1)
 
 
-def _costs_from(order: list[int], shared: dict[int, Shared]) -> list[float]:
+def _costs_from(order: list[int], shared: dict[int, SharedKnowledge]) -> list[float]:
     """Return what is expected from each place of an order to its end, a tuple that comes there."""
     costs = [0.0]
     for module in reversed(order):

@@ -36,7 +36,7 @@ class Outlook:
     places: dict[int, int] | None = None  # next module -> place in the order, if it is known
 
 
-class Plan:
+class RoutingPlan:
     """The expected cost of choices, computed when first asked for, until the next :meth:`renew`.
 
     The expected cost of an order is that of Krishnamurthy, Boral and Zaniolo

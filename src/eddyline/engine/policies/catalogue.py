@@ -14,7 +14,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.policies.windowed_lottery import WindowedLotteryPolicy
-from eddyline.errors import EddylineError
+from eddyline.errors import UnknownPolicyError
 
 
 class PolicyName(StrEnum):
@@ -27,10 +27,6 @@ class PolicyName(StrEnum):
     RANK = "rank"  # rank order, re-decided every 100 tuples (Deshpande, 2004)
     BENEFIT = "benefit"  # value over time among access methods (Raman and others, 2003)
     ADAPTIVE = "adaptive"  # least expected cost, own forgetting: the default
-
-
-class UnknownPolicyError(EddylineError, ValueError):
-    """A policy was asked for by a name that does not exist."""
 
 
 _MAKERS: Mapping[PolicyName, Callable[[], Policy]] = MappingProxyType(

@@ -17,8 +17,8 @@ from eddyline.engine.storage.slots import (
     HashedSlots,
     Lineage,
     Matches,
+    ProbeProgress,
     Probing,
-    Progress,
     Slots,
     all_valid,
     flags,
@@ -119,7 +119,7 @@ class HashIndex:
         parts: list[Matches] = []
         total = 0
         room = len(probing) + 1
-        progress = Progress(0, 0, -1)
+        progress = ProbeProgress(0, 0, -1)
         while progress.tuple < len(probing):
             pairs = self._room(room)
             progress = self._slots.probe(probing, counting, progress, *pairs)

@@ -24,14 +24,10 @@ from eddyline.engine.storage.growing import (
     validity,
 )
 from eddyline.engine.storage.on_first_use import OnFirstUse
-from eddyline.errors import EddylineError
+from eddyline.errors import UnsupportedKeyError
 from eddyline.expressions.key_types import is_binary, is_joinable, is_text_like
 
 text_kernels = OnFirstUse("eddyline.engine.storage.text_kernels")
-
-
-class UnsupportedKeyError(EddylineError, TypeError):
-    """Values of a type cannot be joined on."""
 
 
 class KeyColumn:

@@ -52,7 +52,7 @@ class OrderColumn:
         self._valid.drop_first(count)
 
 
-class Range(NamedTuple):
+class KeyRange(NamedTuple):
     """For each probing tuple, the words that match: from ``least`` to ``greatest``, both included.
 
     Where ``greatest`` is below ``least`` nothing matches.
@@ -98,7 +98,7 @@ class OrderedIndex:
 
     def probe(
         self,
-        ranges: Range,
+        ranges: KeyRange,
         low: Bound,
         high: Bound,
         dead: npt.NDArray[np.bool_] | None,

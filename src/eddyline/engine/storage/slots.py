@@ -92,7 +92,7 @@ class Counting(NamedTuple):
         return len(self.low) == len(self.high) == 1
 
 
-class Progress(NamedTuple):
+class ProbeProgress(NamedTuple):
     """What a round of probing found: so many pairs, and where to go on.
 
     That is the number of a tuple, that of all tuples where it is done, and the place in its
@@ -120,10 +120,10 @@ class Slots(Protocol):
         self,
         probing: Probing,
         counting: Counting,
-        since: Progress,
+        since: ProbeProgress,
         positions: npt.NDArray[np.int64],
         matches: npt.NDArray[np.int64],
-    ) -> Progress:
+    ) -> ProbeProgress:
         """Fill in pairs for the tuples from where an earlier round stopped."""
         ...
 
@@ -186,10 +186,10 @@ class HashedSlots:
         self,
         probing: Probing,
         counting: Counting,
-        since: Progress,
+        since: ProbeProgress,
         positions: npt.NDArray[np.int64],
         matches: npt.NDArray[np.int64],
-    ) -> Progress:
+    ) -> ProbeProgress:
         """Fill in pairs for the tuples from where an earlier round stopped."""
         words, valid, rows = probing
         low, high, dead, lineage = counting
@@ -227,7 +227,7 @@ class HashedSlots:
                 positions,
                 matches,
             )
-        return Progress(*found)
+        return ProbeProgress(*found)
 
     def exist(
         self,
@@ -323,10 +323,10 @@ class DenseSlots:
         self,
         probing: Probing,
         counting: Counting,
-        since: Progress,
+        since: ProbeProgress,
         positions: npt.NDArray[np.int64],
         matches: npt.NDArray[np.int64],
-    ) -> Progress:
+    ) -> ProbeProgress:
         """Fill in pairs for the tuples from where an earlier round stopped."""
         (words,), valid, rows = probing
         low, high, dead, lineage = counting
@@ -335,8 +335,8 @@ class DenseSlots:
             found = kernels.probe_unique(
                 words, rows, self._heads, self._least, low[0], high[0], positions, matches
             )
-            return Progress(found, tuples, -1)
-        return Progress(
+            return ProbeProgress(found, tuples, -1)
+        return ProbeProgress(
             *kernels.probe_dense(
                 words,
                 rows,

@@ -11,19 +11,15 @@ from eddyline import catalyst
 from eddyline.blocks.decline import DeclineReason, EndsBelowError
 from eddyline.blocks.lookup_table import BlockLookup, LookupTable
 from eddyline.catalyst import CatalystExpression
-from eddyline.engine.join_graph import JoinGraph, NotExecutableError
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
-from eddyline.errors import EddylineError
+from eddyline.errors import NotExecutableError, UnboundLookupError
 from eddyline.expressions.expression import Argument, Comparison, ComparisonOperator, Expression
-from eddyline.planner.claim.constants import Constants
+from eddyline.planner.claim.column_constants import Constants
 from eddyline.planner.claim.join_terms import JoinTerms
 from eddyline.planner.read.chains import ProjectLink, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.regions import Region
-
-
-class UnboundLookupError(EddylineError, ValueError):
-    """A query has no values for the bind columns of a lookup table, or uses it where none go."""
 
 
 def looked_up_relation(

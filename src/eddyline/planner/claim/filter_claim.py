@@ -39,7 +39,7 @@ from eddyline.expressions.expression import (
     calls_in,
 )
 from eddyline.expressions.terms import Term, conjuncts_of
-from eddyline.planner.claim.terms import Terms
+from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.attempts import true_or_failed
 from eddyline.planner.read.chains import (
     Chain,

@@ -9,12 +9,12 @@ from eddyline.blocks.filter_block import UserFunction
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.expressions.expression import Argument, Call, Case, Expression, calls_in
-from eddyline.planner.claim.constants import Constants
+from eddyline.planner.claim.column_constants import Constants
 from eddyline.planner.claim.values_above import ValuesAbove
 
 
 @dataclass(frozen=True)
-class Column:
+class InputColumn:
     """A column that an input brings into the block: an expression over the input.
 
     A ``constant`` is a column of the first, and looks at none.
@@ -45,7 +45,7 @@ class JoinClaim:
     texts: tuple[str, ...]
     functions: tuple[UserFunction, ...]
     environments: tuple[PickledFunction, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[InputColumn, ...]
     below: tuple[tuple[CatalystExpression, ...], ...]
     outputs: tuple[tuple[CatalystExpression, Expression], ...]
     items: tuple[CatalystExpression, ...]

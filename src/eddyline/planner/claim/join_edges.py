@@ -15,7 +15,7 @@ _EQUALITIES: Final = frozenset({"EqualTo", "EqualNullSafe"})
 
 
 @dataclass(frozen=True)
-class Key:
+class KeyEquality:
     """An equality of two inputs: the value of each, by its number; NULL equals NULL or nothing."""
 
     sides: dict[int, CatalystExpression]
@@ -28,7 +28,7 @@ class Edge:
 
     inputs: frozenset[int]
     conditions: tuple[CatalystExpression, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[KeyEquality, ...]
 
     def other(self, number: int) -> int:
         """Return the input at the other end."""
@@ -58,7 +58,7 @@ def join_edges(region: Region) -> JoinEdges:
     definitions = Definitions({})
     inputs = Inputs(region, definitions)
     conditions: dict[frozenset[int], list[CatalystExpression]] = {}
-    keys: dict[frozenset[int], list[Key]] = {}
+    keys: dict[frozenset[int], list[KeyEquality]] = {}
     exhaustive = True
     for link in region.links:
         if not isinstance(link, FilterLink):
@@ -81,7 +81,7 @@ def join_edges(region: Region) -> JoinEdges:
     return JoinEdges(tuple(edges), exhaustive, definitions)
 
 
-def _key(conjunct: Tree, inputs: Inputs, definitions: Definitions) -> Key | None:
+def _key(conjunct: Tree, inputs: Inputs, definitions: Definitions) -> KeyEquality | None:
     """Return an equality of two inputs, None where a condition is none."""
     if conjunct.name not in _EQUALITIES:
         return None
@@ -92,4 +92,4 @@ def _key(conjunct: Tree, inputs: Inputs, definitions: Definitions) -> Key | None
         mask.bit_length() - 1: definitions.over_base(child)
         for mask, child in zip(masks, conjunct.children, strict=True)
     }
-    return Key(sides, conjunct.name == "EqualNullSafe")
+    return KeyEquality(sides, conjunct.name == "EqualNullSafe")

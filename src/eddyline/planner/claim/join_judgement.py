@@ -45,15 +45,15 @@ from eddyline.planner.claim.bindings import (
     is_bound,
     without_what_equalities_say,
 )
-from eddyline.planner.claim.constants import Constants, constants_implied, constants_in
-from eddyline.planner.claim.join_claim import Column, JoinClaim
+from eddyline.planner.claim.column_constants import Constants, constants_implied, constants_in
+from eddyline.planner.claim.join_claim import InputColumn, JoinClaim
 from eddyline.planner.claim.join_terms import Inputs, JoinTerms
 from eddyline.planner.claim.related_inputs import RelatedInputs
 from eddyline.planner.claim.values_above import Needed, ValuesAbove, values_above
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.planner.read.definitions import Definitions
 from eddyline.planner.read.needs import NeedOf, unknown, without
-from eddyline.planner.read.regions import Kept, OneSided, Path, Region
+from eddyline.planner.read.regions import KeptSide, OneSided, Path, Region
 
 NONE: Mapping[int, LookupTable] = MappingProxyType({})
 
@@ -143,7 +143,7 @@ class _Judgement:
         values, outputs = self._whole_output() if self._whole else ((), outputs)
         contents = self._terms.contents
         columns = tuple(
-            Column(self._input_of_argument(handle), handle, next(attributes, None) is None)
+            InputColumn(self._input_of_argument(handle), handle, next(attributes, None) is None)
             for handle in contents.arguments
             for attributes in [Tree.of(handle).attributes()]
         )
@@ -383,7 +383,7 @@ class _JudgementOfMatches(_Judgement):
             self._take_predicate(conjunct)
 
     def _wanted(self) -> Sequence[CatalystExpression]:
-        if self._kept is not Kept.ALL:
+        if self._kept is not KeptSide.ALL:
             return []
         attributes = super()._wanted()
         return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from eddyline.blocks.lookup_table import BlockLookup
-from eddyline.engine.join_graph import JoinGraph, NotExecutableError
+from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
+from eddyline.errors import NotExecutableError
 from eddyline.expressions.expression import (
     Argument,
     Comparison,

@@ -35,7 +35,7 @@ from pyspark.sql import SparkSession
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.planner.claim.join_edges import Edge, JoinEdges, Key
+from eddyline.planner.claim.join_edges import Edge, JoinEdges, KeyEquality
 from eddyline.planner.read.chains import Tree
 
 BLOOM_ITEMS: Final = 4_000_000
@@ -274,6 +274,6 @@ def edge_columns(edge: Edge, columns: Sequence[CatalystExpression]) -> list[Cata
     return [column for column in columns if catalyst.identity_number(column) in looked_at]
 
 
-def _is_hashed(key: Key) -> bool:
+def _is_hashed(key: KeyEquality) -> bool:
     types = {catalyst.data_type(side).strip('"') for side in key.sides.values()}
     return len(types) == 1 and types <= HASHED

@@ -107,7 +107,7 @@ def concurrent(
     ``cost`` is what a value costs, in ``unit``: a number or a function of the arguments; a batch
     costs the sum, a call that is tried again costs again. The report adds it up; ``worth``
     of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
-    ``budget`` it ends with a :class:`~eddyline.asking.price.BudgetSpentError`.
+    ``budget`` it ends with a :class:`~eddyline.errors.BudgetSpentError`.
 
     Keep what is returned for as long as queries call it: of functions that nobody holds a
     thousand are known, those that were declared or used last. TypeError, ValueError for what

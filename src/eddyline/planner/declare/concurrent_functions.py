@@ -14,19 +14,15 @@ from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings, UserFunction
 from eddyline.catalyst import Plan
-from eddyline.errors import EddylineError
+from eddyline.errors import FunctionPlaceError
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.tasks.calling.arrow_values import ArrowWriter
-from eddyline.tasks.calling.commands import bind_keywords
+from eddyline.tasks.calling.pickled_functions import bind_keywords
 
 if TYPE_CHECKING:
     from eddyline.asking.shared_function import FunctionMethod, SharedFunction
-
-
-class FunctionPlaceError(EddylineError, ValueError):
-    """A concurrent function stands where nobody could make its calls."""
 
 
 @dataclass(frozen=True)

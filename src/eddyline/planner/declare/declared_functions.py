@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Price
-from eddyline.errors import EddylineError
+from eddyline.errors import FunctionForgottenError
 from eddyline.latest import Latest
 from eddyline.planner.declare.likeness import likeness
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:  # only who has concurrent functions has what these need
 
 LATEST: Final = 1_000
 """Functions that are kept though nobody holds them."""
-
-
-class FunctionForgottenError(EddylineError, LookupError):
-    """A query calls a concurrent function that nobody has held, and that was declared long ago."""
 
 
 @dataclass(frozen=True, eq=False)

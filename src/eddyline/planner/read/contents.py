@@ -14,7 +14,7 @@ from eddyline.expressions.expression import Argument, Call, Expression
 from eddyline.planner.read.chains import ExpressionId
 
 
-class Mark(NamedTuple):
+class ContentsSize(NamedTuple):
     """How much there was at some time."""
 
     arguments: int
@@ -94,11 +94,11 @@ class Contents:
             for node in expression.walk()
         )
 
-    def mark(self) -> Mark:
+    def mark(self) -> ContentsSize:
         """Return how much there is now."""
-        return Mark(len(self._arguments), len(self._functions), len(self._environments))
+        return ContentsSize(len(self._arguments), len(self._functions), len(self._environments))
 
-    def back_to(self, mark: Mark) -> bool:
+    def back_to(self, mark: ContentsSize) -> bool:
         """Drop what came since; whether there was anything."""
         if self.mark() == mark:
             return False

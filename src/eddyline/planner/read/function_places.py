@@ -27,7 +27,7 @@ _REMEMBERED: Final = 1_000  # functions whose place is known
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """The file and line where a function begins, and the source of a lambda where it can be had."""
 
     file: str
@@ -37,16 +37,16 @@ class Place:
     def __str__(self) -> str:
         """The last part of the file's path, and the line.
 
-        >>> str(Place("/home/me/job.py", 5))
+        >>> str(SourcePlace("/home/me/job.py", 5))
         'job.py:5'
         """
         return f"{PurePath(self.file).name}:{self.line}"
 
 
-_places: Final = Latest[bytes, tuple[Place | None]](_REMEMBERED)
+_places: Final = Latest[bytes, tuple[SourcePlace | None]](_REMEMBERED)
 
 
-def place_of(command: bytes) -> Place | None:
+def place_of(command: bytes) -> SourcePlace | None:
     """Return where a pickled function was written; None where its pickle does not tell.
 
     Some 50 us for a function that is new, and a microsecond for one that is known.
@@ -59,12 +59,12 @@ def place_of(command: bytes) -> Place | None:
     return known[0]
 
 
-def lambda_name(place: Place | None) -> str:
+def lambda_name(place: SourcePlace | None) -> str:
     """Return what to call a lambda: by its source, else by its place.
 
-    >>> lambda_name(Place("/home/me/job.py", 5, "n % 10 == 0"))
+    >>> lambda_name(SourcePlace("/home/me/job.py", 5, "n % 10 == 0"))
     '<lambda> line 5: n % 10 == 0'
-    >>> lambda_name(Place("/home/me/job.py", 5)), lambda_name(Place("<stdin>", 1))
+    >>> lambda_name(SourcePlace("/home/me/job.py", 5)), lambda_name(SourcePlace("<stdin>", 1))
     ('<lambda> at job.py:5', '<lambda>')
     """
     if place is None:
@@ -85,11 +85,11 @@ def _code_of(command: bytes) -> CodeType | None:
     return None
 
 
-def _place_of_code(code: CodeType | None) -> Place | None:
+def _place_of_code(code: CodeType | None) -> SourcePlace | None:
     if code is None:
         return None
     source = _body_of(code) if code.co_name == LAMBDA else ""
-    return Place(code.co_filename, code.co_firstlineno, source)
+    return SourcePlace(code.co_filename, code.co_firstlineno, source)
 
 
 def _body_of(code: CodeType) -> str:

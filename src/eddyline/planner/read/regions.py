@@ -23,7 +23,7 @@ Path = tuple[int, ...]
 _INNER: Final = frozenset({"INNER", "CROSS"})
 
 
-class Kept(StrEnum):
+class KeptSide(StrEnum):
     """Which rows of one side a join keeps that is no inner join; the value is Spark's name."""
 
     ALL = "LEFT OUTER"  # those without a match beside NULLs
@@ -32,7 +32,7 @@ class Kept(StrEnum):
     MARKED = "EXISTENCE"  # all, with whether they have a match
 
 
-_MIRRORED: Final = {"RIGHT OUTER": Kept.ALL}
+_MIRRORED: Final = {"RIGHT OUTER": KeptSide.ALL}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class OneSided:
     The other inputs are those of a region of inner joins on the ``matched`` side.
     """
 
-    kept: Kept
+    kept: KeptSide
     region: Region
     matched: Plan
 
@@ -78,7 +78,7 @@ def read_one_sided(top: Plan, *, looks_up: bool = False) -> OneSided | None:
     if not catalyst.class_name(top).endswith(".Join"):
         return None
     kind = catalyst.join_type(top)
-    kept = _MIRRORED.get(kind) or next((each for each in Kept if each == kind), None)
+    kept = _MIRRORED.get(kind) or next((each for each in KeptSide if each == kind), None)
     condition = catalyst.join_condition(top)
     if kept is None or (condition is not None and not catalyst.is_deterministic(condition)):
         return None

@@ -50,10 +50,10 @@ from eddyline.planner.rewrite.steps import (
     with_identities,
     with_value,
 )
-from eddyline.tasks.commands import pickled
 from eddyline.tasks.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.tasks.map_side import MapSide
 from eddyline.tasks.matches import LeftBehind, MatchesSide, left_behind, matches_type
+from eddyline.tasks.our_functions import pickled
 from eddyline.tasks.reduce_side import ReduceSide
 from eddyline.tasks.sampling import HEAVY_KEYS
 from eddyline.tasks.task_records import Records

@@ -18,13 +18,13 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from eddyline import catalyst
 from eddyline.blocks.join_block import Counted
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.planner.claim.bindings import UnboundLookupError
+from eddyline.errors import UnboundLookupError
 from eddyline.planner.claim.join_choice import possible_drivers
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_inputs import inputs_of
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.planner.read.chains import Tree
-from eddyline.planner.read.regions import Kept
+from eddyline.planner.read.regions import KeptSide
 from eddyline.planner.rewrite.join_rewrite import (
     MATCHES,
     JoinBlockContext,
@@ -40,15 +40,15 @@ KEPT: int = 0
 """The number of the input whose rows are kept."""
 
 _COUNTED: Final = {
-    Kept.ALL: Counted.MATCHES_OR_ROW,
-    Kept.MATCHED: Counted.MATCHED,
-    Kept.UNMATCHED: Counted.UNMATCHED,
-    Kept.MARKED: Counted.ROWS,
+    KeptSide.ALL: Counted.MATCHES_OR_ROW,
+    KeptSide.MATCHED: Counted.MATCHED,
+    KeptSide.UNMATCHED: Counted.UNMATCHED,
+    KeptSide.MARKED: Counted.ROWS,
 }
 
 
 def rebuilt_keeping(
-    workshop: JoinBlockContext, join: Plan, kept: Kept, claim: JoinClaim, plans: Sequence[Plan]
+    workshop: JoinBlockContext, join: Plan, kept: KeptSide, claim: JoinClaim, plans: Sequence[Plan]
 ) -> Plan:
     """Return a join over its inputs, of which the first is the side that is kept."""
     wide, plan = _with_small_inputs(workshop, claim, plans, kept)
@@ -61,17 +61,17 @@ def rebuilt_keeping(
         workshop, wide.block, KEPT, plan, travelling, kept_columns, _environments(workshop, claim)
     )
     rows = catalyst.dataframe_over(workshop.spark, matched)
-    if kept is Kept.MARKED:
+    if kept is KeptSide.MARKED:
         marked = rows.select(*names, (F.size(MATCHES) > 0).alias("exists"))
         return _as([*own, catalyst.existence(join)], marked)
-    if kept is not Kept.ALL:
-        wanted = F.size(MATCHES) > 0 if kept is Kept.MATCHED else F.size(MATCHES) == 0
+    if kept is not KeptSide.ALL:
+        wanted = F.size(MATCHES) > 0 if kept is KeptSide.MATCHED else F.size(MATCHES) == 0
         return _as(own, rows.where(wanted).select(*names))
     return _outer(join, claim, own, rows.select(*names, F.inline_outer(MATCHES)))
 
 
 def _with_small_inputs(
-    workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan], kept: Kept
+    workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan], kept: KeptSide
 ) -> tuple[LeftBehind, Plan]:
     """Return the block, and the rows that are kept with what it needs of them and of the others."""
     spark = workshop.spark

@@ -19,8 +19,8 @@ from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSetti
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions.expression import Call, Case, called_where
-from eddyline.planner.claim.remembering import may_remember
-from eddyline.planner.claim.terms import Terms
+from eddyline.planner.claim.may_remember import may_remember
+from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import (
     FUSED_NAME,
     EvaluationLink,

@@ -19,7 +19,8 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
-from eddyline.planner.claim.bindings import UnboundLookupError, called_too_early
+from eddyline.errors import UnboundLookupError
+from eddyline.planner.claim.bindings import called_too_early
 from eddyline.planner.claim.filter_claim import judge, left_to_chance, with_filters_below
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_judgement import claim_matches, claim_region
@@ -30,7 +31,7 @@ from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.read.needed_results import NeededResults
 from eddyline.planner.read.needs import NeedOf
 from eddyline.planner.read.regions import (
-    Kept,
+    KeptSide,
     Path,
     Region,
     read_one_sided,
@@ -57,7 +58,7 @@ Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
 """Makes the plan of a claimed region over its inputs, which were rewritten before it."""
 
 
-RebuildKeeping: TypeAlias = Callable[[Plan, Kept, JoinClaim, Sequence[Plan]], Plan]
+RebuildKeeping: TypeAlias = Callable[[Plan, KeptSide, JoinClaim, Sequence[Plan]], Plan]
 """Makes the plan of a join that keeps the rows of its first input, over inputs likewise."""
 
 

@@ -16,7 +16,7 @@ from eddyline.exchange.hypercube import Dimension, Hypercube
 from eddyline.expressions.expression import calls_in
 from eddyline.planner.claim.join_inputs import Input
 from eddyline.planner.rewrite.steps import blobs_of, in_one_row, map_in_arrow
-from eddyline.tasks.commands import pickled
+from eddyline.tasks.our_functions import pickled
 from eddyline.tasks.sampling import (
     HEAVY_SCHEMA,
     UNSEEN,

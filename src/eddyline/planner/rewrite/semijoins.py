@@ -17,12 +17,12 @@ from eddyline import catalyst
 from eddyline.catalyst import Plan
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.lookup_leaves import lookup_leaves
-from eddyline.planner.read.regions import Kept
+from eddyline.planner.read.regions import KeptSide
 from eddyline.planner.rewrite.computed_keys import with_computed_keys
 from eddyline.planner.rewrite.handed_down import with_keys_handed_down
 from eddyline.planner.rewrite.replaced import over_lookups
 
-_REDUCING: Final = frozenset({Kept.MATCHED.value, Kept.UNMATCHED.value})
+_REDUCING: Final = frozenset({KeptSide.MATCHED.value, KeptSide.UNMATCHED.value})
 
 
 def forms(plan: Plan) -> Iterator[Plan]:
@@ -123,7 +123,7 @@ def _with_inner_joins(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
 
 def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
     """Return a semijoin by nothing but equalities as an inner join, where its right side is so."""
-    if not _is_join(plan) or catalyst.join_type(plan) != Kept.MATCHED:
+    if not _is_join(plan) or catalyst.join_type(plan) != KeptSide.MATCHED:
         return plan
     left, right = catalyst.children(plan)
     condition = catalyst.join_condition(plan)

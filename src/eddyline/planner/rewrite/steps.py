@@ -18,8 +18,8 @@ from eddyline.exchange import framing
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.exchange.framing import FRAMES
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.tasks.commands import pickled
 from eddyline.tasks.framed_side import FramedSide
+from eddyline.tasks.our_functions import pickled
 
 MAP_ARROW: Final = 207
 """Spark's evaluation type of a function over an iterator of record batches."""

@@ -16,8 +16,8 @@ from eddyline.expressions.expression import Expression
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages
-from eddyline.standing.engine.operators import Shared, lineage_of
-from eddyline.standing.engine.plans import SelectionPlacement
+from eddyline.standing.engine.operators import SharedOperator, lineage_of
+from eddyline.standing.engine.sharing_plans import SelectionPlacement
 
 
 class ConditionCheck:
@@ -28,7 +28,7 @@ class ConditionCheck:
     query asks is known to be TRUE: where the plan selects after probes, by the output.
     """
 
-    def __init__(self, shared: Shared, asked: AskedConditions) -> None:
+    def __init__(self, shared: SharedOperator, asked: AskedConditions) -> None:
         """Check what is ``asked``."""
         self._shared = shared
         self._asked = asked
@@ -67,7 +67,7 @@ class _Deciding:
     query that runs alone. It stops that query, and no other.
     """
 
-    shared: Shared
+    shared: SharedOperator
     asked: AskedConditions
     batch: TupleBatch
     scope: JoinedScope

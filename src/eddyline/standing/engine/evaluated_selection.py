@@ -13,9 +13,9 @@ from eddyline.expressions import evaluate
 from eddyline.expressions.decide import decide
 from eddyline.expressions.expression import Expression
 from eddyline.standing.engine.lineage import DEAD, Lineages
-from eddyline.standing.engine.operators import Shared, alive, lineage_of
-from eddyline.standing.engine.plans import SelectionPlacement
+from eddyline.standing.engine.operators import SharedOperator, alive, lineage_of
 from eddyline.standing.engine.selections import Selections
+from eddyline.standing.engine.sharing_plans import SelectionPlacement
 
 
 class EvaluatedSelection:
@@ -27,7 +27,7 @@ class EvaluatedSelection:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: SharedOperator,
         stream: int,
         number: int,
         expression: Expression,

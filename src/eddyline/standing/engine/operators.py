@@ -14,9 +14,9 @@ from eddyline.engine.signature import Signature
 from eddyline.engine.storage.slots import Matches
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
-from eddyline.standing.engine.plans import SelectionPlacement, SharingPlan
 from eddyline.standing.engine.precedence import Operator, PrecedenceGraph, Shapes
 from eddyline.standing.engine.selections import Selections
+from eddyline.standing.engine.sharing_plans import SelectionPlacement, SharingPlan
 from eddyline.standing.engine.stems import Finder, StreamRows
 from eddyline.standing.engine.windows import Windows
 
@@ -57,7 +57,7 @@ class Queries(Protocol):
         ...
 
 
-class Shared:
+class SharedOperator:
     """What all operators of a plan have in common."""
 
     def __init__(
@@ -114,10 +114,12 @@ class Shared:
         return [self.arrivals(batch, s) for s, rows in enumerate(batch.rows) if rows is not None]
 
 
-class Selection:
+class SharedSelection:
     """A grouped filter: the disjunction of the selections of all queries on a stream."""
 
-    def __init__(self, shared: Shared, stream: int, number: int, filter_: Selections) -> None:
+    def __init__(
+        self, shared: SharedOperator, stream: int, number: int, filter_: Selections
+    ) -> None:
         """Filter the rows of a stream."""
         self._shared = shared
         self._stream = stream
@@ -146,7 +148,7 @@ class Selection:
 class Build:
     """The half of a SteM that stores rows."""
 
-    def __init__(self, shared: Shared, stream: int, number: int, ticks: Ticks) -> None:
+    def __init__(self, shared: SharedOperator, stream: int, number: int, ticks: Ticks) -> None:
         """Store the rows of a stream."""
         self._shared = shared
         self._stream = stream
@@ -200,7 +202,7 @@ class Probe:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: SharedOperator,
         operator: Operator,
         number: int,
         windows: Windows,
@@ -292,7 +294,7 @@ class Output:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: SharedOperator,
         number: int,
         filters: Sequence[Selections],
         evaluated: Sequence[Sequence[Evaluated]],

@@ -15,8 +15,8 @@ from typing import TypeAlias
 from eddyline.engine.join_graph import Key
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
-from eddyline.standing.engine.plans import SelectionPlacement, SharingPlan
 from eddyline.standing.engine.shared_query import JoinShape
+from eddyline.standing.engine.sharing_plans import SelectionPlacement, SharingPlan
 
 
 class Kind(Enum):

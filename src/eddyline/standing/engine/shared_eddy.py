@@ -33,16 +33,16 @@ from eddyline.standing.engine.operators import (
     OnError,
     Output,
     Probe,
-    Selection,
-    Shared,
+    SharedOperator,
+    SharedSelection,
     alive,
 )
-from eddyline.standing.engine.plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.standing.engine.precedence import Kind, PrecedenceGraph, Shapes
-from eddyline.standing.engine.results import Results, SharingStatistics
 from eddyline.standing.engine.selections import Selection as Selected
 from eddyline.standing.engine.selections import Selections
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, Stream
+from eddyline.standing.engine.shared_results import SharedResults, SharingStatistics
+from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement, SharingPlan
 from eddyline.standing.engine.stems import StreamRows
 from eddyline.standing.engine.windows import Windows
 
@@ -59,7 +59,7 @@ class SharedEddy:
     def __init__(
         self,
         streams: Sequence[Stream],
-        deliver: Callable[[Results], None],
+        deliver: Callable[[SharedResults], None],
         clock: Clock,
         generator: np.random.Generator,
         *,
@@ -95,7 +95,7 @@ class SharedEddy:
         self._made = self._zombies = 0
         self._routed_for: object = None
         self._eddy: Eddy | None = None
-        self._shared: Shared | None = None
+        self._shared: SharedOperator | None = None
         self._operators: list[Module] = []
         self._of_shapes: dict[tuple[Shapes, int], int] = {}
 
@@ -329,7 +329,7 @@ class SharedEddy:
         outputs = [
             o.zombies
             for o in self._operators
-            if isinstance(o, Output | Selection | EvaluatedSelection)
+            if isinstance(o, Output | SharedSelection | EvaluatedSelection)
         ]
         return SharingStatistics(
             {held.stream.name: len(held.built.store) for held in self._streams},
@@ -353,7 +353,7 @@ class SharedEddy:
         above = self._plan.selections is SelectionPlacement.ABOVE
         selections = [0 if above else 1 + len(uses) for uses in evaluated]
         graph = PrecedenceGraph(self._plan, shapes, selections)
-        shared = self._shared = Shared(
+        shared = self._shared = SharedOperator(
             self._plan, graph, self._streams, self, self._audit, self._on_error
         )
         check = ConditionCheck(shared, self._conditions)
@@ -405,7 +405,7 @@ class SharedEddy:
         held.lineages[places] = self.sets.either(held.lineages[places], lineages)
         return rows, lineages
 
-    def _shared_now(self) -> Shared:
+    def _shared_now(self) -> SharedOperator:
         self._routed()
         if self._shared is None:
             raise RuntimeError("an eddy is routed by now")
@@ -413,7 +413,7 @@ class SharedEddy:
 
     def _operator(
         self,
-        shared: Shared,
+        shared: SharedOperator,
         number: int,
         evaluated: Sequence[Sequence[Expression]],
         check: ConditionCheck,
@@ -425,7 +425,7 @@ class SharedEddy:
                 expression = evaluated[stream][operator.rank - 1]
                 return self._evaluated(shared, stream, number, expression)
             case Kind.SELECT:
-                return Selection(shared, stream, number, self._filters[stream])
+                return SharedSelection(shared, stream, number, self._filters[stream])
             case Kind.BUILD:
                 return Build(shared, stream, number, self._ticks)
             case Kind.PROBE:
@@ -438,12 +438,12 @@ class SharedEddy:
                 return Output(shared, number, self._filters, here, check, self._put_out)
 
     def _evaluated(
-        self, shared: Shared, stream: int, number: int, expression: Expression
+        self, shared: SharedOperator, stream: int, number: int, expression: Expression
     ) -> EvaluatedSelection:
         return EvaluatedSelection(shared, stream, number, expression, self._filters[stream])
 
     def _put_out(self, batch: TupleBatch, lineages: Lineages) -> None:
-        self._deliver(Results(batch, lineages, self._streams))
+        self._deliver(SharedResults(batch, lineages, self._streams))
 
     def _renumber(self, without: Collection[int]) -> None:
         """Forget the sets that no stored row has, and some queries in the others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.query_template import QueryGroup
 
 
 @dataclass(frozen=True, slots=True)

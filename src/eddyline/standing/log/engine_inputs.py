@@ -22,8 +22,8 @@ from eddyline.expressions.expression import (
 from eddyline.standing.engine.aggregation.grouping import Aggregation
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.shared_query import SharedQuery
-from eddyline.standing.log.live_queries import LiveQuery
-from eddyline.standing.template import (
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.query_template import (
     AggregatedRows,
     OutputColumn,
     QueryTemplate,
@@ -131,7 +131,7 @@ def _in_engine(argument: Argument, numbers: Sequence[int]) -> Argument:
 
 
 def aggregations_in(
-    streams: tuple[str, ...], queries: Iterable[LiveQuery]
+    streams: tuple[str, ...], queries: Iterable[StandingQuery]
 ) -> dict[Aggregation, int]:
     """Return what queries aggregate, numbered so that driver and workers agree."""
     found: dict[Aggregation, int] = {}
@@ -150,7 +150,7 @@ def aggregated_column(number: int, position: int) -> str:
     return f"aggregate_{number}_{position}"
 
 
-def layouts_in(streams: tuple[str, ...], queries: Iterable[LiveQuery]) -> dict[Layout, int]:
+def layouts_in(streams: tuple[str, ...], queries: Iterable[StandingQuery]) -> dict[Layout, int]:
     """Return the layouts of queries, numbered so that driver and workers agree."""
     found: dict[Layout, int] = {}
     known: set[int] = set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from eddyline.standing.template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate
 
 
 @dataclass(frozen=True, slots=True)

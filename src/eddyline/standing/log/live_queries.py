@@ -9,11 +9,11 @@ from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added, Change, Dropped, Paused, Resumed
 from eddyline.standing.log.files import DamagedFileError
 from eddyline.standing.log.snapshots import Place, Snapshot, kept_of
-from eddyline.standing.template import QueryGroup, QueryTemplate
+from eddyline.standing.query_template import QueryGroup, QueryTemplate
 
 
 @dataclass(frozen=True, slots=True)
-class LiveQuery:
+class StandingQuery:
     """A query: its number, and its position in the group that it came with."""
 
     number: int
@@ -37,7 +37,7 @@ class LiveQuery:
 class Difference:
     """Queries that came and went between two versions; one that was replaced did both."""
 
-    came: tuple[LiveQuery, ...]
+    came: tuple[StandingQuery, ...]
     went: tuple[int, ...]
 
 
@@ -47,8 +47,8 @@ class LiveQueries:
     def __init__(self) -> None:
         """Start at version 0, without any."""
         self.version = 0
-        self.running: dict[int, LiveQuery] = {}
-        self.paused: dict[int, tuple[LiveQuery, str]] = {}
+        self.running: dict[int, StandingQuery] = {}
+        self.paused: dict[int, tuple[StandingQuery, str]] = {}
         """Those that stand still, and why."""
         self.next_number = 0
         self.passed_over: dict[int, DamagedFileError] = {}
@@ -94,7 +94,7 @@ class LiveQueries:
         kept = {key: kept_of(group, positions[key]) for key, group in groups.items()}
         numbers = {key: number for number, key in enumerate(groups)}
 
-        def place(query: LiveQuery) -> Place:
+        def place(query: StandingQuery) -> Place:
             key = id(query.group)
             position = kept[key].positions[query.position]
             return query.number, numbers[key], position, query.look_back is not None
@@ -140,13 +140,15 @@ class LiveQueries:
         """Be at a snapshot; queries that are here already stay the same objects."""
         here = self.running
 
-        def query(place: Place) -> LiveQuery:
+        def query(place: Place) -> StandingQuery:
             number, group, position, looks_back = place
             known = here.get(number)
             if known is not None:
                 return known
             of_group = snapshot.groups[group]
-            return LiveQuery(number, of_group, position, of_group.look_back if looks_back else None)
+            return StandingQuery(
+                number, of_group, position, of_group.look_back if looks_back else None
+            )
 
         paused = {place[0]: (query(place), reason) for place, reason in snapshot.paused}
         self.running = {place[0]: query(place) for place in snapshot.running}
@@ -173,8 +175,8 @@ class LiveQueries:
                 self.next_number = max(self.next_number, first + len(numbers))
 
 
-def _queries(group: QueryGroup) -> Iterator[LiveQuery]:
+def _queries(group: QueryGroup) -> Iterator[StandingQuery]:
     return (
-        LiveQuery(group.first + position, group, position, group.look_back)
+        StandingQuery(group.first + position, group, position, group.look_back)
         for position in range(len(group.names))
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.query_template import QueryGroup
 
 Place: TypeAlias = "tuple[int, int, int, bool]"
 """A query: its number, its group's number in the snapshot, its position there, whether it looks
@@ -42,24 +42,24 @@ class Snapshot:
         return replace(rest, groups=tuple(map(pickle.loads, groups)))
 
 
-class Kept(NamedTuple):
+class KeptQueries(NamedTuple):
     """The part of a group that is kept, and where in it those are that had other positions."""
 
     group: QueryGroup
     positions: dict[int, int]
 
 
-def kept_of(group: QueryGroup, positions: Iterable[int]) -> Kept:
+def kept_of(group: QueryGroup, positions: Iterable[int]) -> KeptQueries:
     """Return a group with some of its queries only."""
     chosen = sorted(set(positions))
     new = {position: number for number, position in enumerate(chosen)}
     if len(chosen) == len(group.names):
-        return Kept(group, new)
+        return KeptQueries(group, new)
     parameters = group.parameters
     names = tuple(group.names[position] for position in chosen)
     if parameters.num_columns:
         parameters = parameters.take(chosen)
-    return Kept(replace(group, names=names, parameters=parameters), new)
+    return KeptQueries(replace(group, names=names, parameters=parameters), new)
 
 
 def needed_files(

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from eddyline.expressions import evaluate
 from eddyline.expressions.columns import Columns
 from eddyline.expressions.expression import Argument, Expression
+from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate
 from eddyline.standing.engine.aggregation.estimates import Weights
-from eddyline.standing.engine.aggregation.functions import Aggregate
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.engine.aggregation.shared_aggregate import (
     GONE,
@@ -24,13 +24,13 @@ from eddyline.standing.engine.aggregation.shared_aggregate import (
 )
 from eddyline.standing.engine.aggregation.tallies import WindowTallies
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
+from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.engine.windows import earliest
 from eddyline.standing.log.engine_inputs import aggregation_of
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.query_template import QueryTemplate, argument_number, place_of, streams_of
 from eddyline.standing.tasks.dropped_groups import is_countable
-from eddyline.standing.template import QueryTemplate, argument_number, place_of, streams_of
 
 PartKey = tuple[str, int]
 """The label of a grouping, and the number of a part of what it keeps."""
@@ -82,7 +82,7 @@ class AggregatedResults:
         """Return how many queries aggregate."""
         return len(self._of_query)
 
-    def add(self, queries: Iterable[LiveQuery]) -> None:
+    def add(self, queries: Iterable[StandingQuery]) -> None:
         """Take those of further queries that aggregate."""
         for query in queries:
             aggregation = aggregation_of(self._streams, query.template)
@@ -119,7 +119,10 @@ class AggregatedResults:
         self._aggregating = None
 
     def take(
-        self, results: Results, sets: LineageSets, shares: npt.NDArray[np.float64] | None = None
+        self,
+        results: SharedResults,
+        sets: LineageSets,
+        shares: npt.NDArray[np.float64] | None = None,
     ) -> tuple[Lineages, dict[int, int]]:
         """Aggregate results; return for which queries they are results as they are.
 
@@ -192,7 +195,7 @@ class AggregatedResults:
         finally:
             self._summary = None
 
-    def _take_summary(self, summary: _Summary, results: Results, sets: LineageSets) -> None:
+    def _take_summary(self, summary: _Summary, results: SharedResults, sets: LineageSets) -> None:
         rows = np.flatnonzero(results.lineages != DEAD)
         if len(rows):
             places = results.arrivals(0)[rows] - summary.eddy.first_passing(0)
@@ -271,7 +274,7 @@ class AggregatedResults:
     def _aggregate(
         self,
         shared: _Shared,
-        results: Results,
+        results: SharedResults,
         rows: npt.NDArray[np.int64],
         lineages: Lineages,
         sets: LineageSets,
@@ -372,7 +375,7 @@ def _earliest(template: QueryTemplate) -> int:
 
 
 def _weights(
-    results: Results, rows: npt.NDArray[np.int64], shares: npt.NDArray[np.float64] | None
+    results: SharedResults, rows: npt.NDArray[np.int64], shares: npt.NDArray[np.float64] | None
 ) -> Weights | None:
     """Return what some rows stand for; joined ones are not drawn one by one."""
     if shares is None:
@@ -381,7 +384,7 @@ def _weights(
 
 
 def _scope(
-    results: Results,
+    results: SharedResults,
     rows: npt.NDArray[np.int64],
     expressions: Sequence[Expression],
     time: int,

@@ -25,12 +25,12 @@ from eddyline.standing.engine.ranges import Range
 from eddyline.standing.engine.selections import split
 from eddyline.standing.log.engine_inputs import columns_needed
 from eddyline.standing.log.joined_streams import JoinedStreams
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.counts import Counts, CountsByBatch
 from eddyline.standing.tasks.dropped_groups import DroppedGroups, countable_groupings
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled
 from eddyline.standing.tasks.micro_batch import micro_batch
 from eddyline.standing.tasks.sampled_rows import EventTally, SampledRows
-from eddyline.standing.template import QueryTemplate
 from eddyline.wall_clock import WallClock
 
 

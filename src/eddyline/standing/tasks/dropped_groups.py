@@ -18,7 +18,7 @@ from eddyline.expressions.expression import Argument
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.engine.aggregation.shared_aggregate import GONE, PANE
 from eddyline.standing.log.engine_inputs import aggregation_of
-from eddyline.standing.template import QueryTemplate, place_of
+from eddyline.standing.query_template import QueryTemplate, place_of
 
 SUMMARY: Final = b"eddyline grouping"
 """Where the metadata of a summary have the label of its grouping."""

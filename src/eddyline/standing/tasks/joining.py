@@ -15,23 +15,23 @@ import pyarrow.compute as pc
 
 from eddyline.exchange.hypercube import coordinates, key_words
 from eddyline.expressions.labels import relabelled
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import NEVER, Stream
+from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.engine_inputs import (
     EngineInputs,
     columns_needed,
     columns_put_out,
 )
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.aggregating import AggregatedResults
 from eddyline.standing.tasks.counts import Counts, error_text
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled
 from eddyline.standing.tasks.rule_functions import EngineFunctions
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SHARE, sample_of_rows, shares_of
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
-from eddyline.standing.template import QueryTemplate
 from eddyline.wall_clock import WorkClock
 
 Key = tuple[int, int]
@@ -99,7 +99,7 @@ class JoiningQueries:
         self._cell = cell
         self.bounds: dict[int, int] = {}
         """By the first number of the group of queries that looked back: the time from which on."""
-        self._looking: list[LiveQuery] = []  # those that have yet to look back
+        self._looking: list[StandingQuery] = []  # those that have yet to look back
         self._looked = False  # back, since rows were looked for that no query wants
         self._live = KeptUpQueries(streams.log, streams.job)
         self.inputs = EngineInputs(streams.job.inputs, times)
@@ -146,7 +146,7 @@ class JoiningQueries:
 
     def look_back(self) -> None:
         """Let queries that have come look back at what is stored; what they find are results."""
-        looking: dict[int, list[LiveQuery]] = {}
+        looking: dict[int, list[StandingQuery]] = {}
         for query in self._looking:
             looking.setdefault(query.group.first, []).append(query)
         self._looking = []
@@ -389,7 +389,7 @@ class JoiningQueries:
         ]
         return columns, len(rows)
 
-    def _take_results(self, results: Results) -> None:
+    def _take_results(self, results: SharedResults) -> None:
         shares = shares_of(results, self._streams)
         lineages, late = self.aggregated.take(results, self._eddy.sets, shares)
         inputs = self._streams.job.inputs

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.log.change_log import ChangeLog
-from eddyline.standing.log.constants import queries_of
 from eddyline.standing.log.engine_inputs import layout_of, layouts_in, renumbered
 from eddyline.standing.log.jobs import Job, job_of
-from eddyline.standing.log.live_queries import Difference, LiveQueries, LiveQuery
+from eddyline.standing.log.live_queries import Difference, LiveQueries, StandingQuery
+from eddyline.standing.log.query_constants import queries_of
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.tasks.shown_values import shown_values
-from eddyline.standing.template import QueryTemplate
 
 FROZEN_CHANGES: Final = 100
 """Changes after which garbage is looked for among what was to stay."""
@@ -52,7 +52,7 @@ class KeptUpQueries:
         self._log = ChangeLog(Path(log))
         self._job = job
         self._live = LiveQueries()
-        self.queries: dict[int, LiveQuery] = {}
+        self.queries: dict[int, StandingQuery] = {}
         self._names: list[str] = []
         self._described: tuple[pa.Array, pa.Array] | None = None
         self._shown: dict[str, pa.Array] | None = None
@@ -108,7 +108,7 @@ class KeptUpQueries:
 
 
 def compiled(
-    queries: Sequence[LiveQuery],
+    queries: Sequence[StandingQuery],
     inputs: Callable[[QueryTemplate], Sequence[int]],
     functions: Callable[[QueryTemplate], Sequence[int]],
 ) -> dict[int, SharedQuery]:
@@ -116,7 +116,7 @@ def compiled(
 
     ``inputs`` and ``functions`` give what a template's are in the eddy.
     """
-    groups: dict[int, list[LiveQuery]] = {}
+    groups: dict[int, list[StandingQuery]] = {}
     for query in queries:
         groups.setdefault(id(query.group), []).append(query)
     with uncollected():
@@ -140,7 +140,7 @@ def uncollected() -> Iterator[None]:
 
 
 def _compiled(
-    groups: Iterable[Sequence[LiveQuery]],
+    groups: Iterable[Sequence[StandingQuery]],
     inputs: Callable[[QueryTemplate], Sequence[int]],
     functions: Callable[[QueryTemplate], Sequence[int]],
 ) -> dict[int, SharedQuery]:

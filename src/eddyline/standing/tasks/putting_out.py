@@ -17,8 +17,8 @@ from eddyline.exchange.blobs import decoded
 from eddyline.expressions.columns import Columns
 from eddyline.expressions.decide import decide
 from eddyline.expressions.terms import terms_of
+from eddyline.standing.engine.aggregation.aggregate_functions import value_of
 from eddyline.standing.engine.aggregation.estimates import Lost, estimated
-from eddyline.standing.engine.aggregation.functions import value_of
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.aggregation.shared_aggregate import (
     FRAGMENT,
@@ -30,14 +30,15 @@ from eddyline.standing.engine.aggregation.shared_aggregate import (
     queries_in,
 )
 from eddyline.standing.engine.aggregation.tallies import together
-from eddyline.standing.log.constants import Constants, constants_of
 from eddyline.standing.log.engine_inputs import (
     aggregated_column,
     aggregation_of,
     aggregations_in,
 )
 from eddyline.standing.log.joined_streams import JoinedStreams
-from eddyline.standing.log.live_queries import LiveQuery
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.log.query_constants import Constants, constants_of
+from eddyline.standing.query_template import QueryTemplate, streams_of
 from eddyline.standing.tasks.aggregating import GROUPING
 from eddyline.standing.tasks.counts import Counts, CountsByBatch, error_text
 from eddyline.standing.tasks.dropped_groups import is_countable
@@ -45,7 +46,6 @@ from eddyline.standing.tasks.kept_up import KeptUpQueries
 from eddyline.standing.tasks.micro_batch import micro_batch
 from eddyline.standing.tasks.sampled_rows import SAMPLE, Interval, sample_of_windows
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
-from eddyline.standing.template import QueryTemplate, streams_of
 
 ROWS: Final = 0
 """The kind of a blob of rows that are results."""
@@ -227,7 +227,7 @@ class AggregatingQueries:
         ``tallied`` is what is known of the events of their windows; None where none is dropped.
         """
         numbers = rows.column(FRAGMENT).to_numpy()
-        by_template: dict[int, list[LiveQuery]] = {}
+        by_template: dict[int, list[StandingQuery]] = {}
         for number in np.unique(numbers).tolist():
             query = self._live.queries.get(number)
             if query is not None:
@@ -240,7 +240,7 @@ class AggregatingQueries:
     def _of_template(
         self,
         grouping: Grouping,
-        queries: Sequence[LiveQuery],
+        queries: Sequence[StandingQuery],
         rows: pa.Table,
         tallied: Tallied | None,
         counts: Counts,
@@ -320,7 +320,7 @@ class AggregatingQueries:
     def _scope(
         self,
         template: QueryTemplate,
-        queries: Sequence[LiveQuery],
+        queries: Sequence[StandingQuery],
         numbers: npt.NDArray[np.int32],
         columns: Sequence[pa.Array],
     ) -> Columns:

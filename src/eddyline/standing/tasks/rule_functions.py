@@ -22,7 +22,7 @@ from eddyline.engine.functions.function_memory import FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
 from eddyline.expressions.vector import Function, Vector
 from eddyline.standing.engine.shared_eddy import SharedEddy
-from eddyline.standing.template import QueryTemplate
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.tasks.calling import made_function
 from eddyline.wall_clock import WallClock
 

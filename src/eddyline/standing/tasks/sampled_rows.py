@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from eddyline.exchange.hypercube import coordinates
 from eddyline.standing.engine.aggregation.tallies import SOME_TIME
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
-from eddyline.standing.engine.results import Results
+from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.joined_streams import JoinedStreams
 
 _BITS = 31
@@ -126,7 +126,7 @@ class Interval:
     high: npt.NDArray[np.float64]
 
 
-def shares_of(results: Results, streams: JoinedStreams) -> npt.NDArray[np.float64] | None:
+def shares_of(results: SharedResults, streams: JoinedStreams) -> npt.NDArray[np.float64] | None:
     """Return the shares with which results were taken; None where that is all of them.
 
     A joined row is there where all that it is made of were taken, each by its own chance.

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
-from eddyline.standing.engine.results import Results
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import Stream
+from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.jobs import Job
 from eddyline.standing.tasks.counts import Counts, CountsByBatch, error_text
 from eddyline.standing.tasks.kept_up import KeptUpQueries, compiled, uncollected
@@ -151,7 +151,7 @@ class SelectingQueries:
         self._errors.clear()
         return self._matches(rows, places, work.shown, counts)
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: SharedResults) -> None:
         positions, queries = self._eddy.sets.spread(results.lineages)
         rows = results.arrivals(0) - self._eddy.first_passing(0)
         self._found.append((rows[positions], queries))

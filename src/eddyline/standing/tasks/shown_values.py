@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.expressions.labels import relabelled
-from eddyline.standing.log.live_queries import LiveQuery
-from eddyline.standing.template import ShownParameter
+from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.query_template import ShownParameter
 
 
 def values_of(shown: ShownParameter, parameters: pa.Table) -> pa.Array:
@@ -23,12 +23,12 @@ def values_of(shown: ShownParameter, parameters: pa.Table) -> pa.Array:
     return relabelled(column, returned_type(spark_type(shown.type)))
 
 
-def shown_values(queries: Iterable[LiveQuery], count: int) -> dict[str, pa.Array]:
+def shown_values(queries: Iterable[StandingQuery], count: int) -> dict[str, pa.Array]:
     """Return for each column that parameters travel in its value for each of ``count`` numbers.
 
     NULL for a query that shows nothing in it. Takes a microsecond a query.
     """
-    groups: dict[int, list[LiveQuery]] = {}
+    groups: dict[int, list[StandingQuery]] = {}
     for query in queries:
         if query.template.shown:
             groups.setdefault(id(query.group), []).append(query)

@@ -15,20 +15,20 @@ from pyspark.sql.types import DataType
 
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.errors import ReadAheadError, ResultNotTransferableError
 from eddyline.expressions.vector import Function
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
-from eddyline.tasks.calling.commands import UserCode, bind_keywords, load
-from eddyline.tasks.calling.iterator_function import IteratorFunction, ReadAheadError
-from eddyline.tasks.calling.limits import reason_not_to_call
+from eddyline.tasks.calling.iterator_function import IteratorFunction
+from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords, load
 from eddyline.tasks.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.tasks.calling.row_function import Reader, RowFunction, Writer
+from eddyline.tasks.calling.uncallable import reason_not_to_call
 from eddyline.tasks.calling.vector_function import (
     ArrowResults,
     Pack,
     VectorFunction,
     arrays_as_sent,
 )
-from eddyline.tasks.java import ResultNotTransferableError
 
 __all__ = [
     "MadeFunction",

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
 
-from eddyline.errors import EddylineError
+from eddyline.errors import ReadAheadError
 from eddyline.expressions.vector import Vector
-from eddyline.tasks.calling.commands import UserCode
+from eddyline.tasks.calling.pickled_functions import UserCode
 from eddyline.tasks.calling.vector_function import (
     Pack,
     Unpack,
@@ -20,10 +20,6 @@ from eddyline.tasks.calling.vector_function import (
 )
 
 _NOTHING: Final = object()
-
-
-class ReadAheadError(EddylineError, RuntimeError):
-    """An iterator function asked for its next input before it yielded the last output."""
 
 
 class _Feed(Iterator[Any]):

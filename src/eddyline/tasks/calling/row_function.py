@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
 
 from eddyline.expressions.vector import NO_ERRORS, Vector
-from eddyline.tasks.calling.commands import UserCode, bind_keywords
+from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords
 
 # Modules whose frames only lead to the user's code.
 _ON_THE_WAY: Final = frozenset({__name__, bind_keywords.__module__})

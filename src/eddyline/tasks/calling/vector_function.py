@@ -15,7 +15,7 @@ from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.labels import relabelled
 from eddyline.expressions.vector import Vector
-from eddyline.tasks.calling.commands import UserCode
+from eddyline.tasks.calling.pickled_functions import UserCode
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]
 """Turns columns into what the user's function takes."""

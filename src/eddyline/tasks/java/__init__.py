@@ -10,10 +10,10 @@ Boolean, Integer, Long or BigInteger (by size), Double, String, BigDecimal and A
 
 from __future__ import annotations
 
+from eddyline.errors import ResultNotTransferableError
 from eddyline.tasks.java.containers import JavaMap, PrimitiveArray, Single
 from eddyline.tasks.java.objects import Value, text_of
 from eddyline.tasks.java.transfer import Transfer
-from eddyline.tasks.java.unpickling import ResultNotTransferableError
 
 __all__ = [
     "JavaMap",

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from eddyline.blocks.filter_block import JavaRuntime
-from eddyline.errors import EddylineError
+from eddyline.errors import ResultNotTransferableError
 from eddyline.tasks.java.containers import (
     Character,
     ClassDict,
@@ -42,10 +42,6 @@ from eddyline.tasks.java.times import (
     own_zone,
     zone_of,
 )
-
-
-class ResultNotTransferableError(EddylineError, TypeError):
-    """A function returned what Spark's unpickler cannot make, so Spark fails too."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)

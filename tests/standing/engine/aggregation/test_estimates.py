@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.expressions.expression import Argument
-from eddyline.standing.engine.aggregation.estimates import (
-    CONFIDENCE,
-    Estimates,
-    Lost,
-    Weights,
-    estimated,
-    weighted_parts,
-)
-from eddyline.standing.engine.aggregation.functions import (
+from eddyline.standing.engine.aggregation.aggregate_functions import (
     Aggregate,
     AggregateFunction,
     Overflow,
     parts_of,
+)
+from eddyline.standing.engine.aggregation.estimates import (
+    CONFIDENCE,
+    Lost,
+    SampledAggregates,
+    Weights,
+    estimated,
+    weighted_parts,
 )
 from eddyline.standing.engine.aggregation.shared_aggregate import put_together
 
@@ -84,7 +84,7 @@ class Window:
         if not len(parts):
             return None, np.nan, np.nan
         lost = lost_of(*self.lost(), one_by_one=one_by_one)
-        found: Estimates = estimated(of, parts, lost)
+        found: SampledAggregates = estimated(of, parts, lost)
         (value,) = found.values.values.to_pylist()
         return value, float(found.low[0]), float(found.high[0])
 
@@ -168,7 +168,9 @@ def test_joined_rows_have_no_interval() -> None:
     assert np.isnan(high)
 
 
-def row_of(of: Aggregate, parts: dict[str, Any], kind: pa.DataType, lost: Lost) -> Estimates:
+def row_of(
+    of: Aggregate, parts: dict[str, Any], kind: pa.DataType, lost: Lost
+) -> SampledAggregates:
     columns = {"sum": pa.array([parts.pop("sum")], kind)} if "sum" in parts else {}
     columns |= {name: pa.array([value]) for name, value in parts.items()}
     return estimated(of, pa.table(columns), lost)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eddyline.expressions.expression import Argument
 from eddyline.expressions.vector import Vector
-from eddyline.standing.engine.aggregation.functions import (
+from eddyline.standing.engine.aggregation.aggregate_functions import (
     Aggregate,
     AggregateFunction,
     Overflow,

@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eddyline.expressions.expression import Argument
-from eddyline.standing.engine.aggregation.functions import Aggregate, AggregateFunction, value_of
+from eddyline.standing.engine.aggregation.aggregate_functions import (
+    Aggregate,
+    AggregateFunction,
+    value_of,
+)
 from eddyline.standing.engine.aggregation.shared_aggregate import (
     FRAGMENT,
     START,

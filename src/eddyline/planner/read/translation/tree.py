@@ -12,7 +12,7 @@ Path = tuple[int, ...]
 _STRUCTURE = frozenset({"class", "num-children"})
 
 
-class Entry(Protocol):
+class TreeEntry(Protocol):
     """One node as it is read: see :class:`eddyline.catalyst.ReadNode`."""
 
     @property
@@ -28,11 +28,11 @@ class Entry(Protocol):
         """Its other fields, as in JSON."""
 
     @property
-    def attributes(self) -> Sequence[Entry]:
+    def attributes(self) -> Sequence[TreeEntry]:
         """The attributes in it, where it was not read further."""
 
     @property
-    def below(self) -> Callable[[], Sequence[Sequence[Entry]]] | None:
+    def below(self) -> Callable[[], Sequence[Sequence[TreeEntry]]] | None:
         """Reads what is below it, where that was not read at once."""
 
 
@@ -51,7 +51,7 @@ class CatalystNode:
         class_name: str,
         fields: Mapping[str, object],
         children: Sequence[CatalystNode],
-        entry: Entry | None = None,
+        entry: TreeEntry | None = None,
     ) -> None:
         self.class_name = class_name
         self.fields = fields
@@ -84,7 +84,7 @@ class CatalystNode:
         return tuple(tree_of([each]) for each in self.entry.attributes)
 
 
-def tree_of(entries: Iterable[Entry]) -> CatalystNode:
+def tree_of(entries: Iterable[TreeEntry]) -> CatalystNode:
     """Build the tree of an expression from its nodes, parents first.
 
     ValueError for another list.

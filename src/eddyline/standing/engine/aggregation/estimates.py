@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from eddyline.expressions import is_floating, is_integer
 from eddyline.expressions.vector import Vector
-from eddyline.standing.engine.aggregation.functions import (
+from eddyline.standing.engine.aggregation.aggregate_functions import (
     LOW_BITS,
     Aggregate,
     AggregateFunction,
@@ -111,7 +111,7 @@ class Lost:
         return self.counted & (self.dropped > 0) & (self.more <= 0)
 
 
-class Estimates(NamedTuple):
+class SampledAggregates(NamedTuple):
     """Values, and the bounds of their intervals, NaN where there is none."""
 
     values: Vector
@@ -140,12 +140,12 @@ def weighted_parts(
     return {name: pa.array(column) for name, column in found.items()}
 
 
-def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> Estimates:
+def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggregates:
     """Return what an aggregate is of windows that have lost events, from its parts.
 
-    ``parts`` has its columns, as :func:`~eddyline.standing.engine.aggregation.functions.parts_of`
-    and :func:`weighted_parts` call them, a row for each group of a window. Where nothing was lost,
-    values are those that :func:`~eddyline.standing.engine.aggregation.functions.value_of` gives.
+    ``parts`` has its columns, as ``parts_of`` of the aggregate functions and
+    :func:`weighted_parts` call them, a row for each group of a window. Where nothing was lost,
+    values are those that ``value_of`` gives there.
     """
     seen = value_of(aggregate, parts)
     rows = _part(parts, "rows")
@@ -153,9 +153,9 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> Estimates:
         lost = replace(lost, seen=np.where(lost.of_group, rows, lost.seen))
     match aggregate.function:
         case AggregateFunction.MIN:
-            return Estimates(seen, np.full(len(rows), np.nan), _bound(seen.values))
+            return SampledAggregates(seen, np.full(len(rows), np.nan), _bound(seen.values))
         case AggregateFunction.MAX:
-            return Estimates(seen, _bound(seen.values), np.full(len(rows), np.nan))
+            return SampledAggregates(seen, _bound(seen.values), np.full(len(rows), np.nan))
         case AggregateFunction.COUNT:
             value, low, high = _count(parts, rows, lost)
             if lost.of_group is not None and aggregate.argument is None:
@@ -172,8 +172,8 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> Estimates:
     some = np.isnan(lost.dropped) | (lost.dropped > 0)
     some &= ~np.isnan(value) & seen.values.is_valid().to_numpy(zero_copy_only=False)
     if not some.any():
-        return Estimates(seen, low, high)
-    return Estimates(_replaced(aggregate, seen, value, some), low, high)
+        return SampledAggregates(seen, low, high)
+    return SampledAggregates(_replaced(aggregate, seen, value, some), low, high)
 
 
 def _count(parts: pa.Table, rows: Floats, lost: Lost) -> tuple[Floats, Floats, Floats]:

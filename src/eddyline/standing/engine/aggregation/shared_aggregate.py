@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.expressions import is_floating
+from eddyline.standing.engine.aggregation.aggregate_functions import PARTS, Aggregate, parts_of
 from eddyline.standing.engine.aggregation.estimates import Weights, weighted_parts
 from eddyline.standing.engine.aggregation.fragments import Fragments
-from eddyline.standing.engine.aggregation.functions import PARTS, Aggregate, parts_of
 from eddyline.standing.engine.aggregation.time_window import Times, TimeWindow
 
 PANE: Final = "pane"
@@ -40,7 +40,7 @@ _NEVER: Final = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AggregatePart:
     """Aggregates of panes, a row for each pane, group and fragment.
 
     ``until`` is the time that the watermark has to pass for all its windows to be closed.
@@ -68,7 +68,7 @@ class SharedAggregate:
         """The watermark up to which windows have closed."""
         self._keys = [f"k{number}" for number in range(keys)]
         self._fragments = Fragments()
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, AggregatePart] = {}
         self._fresh: list[pa.Table] = []
         self._next = 0
         self._removed: list[int] = []
@@ -171,7 +171,7 @@ class SharedAggregate:
             table = part.table.set_column(place, FRAGMENT, pa.array(after))
             table = table.filter(pa.array(after >= 0))
             if len(table) == len(part.table):
-                self._parts[number] = Part(table, part.until)
+                self._parts[number] = AggregatePart(table, part.until)
             else:
                 self._drop(number)
                 self._keep(self._together(table, PANE))
@@ -187,7 +187,9 @@ class SharedAggregate:
             place = table.schema.get_field_index(FRAGMENT)
             numbers = own[table.column(FRAGMENT).to_numpy()]
             here = table.set_column(place, FRAGMENT, pa.array(numbers))
-            self._parts[number] = Part(here.replace_schema_metadata(None), self._until(here))
+            self._parts[number] = AggregatePart(
+                here.replace_schema_metadata(None), self._until(here)
+            )
             self._next = max(self._next, number + 1)
 
     def changes(self) -> tuple[dict[int, pa.Table], list[int]]:
@@ -224,7 +226,7 @@ class SharedAggregate:
 
     def _keep(self, table: pa.Table) -> None:
         if len(table):
-            self._parts[self._next] = Part(table, self._until(table))
+            self._parts[self._next] = AggregatePart(table, self._until(table))
             self._unsaved.add(self._next)
             self._next += 1
 

@@ -26,7 +26,7 @@ from eddyline.catalyst.gateway import (
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan, remember, remembered
 from eddyline.catalyst.pipeline import Later, questions
-from eddyline.catalyst.reading import (
+from eddyline.catalyst.plan_data import (
     NodeFields,
     handle_of,
     read_plan,

@@ -34,7 +34,7 @@ class Values:
         """Return the values for rows; NULL where one fails."""
         found = []
         for each in self._expressions:
-            vector = evaluate(each, Columns(outputs, rows))
+            vector = evaluate(each, WatchedColumns(outputs, rows))
             failed = np.zeros(rows, np.bool_)
             failed[list(vector.errors)] = True
             values = vector.values
@@ -53,13 +53,13 @@ class Values:
     def _value(self, expression: Expression, outputs: Sequence[pa.Array], rows: int) -> pa.Array:
         if isinstance(expression, Argument):
             return outputs[expression.index]
-        vector = evaluate(expression, Columns(outputs, rows))
+        vector = evaluate(expression, WatchedColumns(outputs, rows))
         if vector.errors:
             raise cause(vector.errors[min(vector.errors)])
         return vector.values
 
 
-class Columns:
+class WatchedColumns:
     """Columns as the scope of an expression without calls."""
 
     def __init__(self, columns: Sequence[pa.Array], rows: int) -> None:
@@ -75,10 +75,10 @@ class Columns:
         """Raise: calls are outputs themselves."""
         raise AssertionError(f"{call} is an output")
 
-    def narrow(self, positions: npt.NDArray[np.int64]) -> Columns:
+    def narrow(self, positions: npt.NDArray[np.int64]) -> WatchedColumns:
         """Return some of the rows."""
         places = pa.array(positions)
-        return Columns([column.take(places) for column in self._columns], len(positions))
+        return WatchedColumns([column.take(places) for column in self._columns], len(positions))
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -27,7 +27,7 @@ class Joined:
     rows: int
 
 
-class Results:
+class JoinResults:
     """Makes joined rows of the tuples that have visited all modules."""
 
     def __init__(

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 from eddyline.app.file_errors import UnsuitableFileError, file_errors_explained
 from eddyline.app.invocation import TableSource
 from eddyline.app.parquet_nanoseconds import (

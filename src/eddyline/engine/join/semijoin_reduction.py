@@ -21,7 +21,7 @@ costs. A chain of four tables with filters at both ends takes 0.75 times as long
 """
 
 
-class Reduction:
+class SemijoinReduction:
     """Drops rows before they are built for which a complete SteM has no match.
 
     Such a row is part of no result, since the predicates that lead to that SteM hold in

@@ -29,7 +29,7 @@ class SharingStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class SharedResults:
     """Tuples that are results, and of which queries each is: numbers of sets.
 
     They are of one combination of streams; :meth:`column` gives their values. The numbers of sets

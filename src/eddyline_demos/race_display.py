@@ -10,18 +10,18 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from eddyline.app.rows import text_of
+from eddyline.app.row_lines import text_of
 from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, counted, duration, percent
-from eddyline_demos.query import QUERY, QUESTION
 from eddyline_demos.race import (
     Contestant,
-    Difference,
     Lap,
+    RowDifference,
     functions_of,
     seconds_of,
     speed_up,
 )
+from eddyline_demos.race_query import QUERY, QUESTION
 
 _SHOWN_ROWS = 5
 
@@ -67,7 +67,7 @@ def outcome(laps: Sequence[Lap], joined: int) -> RenderableType:
     )
 
 
-def disagreement(found: Difference) -> str:
+def disagreement(found: RowDifference) -> str:
     """Return what is wrong when the two sides have different rows."""
     example = ", ".join(map(text_of, found.rows[0]))
     return (

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from eddyline.asking.conversions import conversion, key_conversion
-from eddyline.asking.failures import LookupFailedError, NoAnswerError
 from eddyline.asking.lookup_source import Key, LookedUpTable
+from eddyline.asking.no_answer import NoAnswerError
+from eddyline.errors import LookupFailedError
 
 
 class RowReader:

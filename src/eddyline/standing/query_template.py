@@ -98,9 +98,9 @@ class QueryTemplate:
     inputs of ``query`` are these, by position; ``tables`` are those among them that are tables.
     In its predicates an argument with a number from 0 on is a column of the stream, in conditions
     on several streams one as :func:`~eddyline.standing.engine.join_conditions.column_of` gives it;
-    number -1 stands for the first of ``constants``, -2 for the second: expressions over the template's
-    ``parameters``, which have names and Spark's types as JSON. Calls are of ``functions``, which
-    see values under ``settings``.
+    number -1 stands for the first of ``constants``, -2 for the second: expressions over the
+    template's ``parameters``, which have names and Spark's types as JSON. Calls are of
+    ``functions``, which see values under ``settings``.
     """
 
     sql: str

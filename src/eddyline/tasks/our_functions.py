@@ -30,7 +30,7 @@ from pyspark import cloudpickle, util
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.types import DataType
 
-from eddyline.errors import EddylineError
+from eddyline.errors import NobodyReadsError
 
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """Where Linux lists the open files of this process."""
@@ -83,7 +83,7 @@ def _first(content: bytes) -> object:
     import sys  # noqa: PLC0415
 
     try:
-        from eddyline.tasks.commands import arrived  # noqa: PLC0415
+        from eddyline.tasks.our_functions import arrived  # noqa: PLC0415
 
         return arrived(content)
     except ModuleNotFoundError as error:
@@ -132,10 +132,6 @@ class _Simplify:
 def _on_the_way(trace: TracebackType) -> bool:
     package, _, _ = trace.tb_frame.f_globals.get("__name__", "").partition(".")
     return package in {"eddyline", "pyspark"}
-
-
-class NobodyReadsError(EddylineError, ConnectionError):
-    """The JVM has ended a task early, as a limit does."""
 
 
 @contextlib.contextmanager

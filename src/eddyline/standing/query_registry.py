@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
 
-from eddyline.standing.errors import StateError, UnknownQueryError
+from eddyline.errors import StateError, UnknownQueryError
 from eddyline.standing.log.batch_log import BatchLog, BatchRun
 from eddyline.standing.log.change_log import ChangeLog
 from eddyline.standing.log.changes import Added, Change, Dropped, Paused, Resumed
 from eddyline.standing.log.compaction import EVERY, Compaction
 from eddyline.standing.log.files import DamagedFileError, read_whole, write_new
-from eddyline.standing.log.live_queries import LiveQueries, LiveQuery
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.log.live_queries import LiveQueries, StandingQuery
+from eddyline.standing.query_template import QueryGroup
 
 WATERMARK: Final = "spark.watermarkDelayMs"
 """What Spark calls the watermark's delay in the metadata of a column."""
@@ -108,17 +108,17 @@ class QueryRegistry:
         """Return where a job keeps its own things."""
         return self.state / "jobs" / job
 
-    def running(self) -> list[LiveQuery]:
+    def running(self) -> list[StandingQuery]:
         """Return the queries that run now."""
         with self._changing:
             return list(self._live.running.values())
 
-    def paused(self) -> list[tuple[LiveQuery, str]]:
+    def paused(self) -> list[tuple[StandingQuery, str]]:
         """Return the queries that stand still now, and why."""
         with self._changing:
             return list(self._live.paused.values())
 
-    def at(self, version: int) -> list[LiveQuery]:
+    def at(self, version: int) -> list[StandingQuery]:
         """Return the queries that ran at a version."""
         with self._changing:
             if version == self._live.version:

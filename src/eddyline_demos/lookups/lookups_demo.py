@@ -9,17 +9,17 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import eddyline
-from eddyline.app.failures import RunError
+from eddyline.app.endings import RunError
 from eddyline.app.file_errors import printing
 from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show, without_blanks_in_a_pipe
-from eddyline_demos.lookups.comparison import Trial, Way, compare, differing, try_out
-from eddyline_demos.lookups.data import Data, create_views, read_data, write_register
-from eddyline_demos.lookups.display import competition, contest, introduction, outcome
-from eddyline_demos.lookups.query import WATCHED, register_tables
+from eddyline_demos.lookups.beside_by_hand import Trial, Way, compare, differing, try_out
+from eddyline_demos.lookups.lookups_display import competition, contest, introduction, outcome
+from eddyline_demos.lookups.questions import WATCHED, register_tables
 from eddyline_demos.lookups.running import Rest, running_services
+from eddyline_demos.lookups.tables_and_services import Data, create_views, read_data, write_register
 
 WATCHED_TIMES: Final = 10
 """How many times as many flights are watched as asked for by hand, which takes so much longer."""

@@ -22,8 +22,8 @@ from eddyline.planner.declare.lookup_columns import column_numbers, described_co
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME
 from eddyline.planner.rewrite.steps import map_in_arrow
-from eddyline.tasks.commands import pickled
 from eddyline.tasks.not_adapted import NotAdapted, Scanned
+from eddyline.tasks.our_functions import pickled
 
 _NUMBERS: Final = itertools.count()
 TIME_ZONE: Final = "spark.sql.session.timeZone"

@@ -17,7 +17,7 @@ from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
-from eddyline.app.failures import UsageError
+from eddyline.app.endings import UsageError
 from eddyline.app.invocation import FunctionSource
 from eddyline.app.script_errors import where_it_failed
 from eddyline.app.spark_errors import essence

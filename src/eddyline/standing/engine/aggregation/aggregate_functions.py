@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions import ArithmeticFailure, Condition, is_floating, is_integer
+from eddyline.expressions import ArithmeticFailure, ErrorCondition, is_floating, is_integer
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Vector
 
@@ -200,7 +200,7 @@ def bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_])
     what = f"{aggregate.function.upper()} does not fit {aggregate.type}"
     failed = np.flatnonzero(over).tolist()
     return Vector(
-        values, {row: ArithmeticFailure(Condition.ARITHMETIC_OVERFLOW, what) for row in failed}
+        values, {row: ArithmeticFailure(ErrorCondition.ARITHMETIC_OVERFLOW, what) for row in failed}
     )
 
 

@@ -15,6 +15,7 @@ from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError, not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
+from eddyline.errors import NotShareableError
 from eddyline.expressions import reason_not_to_evaluate
 from eddyline.expressions.expression import (
     And,
@@ -35,15 +36,14 @@ from eddyline.standing.aggregate_nodes import (
     sliding_windows,
 )
 from eddyline.standing.aggregate_reading import AggregateReader
-from eddyline.standing.constants import with_constants
 from eddyline.standing.described_outputs import described, meaning, shown_name
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, TimeBound, edge
-from eddyline.standing.errors import NotShareableError
 from eddyline.standing.markers import PARAMETER
+from eddyline.standing.parameter_constants import with_constants
+from eddyline.standing.query_template import QueryTemplate
 from eddyline.standing.shown_parameters import ShownParameters, attributes_in
 from eddyline.standing.standing_terms import StandingTerms
-from eddyline.standing.template import QueryTemplate
 from eddyline.standing.time_bounds import Sides, event_time, no_farther_apart, time_bound
 
 _PLAIN: Final = frozenset({"INNER", "CROSS"})

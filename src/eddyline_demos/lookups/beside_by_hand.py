@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 import eddyline
 from eddyline.wall_clock import WallClock
 from eddyline_demos.lookups.by_hand import joined_by_hand
-from eddyline_demos.lookups.data import Data
-from eddyline_demos.lookups.query import COUNTED, register_tables
-from eddyline_demos.lookups.running import Seen, Services, running_services
+from eddyline_demos.lookups.questions import COUNTED, register_tables
+from eddyline_demos.lookups.running import RequestsSeen, Services, running_services
+from eddyline_demos.lookups.tables_and_services import Data
 
 
 class Way(StrEnum):
@@ -33,8 +33,8 @@ class Trial:
     rows: Counter[tuple[object, ...]]
     first: float
     seconds: float
-    weather: Seen
-    register: Seen
+    weather: RequestsSeen
+    register: RequestsSeen
 
 
 def compare(

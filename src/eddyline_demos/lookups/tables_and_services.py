@@ -34,7 +34,7 @@ class Data:
 def read_data(flights: int) -> Data:
     """Return the year's first ``flights``, and all weather and aircraft.
 
-    Raises :class:`~eddyline.app.failures.UsageError` if the data are not installed.
+    Raises :class:`~eddyline.app.endings.UsageError` if the data are not installed.
     """
     ordered = read_table("flights").select([*FLIGHT, *TIMES]).sort_by("time_hour")
     weather: dict[str, dict[str, Any]] = {}

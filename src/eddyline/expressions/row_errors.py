@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from eddyline.errors import EddylineError
 
-
-class Condition(StrEnum):
+class ErrorCondition(StrEnum):
     """Spark's names of the error conditions that :func:`evaluate` can find in a row."""
 
     ARITHMETIC_OVERFLOW = "ARITHMETIC_OVERFLOW"
@@ -26,7 +24,7 @@ class ArithmeticFailure(ArithmeticError):  # noqa: N818  # an error of a row, no
     ``ArithmeticException`` does, so that a user finds it in Spark's documentation.
     """
 
-    def __init__(self, condition: Condition, detail: str) -> None:
+    def __init__(self, condition: ErrorCondition, detail: str) -> None:
         """Remember the condition and what was being computed."""
         super().__init__(condition, detail)
         self.condition = condition
@@ -38,7 +36,3 @@ class ArithmeticFailure(ArithmeticError):  # noqa: N818  # an error of a row, no
             f"[{self.condition}] {self.detail}. Use the try_ variant of the operation to get "
             'NULL instead, or set "spark.sql.ansi.enabled" to "false".'
         )
-
-
-class UnsupportedExpressionError(EddylineError, TypeError):
-    """An expression that cannot be evaluated exactly as Spark does; ``supported`` tells why."""

@@ -8,13 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from eddyline.errors import EddylineError
+from eddyline.errors import MissingSecretError
 
 _PLACE: Final = re.compile(r"(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
-
-class MissingSecretError(EddylineError, LookupError):
-    """A source names an environment variable that is not set."""
 
 
 @dataclass(frozen=True, slots=True)

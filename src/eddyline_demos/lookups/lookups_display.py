@@ -13,9 +13,9 @@ from rich.text import Text
 from eddyline.asking.shared_lookup import SharedLookupStatistics
 from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, duration, percent
-from eddyline_demos.lookups.comparison import Trial, Way
-from eddyline_demos.lookups.query import QUESTION, STRONG, WATCHED
-from eddyline_demos.lookups.running import LATENCY, LIMIT, Rest, Seen
+from eddyline_demos.lookups.beside_by_hand import Trial, Way
+from eddyline_demos.lookups.questions import QUESTION, STRONG, WATCHED
+from eddyline_demos.lookups.running import LATENCY, LIMIT, RequestsSeen, Rest
 
 
 def introduction(flights: int) -> RenderableType:
@@ -36,7 +36,7 @@ def introduction(flights: int) -> RenderableType:
     )
 
 
-def competition(asked: SharedLookupStatistics, seen: Seen, rest: Rest) -> RenderableType:
+def competition(asked: SharedLookupStatistics, seen: RequestsSeen, rest: Rest) -> RenderableType:
     """Return how many keys both registers were asked for; the HTTP one, the first, has ``seen``."""
     (_, http), (_, file) = asked.by_source
     table = FittingTable(["Aircraft asked for"], ["Keys", "Share", "Requests"])

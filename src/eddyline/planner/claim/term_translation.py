@@ -33,7 +33,7 @@ from eddyline.planner.claim.iterator_state import iterator_is_stateless
 from eddyline.planner.read.attempts import attempt
 from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.concurrent_marks import mark_in, mark_of
-from eddyline.planner.read.contents import Contents, Mark
+from eddyline.planner.read.contents import Contents, ContentsSize
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.needs import ALWAYS, Need, as_expression
@@ -148,7 +148,7 @@ class Terms:
             return False
         return mark_in(function) is None and mark_in(children[0]) is None
 
-    def back_to(self, mark: Mark) -> None:
+    def back_to(self, mark: ContentsSize) -> None:
         """Take back what was brought in since, and the calls that look at it."""
         if self.contents.back_to(mark):
             calls = self._calls.items()

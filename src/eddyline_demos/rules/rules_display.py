@@ -13,11 +13,11 @@ from rich.text import Text
 from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, duration
 from eddyline.standing.introspection import Progress
-from eddyline_demos.rules.data import TEMPLATE
+from eddyline_demos.rules.flights_and_rules import TEMPLATE
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BatchesSeen:
     """What can be seen of the rules at some time."""
 
     progress: Progress
@@ -48,7 +48,7 @@ def introduction(rules: int, changed: int, batches: int) -> RenderableType:
     )
 
 
-def picture(seen: Seen) -> RenderableType:
+def picture(seen: BatchesSeen) -> RenderableType:
     """Return how the rules fare."""
     done = seen.progress
     table = FittingTable(

@@ -23,8 +23,8 @@ from eddyline.catalyst.gateway import (
 )
 from eddyline.catalyst.handles import Plan, remember, remembered
 from eddyline.catalyst.pipeline import Later, questions
-from eddyline.catalyst.plans import has_python_function
-from eddyline.catalyst.reading import told_by_patterns
+from eddyline.catalyst.plan_data import told_by_patterns
+from eddyline.catalyst.plan_nodes import has_python_function
 from eddyline.catalyst.reductions import (
     SAME_TWICE,
     SAY_NOTHING,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from eddyline.errors import EddylineError
-
 
 def described_error(error: BaseException) -> str:
     r"""Return an error's kind and text, also of one that cannot say what it is.
@@ -19,10 +17,6 @@ def described_error(error: BaseException) -> str:
     except Exception:  # noqa: BLE001 - whatever it raises instead of its text
         return kind
     return text.encode(errors="backslashreplace").decode()
-
-
-class LookupFailedError(EddylineError, RuntimeError):
-    """A source has not answered, or with something else than rows, and will not."""
 
 
 class NoAnswerError(Exception):

@@ -16,15 +16,15 @@ from rich.console import Console
 from rich.live import Live
 
 import eddyline
-from eddyline.app.failures import RunError
+from eddyline.app.endings import RunError
 from eddyline.app.file_errors import printing
 from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show
 from eddyline.standing.sinks import Batch
-from eddyline_demos.rules.data import TEMPLATE, make_rules, write_stream
-from eddyline_demos.rules.display import Seen, introduction, outcome, picture
+from eddyline_demos.rules.flights_and_rules import TEMPLATE, make_rules, write_stream
+from eddyline_demos.rules.rules_display import BatchesSeen, introduction, outcome, picture
 
 RULES: Final = 1_000
 BATCHES: Final = 24
@@ -115,11 +115,11 @@ def _stream(
         return time.monotonic() - began
 
 
-def _seen(queries: eddyline.StandingQueries, run: Run, began: float) -> Seen:
+def _seen(queries: eddyline.StandingQueries, run: Run, began: float) -> BatchesSeen:
     with run.receiving:
         busiest = run.by_rule.most_common(5)
         found = run.rows.total()
-    return Seen(
+    return BatchesSeen(
         progress=queries.progress(),
         standing=RULES,
         changed=queries.progress().batches > CHANGE_AFTER,

@@ -16,7 +16,7 @@ from eddyline.standing.engine.join_conditions import JoinCondition
 from eddyline.standing.engine.selection_templates import selections_of
 from eddyline.standing.engine.selections import Selection, SplitSelection
 from eddyline.standing.engine.shared_query import SharedQuery
-from eddyline.standing.template import QueryGroup
+from eddyline.standing.query_template import QueryGroup
 
 Constants: TypeAlias = "list[pa.Array]"
 """For each constant of a template a value for each of its queries."""
