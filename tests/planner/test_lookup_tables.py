@@ -15,8 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import BooleanType
 
 import eddyline
-from eddyline.errors import UnboundLookupError
-from eddyline.host.classic import ConnectNotSupportedError
+from eddyline.errors import ConnectNotSupportedError, UnboundLookupError
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from tests.http_service import HttpService, Reply, Request
 from tests.planner.recording_source import RecordingSource

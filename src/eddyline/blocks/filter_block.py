@@ -120,10 +120,10 @@ class FilterBlock:
     Plain Spark calls functions of a ``spared`` block for more rows than come to it, as where a
     value is passed on for which it calls a function again. A block that ``hands_on_errors`` keeps
     the rows for which a predicate failed, with the error as text, for joins above it that may drop
-    them. ``joined`` says in words what was done to its rows before, and what joins them after.
-    ``limit`` is how many of its rows a limit above keeps of each task's, or somebody between wants
-    first; 0 where there is none. A task that has given as many ``stops`` if nothing between drops
-    any.
+    them. ``joined`` says in words what was done to its rows before, and what joins them after;
+    ``reduced`` is whether joins have dropped rows before. ``limit`` is how many of its rows a limit
+    above keeps of each task's, or somebody between wants first; 0 where there is none. A task that
+    has given as many ``stops`` if nothing between drops any.
     """
 
     identity: str
@@ -136,6 +136,7 @@ class FilterBlock:
     server: Address | None = None
     hands_on_errors: bool = False
     joined: tuple[str, ...] = ()
+    reduced: bool = False
     waits: tuple[int, ...] = ()
     after: tuple[tuple[Call, int], ...] = ()
     spared: bool = False

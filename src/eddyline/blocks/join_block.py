@@ -30,9 +30,10 @@ class JoinBlock:
     ``sizes`` are Spark's estimates of each input in bytes, ``output_types`` are Spark's, as
     JSON, ``column_names`` what each input's columns are, as text, and ``layout`` says how the
     inputs meet. ``lookups`` are those of the query, in its order, which ``server`` makes.
-    ``notes`` say in words why the eddy joins, and what reduces its inputs before. ``limit`` is how
-    many rows a limit above keeps of each task's, 0 where there is none; a task that has given as
-    many ``stops`` if nothing between drops any. ``counted`` says what counts as one.
+    ``notes`` say in words why the eddy joins, and what reduces its inputs before; ``reduced`` is
+    whether anything does. ``limit`` is how many rows a limit above keeps of each task's, 0 where
+    there is none; a task that has given as many ``stops`` if nothing between drops any.
+    ``counted`` says what counts as one.
     """
 
     identity: str
@@ -46,6 +47,7 @@ class JoinBlock:
     lookups: tuple[BlockLookup, ...] = ()
     server: Address | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+    reduced: bool = False
     limit: int = 0
     stops: bool = False
     counted: Counted = Counted.MATCHES

@@ -50,7 +50,6 @@ from eddyline.planner.rewrite.rewrite_plan import JoinRules, Joins, Rewriting, T
 from eddyline.planner.rewrite.scanned_tables import with_scans
 from eddyline.planner.rewrite.semijoins import forms
 from eddyline.planner.session_rules import tell_limits
-from eddyline.planner.statement import called_as_statement
 from eddyline.tasks.filter_task import result_type
 
 # What was left in the DataFrames that adapt returned: their own plans tell less
@@ -224,10 +223,9 @@ def _join_rules(
 def explain(df: DataFrame) -> Explanation:
     """Return what of a DataFrame runs in eddies, what does not, and why.
 
-    As a statement it prints that, as ``DataFrame.explain`` does; else whoever has the value shows
-    it: ``print``, a prompt, a notebook. Works on adapted DataFrames, on what was derived from
-    them, and on any other, for which it tells what :func:`adapt` would do. Raises as
-    :func:`adapt` does.
+    Whoever has the value shows it: ``print``, a prompt, a notebook. Works on adapted DataFrames,
+    on what was derived from them, and on any other, for which it tells what :func:`adapt` would
+    do. Raises as :func:`adapt` does.
     """
     classic = classic_frame(df)
     joined: list[JoinBlock] = []
@@ -249,15 +247,12 @@ def explain(df: DataFrame) -> Explanation:
         streaming=classic.isStreaming,
         fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
     )
-    explanation = Explanation(
+    return Explanation(
         tuple(explained(block) for block, _ in adapted_blocks(df)),
         (*map(explained, joined), *map(explained, rewriting.blocks)),
         _left.get(df, rewriting.left),
         _dropped.get(df, catalyst.dropped_filters(plan)),
     )
-    if called_as_statement():
-        print(explanation)  # noqa: T201  # as DataFrame.explain does
-    return explanation
 
 
 def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:

@@ -27,17 +27,15 @@ def block_report(
     if isinstance(block, JoinBlock):
         inputs = tuple(relation.name for relation in block.query.relations)
         names, steps, layout = " join ".join(inputs), block.steps, block.layout
-        notes = block.notes
     else:
         names = ", ".join(dict.fromkeys(function.name for function in block.functions))
-        steps, layout, inputs, notes = block.texts, "", (), block.joined
+        steps, layout, inputs = block.texts, "", ()
     if record is not None:
         record = with_plain_calls(record)
         if not whole or (isinstance(block, JoinBlock) and len(block.functions) > 1):
             functions = tuple(replace(each, estimated=True) for each in record.functions)
             record = replace(record, functions=functions)
-    reduced = any(" is reduced by " in note for note in notes)
-    reduced |= isinstance(block, FilterBlock) and block.spared
+    reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
     return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)
 
 

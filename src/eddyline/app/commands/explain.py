@@ -20,7 +20,7 @@ def run(invocation: ExplainInvocation) -> ExitCode:
         _explain_script(subject)
     else:
         with prepared_query(subject, chatter()) as frame, printing():
-            eddyline.explain(frame)
+            print(eddyline.explain(frame))  # noqa: T201 - what the command is for
     return ExitCode.DONE
 
 
@@ -35,4 +35,4 @@ def _explain_script(script: Script) -> None:
     ):
         frame = dataframe_of(script, spark)
         with printing():
-            eddyline.explain(frame)
+            print(eddyline.explain(frame))  # noqa: T201 - likewise

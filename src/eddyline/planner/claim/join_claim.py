@@ -36,9 +36,9 @@ class JoinClaim:
     that the region's top needs, the attribute and the column or call that is its value.
     ``items`` are the named expressions over these that make the region's output. Of a region that
     is claimed as a whole ``values`` make it, of which the columns number the ``outputs``.
-    ``notes`` say in words who joins and why, and what reduces what. ``limit`` is how many of the
-    region's rows are wanted of each task, 0 for all. ``later`` are functions over the outputs that
-    the ``items`` need and the block does not call.
+    ``notes`` say in words who joins and why, and what reduces what; ``reduced`` is whether any
+    input is. ``limit`` is how many of the region's rows are wanted of each task, 0 for all.
+    ``later`` are functions over the outputs that the ``items`` need and the block does not call.
     """
 
     predicates: tuple[Expression, ...]
@@ -54,6 +54,7 @@ class JoinClaim:
     constants: tuple[Constants, ...] = ()
     values: tuple[Expression, ...] = ()
     notes: tuple[str, ...] = ()
+    reduced: bool = False
     limit: int = 0
     later: tuple[ValuesAbove, ...] = ()
 

@@ -188,6 +188,7 @@ def join_block(
         looked_up.column_names,
         lookups=looked_up.lookups,
         notes=claim.notes,
+        reduced=claim.reduced,
         limit=claim.limit,
         stops=claim.limit > 0 and not claim.above,
     )

@@ -61,7 +61,12 @@ def joined_natively(
     base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
     asked, outputs = _claim_of(claim, [call for _, call in choice.results])
     block = block_of(asked, tuple(dict.fromkeys(outputs)), settings)
-    described = replace(block, hands_on_errors=not choice.reduction.exact, joined=choice.described)
+    described = replace(
+        block,
+        hands_on_errors=not choice.reduction.exact,
+        joined=choice.described,
+        reduced=bool(choice.reduction.reducers),
+    )
     block = identified(described)
     struct, plan = block_over(base, asked, block, fuse)
     first = 1

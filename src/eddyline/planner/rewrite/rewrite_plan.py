@@ -276,7 +276,7 @@ class _Walk:
                 claim = claim_region(region, self.settings, tables, self.needs, values=False)
             reduced, notes = rules.reduce(region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
-            claim = replace(claim, notes=(*why, *notes), limit=limit)
+            claim = replace(claim, notes=(*why, *notes), reduced=bool(notes), limit=limit)
             return rules.rebuild(claim, reduced), frozenset()
         native = rules.join_natively(
             chosen.natively, region, claim, inputs, self.settings, self.fuse
