@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Final
 
 import pyspark
 import pytest
-from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import eddyline
-from tests import looked_up
+from tests import looked_up, properties
 from tests.validated import SETTINGS
 
-# A machine that is busy with something else must not fail a property; and CI
-# must fail for what a change did, not for an example that it drew by chance.
-settings.register_profile("tests", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "tests")
+properties.register()
 
 
 LONGEST: Final = (

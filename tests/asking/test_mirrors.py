@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.asking.limits import Limits, OnError
@@ -20,6 +20,7 @@ from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from tests.asked import rows_of
+from tests.properties import examples
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
 QUICK = Limits(max_in_flight=2, retries=0)
@@ -120,7 +121,7 @@ def test_on_error_counts_where_none_has_an_answer(on_error: OnError, found: obje
     asyncio.run(check())
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     st.lists(st.sets(st.integers(0, 19)), min_size=1, max_size=3),
     st.lists(st.booleans(), min_size=3, max_size=3),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.asking.asked_once import Found
@@ -24,6 +24,7 @@ from eddyline.asking.limits import Limits
 from eddyline.asking.price import Books, Price
 from eddyline.asking.shared_function import FunctionMethod, SharedFunction
 from eddyline.errors import CostError
+from tests.properties import examples
 
 QUICK = Limits(max_in_flight=3, timeout=2.0, retries=0)
 
@@ -124,7 +125,7 @@ def test_arguments_that_a_function_can_tell_apart_are_apart() -> None:
     assert frozen(moment) == frozen(moment.astimezone(dt.UTC))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     keys=st.lists(st.one_of(st.none(), st.integers(0, 12)), max_size=40),
     batch=st.integers(0, 6),
@@ -301,7 +302,7 @@ def test_the_error_shows_where_the_users_code_failed() -> None:
 # -- money -------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     cost=st.sampled_from([0.002, 0.1, 1.0, 3.0]),
     budget=st.sampled_from([0.0, 0.01, 0.5, 1.0, 7.0]),

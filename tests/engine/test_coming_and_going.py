@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.agenda import Agenda
@@ -26,6 +26,7 @@ from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from tests.joins import equal, make_eddy, query_of, relation
+from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))
 
@@ -92,7 +93,7 @@ class Table:
         assert sorted(self.eddy.policy.order(ENTERING)) == sorted(self.divisors)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     name=st.sampled_from(list(PolicyName)),
     divisors=st.lists(st.integers(1, 5), max_size=20),

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -63,6 +63,7 @@ from tests.oracle.random_functions import (
     made,
     refusing,
 )
+from tests.properties import examples
 
 ROWS = 97
 EXPRESSIONS_A_QUERY = 30
@@ -230,9 +231,8 @@ def compare(spark: SparkSession, batch: list[Expression]) -> None:
         assert condition in str(raised.value), (batch[number], row, error)
 
 
-FEW = settings(
-    max_examples=4,
-    deadline=None,
+FEW = examples(
+    4,
     derandomize=True,
     phases=[Phase.generate],  # a batch that fails names the expression; shrinking takes minutes
     suppress_health_check=list(HealthCheck),

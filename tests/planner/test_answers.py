@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,6 +38,7 @@ from eddyline.expressions.expression import (
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.task_records import REPORTED_BLOCKS, RecordsParam
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+from tests.properties import examples
 
 ROWS = [
     (
@@ -120,10 +121,7 @@ def column_of(expression: Expression, functions: Sequence[Callable[..., Column]]
     raise AssertionError(expression)
 
 
-@settings(
-    max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     predicate=predicates(),
     tables=TABLES,

@@ -12,12 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, udf
 
 import eddyline
+from tests.properties import examples
 from tests.tasks.java.odd_values import PLACE, random_value
 
 RETURNED: list[Any] = [
@@ -107,7 +108,7 @@ def test_texts_of_javas_are_found_by_a_filter(spark: SparkSession, text: str, nu
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@examples(2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 def test_generated_values_are_those_of_plain_spark(spark: SparkSession, seed: int) -> None:
     random = Random(seed)
     values = [random_value(random) for _ in range(120)]  # in one query

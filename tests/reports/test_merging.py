@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
@@ -25,6 +25,7 @@ from eddyline.reports.records import (
     PredicateRecord,
     TaskRecord,
 )
+from tests.properties import examples
 from tests.reports.samples import START, drifting_task
 
 ORDERS: list[Order] = list(permutations(range(3)))
@@ -264,7 +265,7 @@ def test_merging_by_block_leaves_its_arguments_alone() -> None:
     assert "b" not in left
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(record=records())
 def test_records_pickle(record: TaskRecord) -> None:
     assert pickle.loads(pickle.dumps(record)) == record  # noqa: S301 - our own bytes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.errors import StateError
@@ -21,6 +21,7 @@ from eddyline.standing.log.live_queries import LiveQueries, StandingQuery
 from eddyline.standing.log.snapshots import Snapshot
 from eddyline.standing.query_registry import QueryRegistry
 from eddyline.standing.query_template import QueryGroup
+from tests.properties import examples
 from tests.standing.groups import SCHEMAS, TEMPLATE, group
 
 
@@ -81,7 +82,7 @@ def change(registry: QueryRegistry, step: tuple[Any, ...], count: int) -> None:
             getattr(registry, what)(some)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(changes, st.integers(1, 6))
 def test_a_history_by_way_of_snapshots_is_the_history(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[Any, ...]], every: int

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from eddyline.standing.overload import (
@@ -18,6 +18,7 @@ from eddyline.standing.overload import (
     BatchCost,
     Overload,
 )
+from tests.properties import examples
 
 
 @dataclass
@@ -136,7 +137,7 @@ costs = st.builds(
 sizes = st.lists(st.integers(0, 50_000), min_size=1, max_size=25)
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(costs, st.floats(0.05, 5), sizes, st.integers(0, 99))
 def test_what_is_taken_is_a_part_and_nothing_is_dropped_without_need(
     cost: BatchCost, target: float, sizes: list[int], seed: int
@@ -152,7 +153,7 @@ def test_what_is_taken_is_a_part_and_nothing_is_dropped_without_need(
             too_large = too_large + 1 if cost.seconds(events, events) * 1.25 > target else 0
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(costs, st.floats(0.05, 5), st.integers(1_000, 100_000), st.integers(0, 99))
 def test_a_steady_load_is_brought_to_what_there_is_room_for(
     cost: BatchCost, target: float, events: int, seed: int
@@ -170,7 +171,7 @@ def test_a_steady_load_is_brought_to_what_there_is_room_for(
         assert machine.kept[-1] >= 0.7 * room / work
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(costs, st.floats(0.05, 5), st.integers(1_000, 100_000))
 def test_all_is_taken_as_soon_as_there_is_room(cost: BatchCost, target: float, events: int) -> None:
     few = 10

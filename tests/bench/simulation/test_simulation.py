@@ -23,6 +23,7 @@ from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
+from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))
 
@@ -117,7 +118,7 @@ def test_a_further_module_leaves_the_others_data_alone() -> None:
 # -- nothing is lost, nothing comes twice ------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     name=st.sampled_from(list(PolicyName)),
     modules=st.lists(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
@@ -43,6 +43,7 @@ from tests.predicates import (
     predicates,
     result_of,
 )
+from tests.properties import examples
 
 
 class Refused(Exception):  # noqa: N818 - it stands for whatever a user raises
@@ -224,7 +225,7 @@ def test_a_function_returns_a_value_a_row(*, returned: int, vectorized: bool) ->
     assert isinstance(refused.value, ValueError)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(
     predicate=predicates(),
     tables=TABLES,
@@ -261,7 +262,7 @@ def test_same_rows_or_same_error_as_evaluating_everything(
         assert column == [values[row][position] for row in result.kept]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     predicate=st.one_of(predicates(), st.just(ALL_ROWS)),
     tables=TABLES,
@@ -319,7 +320,7 @@ def result_of_call(
     return result_of(tables[call.function], row[argument.index])
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     predicate=predicates(),
     tables=TABLES,
@@ -360,7 +361,7 @@ class CountingFunction(TableFunction):
         return super().__call__(columns, rows)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     predicate=predicates(),
     tables=TABLES,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
@@ -24,6 +24,7 @@ from eddyline.expressions.expression import Argument, Call, Expression, IsNull, 
 from eddyline.expressions.vector import Function
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+from tests.properties import examples
 
 OTHER, INPUT = range(2)
 OFFSET = 3
@@ -83,7 +84,7 @@ def columns(*values: Sequence[int | None]) -> list[pa.Array]:
     return [pa.array(each, INT) for each in values]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     conjuncts=st.lists(predicates(), min_size=1, max_size=4),
     tables=TABLES,

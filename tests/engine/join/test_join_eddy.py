@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
@@ -62,6 +62,7 @@ from tests.joins import (
     sources_of,
 )
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+from tests.properties import examples
 from tests.unruly import Late
 
 R, S, T = range(3)
@@ -113,7 +114,7 @@ def test_a_build_is_no_decision(policy: PolicyName, monkeypatch: pytest.MonkeyPa
 # --- Answers, three-valued logic, errors
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     conjuncts=st.lists(predicates(), min_size=1, max_size=3),
     tables=TABLES,
@@ -424,7 +425,7 @@ SMALL = st.integers(0, 2)
 PAIRS = st.lists(st.tuples(SMALL, SMALL), min_size=3, max_size=12)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(
     rows=st.tuples(PAIRS, PAIRS, PAIRS),
     binds=st.sampled_from([[(1,)], [(2,)], [(1, 2)], [(1,), (2,)], [(2,), (1, 2)]]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
@@ -46,6 +46,7 @@ from tests.joins import (
     relation,
     sources_of,
 )
+from tests.properties import examples
 from tests.unruly import Delayed, Late, UnrulyAgenda, UnrulyCaller
 
 R, S, T = range(3)
@@ -173,7 +174,7 @@ def executable(
     return query
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(
     rows=st.tuples(ROWS, ROWS, ROWS),
     methods=st.tuples(METHODS, METHODS, METHODS),

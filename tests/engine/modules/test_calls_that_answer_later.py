@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
@@ -34,6 +34,7 @@ from eddyline.expressions.expression import (
 )
 from eddyline.expressions.terms import terms_of
 from eddyline.expressions.vector import Function, Vector
+from tests.properties import examples
 
 ROWS = 30
 COLUMN = Argument(0, pa.int64())
@@ -151,7 +152,7 @@ def predicates(functions: int) -> st.SearchStrategy[Expression]:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     predicate=predicates(3),
     verdicts=st.lists(VERDICTS, min_size=3, max_size=3),

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
@@ -33,6 +33,7 @@ from eddyline.engine.signature import ENTERING
 from eddyline.expressions.expression import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
 from eddyline.expressions.vector import Function, Vector
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 
 COLUMN = Argument(0, pa.int64())
 
@@ -76,7 +77,7 @@ def filtered(
 # -- the same rows whatever the policy, the width, the time that calls take ------------
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     policy=st.sampled_from(list(PolicyName)),
     predicates=st.lists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.simulation.known_costs import Known
@@ -17,6 +17,7 @@ from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.errors import EddylineError, UnknownPolicyError
 from eddyline.expressions.expression import And, Argument, Call
+from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))
 COLUMN = Argument(0, pa.int64())
@@ -68,7 +69,7 @@ def run(
     return kept, watch, clock.now()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     name=st.sampled_from(list(PolicyName)),
     costs=st.lists(st.sampled_from([0.0, 1e-6, 5e-5, 1e-3]), min_size=2, max_size=5),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, given, reject
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +20,7 @@ from eddyline.expressions import prepare
 from eddyline.expressions.terms import conjuncts_of, expression_of
 from eddyline.planner.adapt import adapted_blocks
 from tests.planner.joins.broadcasting import broadcasting
+from tests.properties import examples
 
 TYPES: Final = {
     "boolean": ("true", "false"),
@@ -166,7 +167,7 @@ def adapted_over(frame: DataFrame, condition: str) -> tuple[DataFrame, DataFrame
 
 
 @pytest.mark.usefixtures("functions")
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from([name for name in TYPES if name != "null"]),
     some=st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=2),

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.errors import EddylineError, SpillError
@@ -28,6 +28,7 @@ from tests.planner.joins.generated import (
     rows_of,
     two_of_integers,
 )
+from tests.properties import examples
 
 
 def open_files(folder: Path) -> list[str]:
@@ -73,7 +74,7 @@ def results(spill: Spill, case: Case) -> Counter[tuple[int, ...]]:
     return found
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     case=cases(most_relations=3, most_rows=8),
     memory=st.sampled_from([1, 200, 2_000, 10**9]),

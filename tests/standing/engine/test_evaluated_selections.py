@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.expressions.expression import (
@@ -29,6 +29,7 @@ from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 
 TYPES = (pa.int64(), pa.int64())
 STREAMS = (Stream("R", TYPES), Stream("S", TYPES))
@@ -157,7 +158,7 @@ def wanted(
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.integers(0, 99), queries, min_size=1, max_size=5), pushes)
 def test_answers(
     plan: str, asked: dict[int, SharedQuery], given_: list[tuple[int, list[Row]]]
@@ -166,7 +167,7 @@ def test_answers(
 
 
 @pytest.mark.parametrize("plan", ["tulip", "car"])
-@settings(max_examples=60)
+@examples(60)
 @given(st.dictionaries(st.integers(0, 99), queries, min_size=1, max_size=5), pushes)
 def test_errors_count_where_all_else_is_true(
     plan: str, asked: dict[int, SharedQuery], given_: list[tuple[int, list[Row]]]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
@@ -38,6 +38,7 @@ from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 from tests.standing.engine.three_valued import FailedError, value_of
 
 INT, FLOAT, TEXT = pa.int64(), pa.float64(), pa.string()
@@ -251,7 +252,7 @@ query_sets = st.dictionaries(st.integers(0, 99), queries(), min_size=1, max_size
 
 @EVERY_PLAN
 def test_answers_and_errors_are_those_of_each_query(plan: str) -> None:
-    @settings(max_examples=60)
+    @examples(60)
     @given(query_sets, pushes, st.booleans())
     def check(
         asked: dict[int, SharedQuery],
@@ -264,7 +265,7 @@ def test_answers_and_errors_are_those_of_each_query(plan: str) -> None:
     check()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(query_sets, pushes, st.sampled_from(list(PolicyName)))
 def test_no_policy_changes_which_errors_are_met(
     asked: dict[int, SharedQuery], given_: Given, policy: PolicyName
@@ -402,7 +403,7 @@ TEMPLATES: Mapping[str, Expression] = {
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.tuples(constants, constants), min_size=1, max_size=8), pushes, st.booleans())
 def test_templates(
     template: str,
@@ -479,7 +480,7 @@ FLOATING: Mapping[str, Callable[[], Expression]] = {
 
 @EVERY_PLAN
 @pytest.mark.parametrize("template", FLOATING)
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(floats, min_size=1, max_size=5), measures, measures)
 def test_nan_and_null(
     plan: str, template: str, factors: list[float | None], left: list[Row], right: list[Row]

@@ -7,13 +7,14 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream
 from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 from tests.standing.engine.shared import (
     ANY,
     BY_KEY,
@@ -38,7 +39,7 @@ INDEXED = ["tulip", "car"]
 
 
 @pytest.mark.parametrize("plan", INDEXED)
-@settings(max_examples=80)
+@examples(80)
 @given(query_sets, query_sets, pushes, pushes, st.none() | st.integers(0, 50))
 def test_looking_back(
     plan: str,
@@ -76,7 +77,7 @@ def test_looking_back(
 
 
 @pytest.mark.parametrize("plan", SHARED)
-@settings(max_examples=80)
+@examples(80)
 @given(
     st.lists(rows, max_size=8),
     st.dictionaries(st.integers(0, 300), queries(ANY), min_size=1, max_size=5),

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.standing.engine import stems
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, edge
 from eddyline.standing.engine.sharing_plans import PLANS
+from tests.properties import examples
 from tests.standing.engine.shared import (
     BY_KEY,
     PAPER,
@@ -151,7 +152,7 @@ def test_zombies_are_counted_where_they_are_found() -> None:
 
 @EVERY_PLAN
 def test_queries_come_and_go(plan: str) -> None:
-    @settings(max_examples=50)  # of each plan; an example takes 50 ms
+    @examples(50)  # of each plan; an example takes 50 ms
     @given(st.lists(st.tuples(st.dictionaries(st.integers(0, 8), queries()), pushes), max_size=4))
     def check(steps: list[tuple[dict[int, SharedQuery], list[Push]]]) -> None:
         run = Run(plan)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from eddyline.blocks.filter_block import SessionSettings
@@ -35,6 +35,7 @@ from eddyline.standing.tasks.cell import Cell
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.joining import JoiningQueries
 from eddyline.standing.tasks.micro_batch import MicroBatch
+from tests.properties import examples
 
 KEY, VALUE, TIME = range(3)
 TYPES = (pa.int64(), pa.int64(), pa.timestamp("us"))
@@ -216,7 +217,7 @@ def play(directory: Path, some: list[tuple[Any, ...]], every: int, delay: int | 
 
 
 # Not shrunk, which takes minutes; 25 examples find each rule that is taken out of the code.
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@examples(25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(steps, st.integers(1, 4), st.none() | st.just(20))
 def test_a_cell_that_moves(
     tmp_path_factory: pytest.TempPathFactory,

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from py4j.protocol import Py4JJavaError
 from pyspark.serializers import CPickleSerializer
@@ -18,6 +18,7 @@ from eddyline.errors import ResultNotTransferableError
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.tasks.java import Transfer, text_of
 from eddyline.tasks.java.unpickling import as_in_java
+from tests.properties import examples
 from tests.tasks.java.odd_values import (
     KNOWN,
     PLACE,
@@ -80,7 +81,7 @@ def test_what_cannot_be_pickled_raises_what_pyspark_raises(name: str) -> None:
 
 
 @given(st.lists(returned, max_size=6))
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@examples(30, suppress_health_check=list(HealthCheck))
 def test_any_nested_values_have_the_texts_of_javas(spark: SparkSession, values: list[Any]) -> None:
     pickle = pickled(values)
     said = said_by_java(spark, pickle)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.expressions.expression import Argument
@@ -29,6 +29,7 @@ from eddyline.standing.engine.aggregation.estimates import (
     weighted_parts,
 )
 from eddyline.standing.engine.aggregation.shared_aggregate import put_together
+from tests.properties import examples
 
 LONG, DOUBLE = pa.int64(), pa.float64()
 
@@ -128,7 +129,7 @@ def test_the_truth_is_in_the_interval_as_often_as_is_said(
         assert abs(np.mean(off[of])) < 4 * np.std(off[of]) / np.sqrt(told[of]) + 1e-9
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(
     st.lists(
         st.tuples(
