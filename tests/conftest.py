@@ -62,8 +62,15 @@ LONGEST: Final = (
 process busy when all others have nothing left to do."""
 
 
+WITH_SPARK: Final = ("tests/app/", "tests/docs/", "tests/host/", "tests/oracle/", "tests/planner/")
+"""Folders whose tests start Spark, be it in processes of their own."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONGEST)}
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or item.nodeid.startswith(WITH_SPARK):
+            item.add_marker("spark")
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 

@@ -498,12 +498,12 @@ def test_a_query_that_cannot_be_adapted_runs(
 
     wanted = tables.sql(WANTED).count()
     for part in (
-        "enabling.rewritten",
-        "enabling.fused_commands",
-        "host.catalyst.optimizer_rules.maker",
+        "planner.enabling.rewritten",
+        "planner.enabling.fused_commands",
+        "catalyst.optimizer_rules.maker",
     ):
         with monkeypatch.context() as patched, eddyline.enable(tables):
-            patched.setattr(f"eddyline.planner.{part}", fails)
+            patched.setattr(f"eddyline.{part}", fails)
             assert tables.sql(WANTED).count() == wanted
         assert caplog.text.count("could not be adapted") == 1  # though it was tried twice or more
         caplog.clear()
