@@ -186,10 +186,10 @@ def _left(stretches: Sequence[Stretch] | None) -> tuple[int, int]:
 
 
 def _half(stretches: Sequence[Stretch]) -> int:
-    """Return the last stretch that ends in the first half of all runs."""
+    """Return the first stretch after which half of all runs are done, but for the last one."""
     runs = [each.queries for each in stretches]
     done = [sum(runs[: number + 1]) for number in range(len(runs))]
-    return max((n for n, each in enumerate(done) if each <= done[-1] / 2), default=0)
+    return next(n for n, each in enumerate(done[:-1]) if each >= done[-1] / 2 or n == len(runs) - 2)
 
 
 def _grown(stretches: Sequence[Stretch] | None, what: str, start: int) -> float:

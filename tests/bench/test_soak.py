@@ -29,8 +29,8 @@ def test_what_is_kept_may_fill_in_the_first_half() -> None:
     assert failures_of({"standing": filled}, level=True) == []
     grown = stretch(5, 11_500.0, 11_600.0)
     assert failures_of({"standing": [*filled[:-1], grown]}, level=True) == [
-        "standing: the driver grew by 1.67 KB a run above plain",
-        "standing: the heap grew by 1.73 KB a run",
+        "standing: the driver grew by 2.10 KB a run above plain",
+        "standing: the heap grew by 2.20 KB a run",
     ]
 
 

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,11 +16,13 @@ from pyspark.sql import SparkSession
 from eddyline.standing.introspection import SPARE, BatchRecord, Introspection
 from eddyline.standing.log.jobs import job_of
 from eddyline.standing.log.live_queries import StandingQuery
+from eddyline.standing.selecting_job import SelectingBatches
 from eddyline.standing.sinks import Batch, Callback
 from eddyline.standing.standing_queries import StandingQueries
 from eddyline.standing.tasks.counts import Counts
 from tests.standing.feeds import Feed, Gathered
 from tests.standing.groups import TEMPLATE, group
+from tests.standing.test_dropped_queries import until
 
 STANDING = 5
 
@@ -73,10 +76,6 @@ def test_a_subscription_goes_with_its_query_and_stays_where_that_is_replaced(
 
         return add
 
-    def done(batches: int) -> None:
-        while queries.progress().batches < batches:
-            queries.await_termination(0.05)
-
     events.give([(1,), (2,), (3,)])
     with StandingQueries(
         spark, streams={"events": events.stream()}, state=tmp_path / "state"
@@ -85,19 +84,47 @@ def test_a_subscription_goes_with_its_query_and_stays_where_that_is_replaced(
             queries.add("SELECT id FROM events", name=name)
             queries.subscribe(name, tell(name))
         queries.start(Gathered(), processingTime="0 seconds")
-        done(1)
+        until(lambda: queries.progress().batches == 1, queries)
         assert sorted(told) == [("first", 3), ("second", 3)]
         told.clear()
         queries.drop("first")
         queries.add("SELECT id FROM events", name="first")  # another one, of which nobody is told
         queries.replace("second", "SELECT id FROM events WHERE id > 3")
         events.give([(4,), (5,)])
-        done(2)
+        until(lambda: queries.progress().batches == 2, queries)
         assert told == [("second", 2)]
         queries.drop("first", "second")
         queries.add("SELECT id FROM events", name="third")
         events.give([(6,)])
-        done(3)
+        until(lambda: queries.progress().batches == 3, queries)
         assert told == [("second", 2)]
-        assert not queries._leaving
-        assert not queries._callbacks
+        assert not queries._subscriptions
+
+
+def test_a_query_that_is_dropped_while_its_batch_runs_is_told_of_once_more(
+    spark: SparkSession, tmp_path: Path, events: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    planned = SelectingBatches.results
+    dropped: list[str] = []
+
+    def results(batches: SelectingBatches, *given: Any) -> Any:  # noqa: ANN401 - as it has them
+        if not dropped:  # the batch has its version; another thread drops a query, and adds one
+            dropped.append("rule")
+            queries.drop("rule")
+            queries.add("SELECT id FROM events", name="rule")
+            queries.subscribe("rule", lambda rows, _: told.append(-len(rows)))
+        return planned(batches, *given)
+
+    monkeypatch.setattr(SelectingBatches, "results", results)
+    events.give([(1,), (2,)])
+    with StandingQueries(
+        spark, streams={"events": events.stream()}, state=tmp_path / "state"
+    ) as queries:
+        queries.add("SELECT id FROM events", name="rule")
+        queries.subscribe("rule", lambda rows, _: told.append(len(rows)))
+        queries.start(Gathered(), processingTime="0 seconds")
+        until(lambda: queries.progress().batches == 1, queries)
+        events.give([(3,)])
+        until(lambda: queries.progress().batches == 2, queries)
+    assert told == [2, -1]

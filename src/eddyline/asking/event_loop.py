@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from eddyline.engine.agenda import Agenda
@@ -68,7 +69,8 @@ class EventLoop:
 
     def _run(self) -> None:
         while not self._ended:  # a function that stops the loop does not end it
-            self.loop.run_forever()
+            with suppress(SystemExit, KeyboardInterrupt):  # nor one that raises these in a task
+                self.loop.run_forever()
 
     def _end(self) -> None:
         self._ended = True

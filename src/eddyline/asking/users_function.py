@@ -45,14 +45,13 @@ class AbandonedCalls:
         self.changing = threading.Lock()
         self.calls = 0
 
-    def error(self) -> Exception | None:
+    def refusal(self) -> str | None:
         """Return why no more can begin, where that is so."""
         if self.calls < self.most:
             return None
-        return RuntimeError(
-            f"{self.calls:,} calls that took longer than they may, or whose queries were "
-            "cancelled, have not returned: no more begin until some have. Give the function a "
-            "limit of time of its own."
+        return (
+            f"is not called, as {self.calls:,} calls that took longer than they may, or whose "
+            "queries were cancelled, have not returned: give it a limit of time of its own"
         )
 
 
@@ -81,8 +80,12 @@ class Mail:
 
     def _empty(self) -> None:
         self._told = False  # before it is looked what has come
-        while self._callbacks:
-            self._callbacks.popleft()()
+        try:
+            while self._callbacks:
+                self._callbacks.popleft()()
+        finally:
+            if self._callbacks:  # one has raised
+                self.loop.call_soon(self._empty)
 
 
 class UsersFunction:
@@ -114,13 +117,11 @@ class UsersFunction:
 
         Whoever stops waiting, as at the end of a limit, does so at once; the function may go on.
         """
-        refused = LEFT_BEHIND.error()
-        if refused is not None:
-            return Outcome(None, refused)
         loop = asyncio.get_running_loop()
         if self._back is None or self._back.loop is not loop:
             self._back = Mail(loop)
         call = _Call(self._function, arguments)
+        call.wait_for()
         try:
             if self._asynchronous:
                 return await _USERS_LOOP.outcome(call, self._back)
@@ -130,6 +131,7 @@ class UsersFunction:
             if not inspect.isawaitable(outcome.value):
                 return outcome
             call = _Call(lambda: outcome.value, ())
+            call.wait_for()
             return await _USERS_LOOP.outcome(call, self._back)
         except asyncio.CancelledError:
             call.leave()
@@ -143,26 +145,25 @@ class UsersFunction:
 
 
 class _Call:
-    """A call, which may go on when nobody waits for it."""
+    """A call, which may go on when nobody waits for it: then it counts as left behind."""
 
     def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         self._function = function
         self._arguments = arguments
-        self._runs = self._left = False
+        self._runs = self._waited_for = False
 
     def made(self) -> Outcome:
         """Call; a StopIteration would get lost on its way out of a thread."""
-        self._runs = True
+        self.begin()
         try:
             return Outcome(self._function(*self._arguments), None)
         except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
             return Outcome(None, as_error(raised))
         finally:
-            self._end()
+            self.end()
 
     async def awaited(self) -> Outcome:
-        """Call, and await what that returns."""
-        self._runs = True
+        """Call, and await what that returns; who sends it to the loop says when it runs."""
         try:
             value = self._function(*self._arguments)
             return Outcome(await value if inspect.isawaitable(value) else value, None)
@@ -173,20 +174,28 @@ class _Call:
             return Outcome(None, as_error(raised))  # of something that the function has waited for
         except BaseException as raised:  # noqa: BLE001 - likewise; SystemExit would end the loop
             return Outcome(None, as_error(raised))
-        finally:
-            self._end()
+
+    def begin(self) -> None:
+        """Take note that it runs, or is about to on a loop that may be held up."""
+        self._note(runs=True, waited_for=self._waited_for)
+
+    def wait_for(self) -> None:
+        """Take note that somebody waits for it."""
+        self._note(runs=self._runs, waited_for=True)
 
     def leave(self) -> None:
         """Take note that nobody waits for it any more."""
-        with LEFT_BEHIND.changing:
-            self._left = self._runs
-            LEFT_BEHIND.calls += self._left
+        self._note(runs=self._runs, waited_for=False)
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Take note that it has ended."""
+        self._note(runs=False, waited_for=self._waited_for)
+
+    def _note(self, *, runs: bool, waited_for: bool) -> None:
         with LEFT_BEHIND.changing:
-            self._runs = False
-            LEFT_BEHIND.calls -= self._left
-            self._left = False
+            LEFT_BEHIND.calls -= self._runs and not self._waited_for
+            self._runs, self._waited_for = runs, waited_for
+            LEFT_BEHIND.calls += self._runs and not self._waited_for
 
 
 class _UsersLoop:
@@ -218,12 +227,14 @@ class _UsersLoop:
 
         def ended(task: asyncio.Task[Outcome]) -> None:
             self._tasks.discard(task)
+            call.end()
             with suppress(RuntimeError):  # nobody waits any more, and the other loop is closed
                 back.send(lambda: _settle(answer, task))
 
         def cancel() -> None:  # after it has begun
             tasks[0].cancel()
 
+        call.begin()  # from now on: the loop may be held up by another one
         to.send(begin)
         try:
             return await answer
@@ -241,8 +252,8 @@ class _UsersLoop:
 def _settle(answer: asyncio.Future[Outcome], task: asyncio.Task[Outcome]) -> None:
     if answer.done():
         return
-    if task.cancelled():
-        answer.cancel()
+    if task.cancelled():  # by the function itself: who waits would have left
+        answer.set_result(Outcome(None, as_error(asyncio.CancelledError())))
     else:
         answer.set_result(task.result())
 

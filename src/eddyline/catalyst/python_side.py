@@ -10,6 +10,7 @@ however many threads come and go, and need no callback server.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -50,8 +51,8 @@ def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
     Raises ``Py4JError`` or TypeError where nothing can be compiled.
     """
     with _beginning:
-        side, threads = _side_of(id(SparkContext._jvm))
-        for number in range(THREADS):
+        side, threads, process = _side_of(id(SparkContext._jvm))
+        for number in range(THREADS) if os.getpid() == process else ():  # not in a fork of it
             if number == len(threads) or not threads[number].is_alive():
                 threads[number : number + 1] = [_begun(side, number)]
         return side
@@ -73,10 +74,10 @@ _beginning: Final = threading.Lock()
 
 
 @functools.cache
-def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread]]:
+def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread], int]:
     side = new_alone("PythonSide")
     side.tend(cast("Any", SparkContext._gateway).java_gateway_server)
-    return side, []
+    return side, [], os.getpid()
 
 
 def _begun(side: Any, number: int) -> threading.Thread:  # noqa: ANN401 - Py4J has no types

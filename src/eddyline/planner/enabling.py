@@ -31,8 +31,8 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
     def __enter__(self) -> Self:
         """Return this; where it has ended it begins again."""
         own = self._rule
-        self._entered += 1
         change_rules(self.spark, lambda rules: rules if own in rules else [*rules, own])
+        self._entered += 1
         return self
 
     def __exit__(

@@ -158,13 +158,14 @@ class QueryRegistry:
                 del self._numbers[name]
             self._numbers |= {name: numbered.first + n for n, name in enumerate(group.names)}
 
-    def drop(self, names: Sequence[str]) -> dict[str, int]:
-        """Drop queries, and return their numbers; UnknownQueryError for a name not there."""
+    def drop(self, names: Sequence[str]) -> int:
+        """Drop queries; return the version without them. UnknownQueryError for a name not there."""
         with self._changing:
-            if not names:
-                return {}
-            self._write((Dropped(self._numbers_of(names)),))
-            return {name: self._numbers.pop(name) for name in dict.fromkeys(names)}
+            if names:
+                self._write((Dropped(self._numbers_of(names)),))
+                for name in dict.fromkeys(names):
+                    del self._numbers[name]
+            return self._live.version
 
     def pause(self, names: Sequence[str], reason: str = "") -> None:
         """Let queries stand still; those that do already stay as they are."""

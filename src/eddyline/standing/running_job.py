@@ -76,13 +76,13 @@ class RunningJob:
         job: Job,
         counts: Accumulator[CountsByBatch],
         overload: Overload,
-        put_out: Callable[[DataFrame, Batch, Sequence[StandingQuery]], object],
+        put_out: Callable[[DataFrame, Batch, Sequence[StandingQuery], int], object],
         note: Callable[[BatchRecord, Sequence[StandingQuery]], object],
     ) -> None:
         """Take what to do, and where tasks report.
 
         ``overload`` says how much of the rows is taken. ``put_out`` takes the results of each
-        micro-batch with its queries, ``note`` what it did.
+        micro-batch with its queries and their version, ``note`` what it did.
         """
         self._counts = counts
         self._overload = overload
@@ -222,7 +222,7 @@ class RunningJob:
         counts = Counts()
         if queries:
             results = self._batches.results(classic(rows), queries, run, batch)
-            self._put_out(results, Batch(self.job.name, batch), queries)
+            self._put_out(results, Batch(self.job.name, batch), queries, run.version)
         elif self.job.keeps_state:  # without an action Spark would miss the state of this batch
             rows.write.format("noop").mode("overwrite").save()
         if queries or self.job.keeps_state:
@@ -250,10 +250,6 @@ class RunningJob:
                     stacklevel=2,
                 )
                 self._registry.pause([query.name], error)
-
-    def runs(self, number: int) -> bool:
-        """Tell whether the batch at work has the query of that number, or the last one had."""
-        return any(query.number == number for query in self._queries[1])
 
     def queries_at(self, version: int) -> list[StandingQuery]:
         """Return the queries of this job that ran at a version; the same list for the same one."""

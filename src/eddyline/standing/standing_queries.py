@@ -27,7 +27,7 @@ from eddyline.standing.arguments import (
     kept_for,
     microseconds_of,
 )
-from eddyline.standing.introspection import Introspection, Progress
+from eddyline.standing.introspection import BatchRecord, Introspection, Progress
 from eddyline.standing.joining_job import JoiningBatches
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.live_queries import StandingQuery
@@ -43,6 +43,7 @@ from eddyline.standing.running_job import RunningJob
 from eddyline.standing.selecting_job import SelectingBatches
 from eddyline.standing.sinks import Batch, Callback, Sink, as_sink, tell
 from eddyline.standing.stream_settings import cell_labels, require_protobuf
+from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import CountsParam
 from eddyline.standing.time_bounds import check_bounded
 
@@ -106,8 +107,7 @@ class StandingQueries:
         self._sink: Sink | None = None
         self._jobs: dict[str, RunningJob] = {}
         self._introspection = Introspection(self._registry.numbers)
-        self._callbacks: dict[str, list[Callback]] = {}
-        self._leaving: dict[int, list[Callback]] = {}  # of dropped queries that a batch still runs
+        self._subscriptions = Subscriptions()
         self._counts = self._spark.sparkContext.accumulator({}, CountsParam())
         self._cells = min(
             self._spark.sparkContext.defaultParallelism,
@@ -180,16 +180,13 @@ class StandingQueries:
 
     def replace(self, name: str, sql: str, *, keep: str | dt.timedelta | None = None) -> None:
         """Put another query in the place of one: between two micro-batches, with no gap."""
-        if not self._registry.has(name):
-            raise UnknownQueryError(f"there is no query {name!r}")
+        self._require(name)
         self._add(sql, pa.table({}), (name,), {}, instead=(name,), keep=kept_for(keep))
 
     def drop(self, *names: str) -> None:
         """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
-        for name, number in self._registry.drop(checked_names(names, "drop")).items():
-            if (callbacks := self._callbacks.pop(name, None)) is not None:
-                self._leaving[number] = callbacks
-        self._forget_callbacks()
+        chosen = checked_names(names, "drop")
+        self._subscriptions.end(chosen, lambda: self._registry.drop(chosen))
 
     def pause(self, *names: str) -> None:
         """Let queries stand still: they miss the rows that come until they are resumed."""
@@ -206,11 +203,9 @@ class StandingQueries:
         It gets an Arrow table in the query's own columns, and the batch; no table without rows.
         It stays where the query is replaced or paused, and goes where it is dropped.
         """
-        if not self._registry.has(name):
-            raise UnknownQueryError(f"there is no query {name!r}")
         if not callable(callback):
             raise TypeError(f"callback is a function of a table and a batch, not {callback!r}")
-        self._callbacks.setdefault(name, []).append(callback)
+        self._subscriptions.add(name, callback, lambda: self._require(name))
 
     def queries(self) -> DataFrame:
         """Return a table of all queries: their state and SQL, and what they have put out."""
@@ -374,14 +369,15 @@ class StandingQueries:
             hidden.rename(path)
         return str(path)
 
-    def _put_out(self, results: DataFrame, batch: Batch, queries: Sequence[StandingQuery]) -> None:
+    def _put_out(
+        self, results: DataFrame, batch: Batch, queries: Sequence[StandingQuery], version: int
+    ) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
         also = [SAMPLE] if self._samples else []
         told = {}
         columns = {}
-        for query in queries:
-            callbacks = self._leaving.get(query.number) or self._callbacks.get(query.name)
-            if callbacks is not None:
+        for query in queries if self._subscriptions else ():
+            if callbacks := self._subscriptions.of(query.name, version):
                 told[query.name] = callbacks
                 columns[query.name] = [*also, *(each.name for each in query.template.outputs)]
         sink = self._sink
@@ -395,13 +391,15 @@ class StandingQueries:
         finally:
             if told:
                 results.unpersist()
-        self._forget_callbacks()
 
-    def _forget_callbacks(self) -> None:
-        """Forget whom dropped queries are told, once no batch runs with them any more."""
-        for number in list(self._leaving):
-            if not any(job.runs(number) for job in list(self._jobs.values())):
-                self._leaving.pop(number, None)
+    def _note(self, record: BatchRecord, queries: Sequence[StandingQuery]) -> None:
+        """Take in what a batch did, with its queries."""
+        self._introspection.note(record, queries)
+        self._subscriptions.ran(record.job, record.version, list(self._jobs))
+
+    def _require(self, name: str) -> None:
+        if not self._registry.has(name):
+            raise UnknownQueryError(f"there is no query {name!r}")
 
     def _jobs_wanted(self) -> list[Job]:
         return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
@@ -459,7 +457,7 @@ class StandingQueries:
             self._counts,
             Overload(self._on_overload, self._target),
             self._put_out,
-            self._introspection.note,
+            self._note,
         )
         running.start(rows, self._cells, self._trigger)
         return running
