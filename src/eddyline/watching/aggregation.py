@@ -97,7 +97,7 @@ def _aggregate_in(plan: Plan) -> tuple[Plan, list[Plan]] | None:
     projections: list[Plan] = []
     while True:
         kind = catalyst.class_name(plan).rpartition(".")[2]
-        if kind == "WatchedAggregate":
+        if kind == "Aggregate":
             return plan, projections
         (child, *more) = catalyst.children(plan) or [plan]
         if more or child is plan or kind not in {"SubqueryAlias", "Project"}:
