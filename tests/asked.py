@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from random import Random
@@ -19,6 +20,15 @@ from eddyline.asking.shared_lookup import AccessMethod, SharedLookup, SharedLook
 from eddyline.errors import LookupFailedError
 
 Rows: TypeAlias = list[tuple[Any, ...]]
+
+
+class Latch(threading.Event):
+    """What a function waits for, on its own loop, until a test on another one says go on."""
+
+    async def passed(self) -> None:
+        """Wait until it is set."""
+        while not self.is_set():  # noqa: ASYNC110 - an Event of asyncio is of one loop
+            await asyncio.sleep(0.001)
 
 
 def called(

@@ -17,6 +17,7 @@ from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from eddyline.engine.clock import VirtualClock
+from tests.asked import Latch
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.int64()), (0,))
 
@@ -66,11 +67,11 @@ class Slow:
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
-        self.answers = asyncio.Event()
+        self.answers = Latch()
 
     async def __call__(self, keys: list[int]) -> list[tuple[int, int]]:
         self.sizes.append(len(keys))
-        await self.answers.wait()
+        await self.answers.passed()
         return [(key, key) for key in keys]
 
 

@@ -19,7 +19,7 @@ from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
-from tests.asked import rows_of
+from tests.asked import Latch, rows_of
 from tests.properties import examples
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
@@ -34,13 +34,13 @@ class Source:
         self.seconds = seconds
         self.fails = fails
         self.asked: Counter[int] = Counter()
-        self.stall = asyncio.Event()
+        self.stall = Latch()
         self.stall.set()
 
     async def __call__(self, keys: list[int]) -> list[tuple[int, str]]:
         self.asked.update(keys)
         await asyncio.sleep(self.seconds)
-        await self.stall.wait()
+        await self.stall.passed()
         if any(map(self.fails, keys)):
             raise ValueError(f"{self.name} has no answer")
         return [(key, f"r{key}") for key in keys]
