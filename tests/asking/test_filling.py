@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from eddyline.asking import filling
 from eddyline.asking.filling import BEGINNING, GATHERED, UNKNOWN, Filling
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
@@ -163,13 +164,14 @@ def test_a_call_that_stalls_does_not_hold_others_up_for_long() -> None:
     assert asked(work) == [10, 10, 3]
 
 
-def test_one_key_a_call_waits_for_nothing() -> None:
+def test_one_key_a_call_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "GATHERED", 60.0)
+
     async def work(lookup: SharedLookup, slow: Slow) -> None:
         lookup.expect_of(1)
         answers = lookup.rows(keys(0, 3))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert slow.sizes == [1, 1, 1]
+        async with asyncio.timeout(10):
+            await until(lambda: slow.sizes == [1, 1, 1])
         slow.answers.set()
         await asyncio.gather(*answers)
 
