@@ -71,6 +71,15 @@ def test_public_errors_are_in_one_place() -> None:
     assert elsewhere == {"standing/running_job.py: JobStoppedError"}  # it is for Spark to read
 
 
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|java))`", text))
+    assert len(named) > 30
+    roots = (SOURCE, SOURCE.parents[1])
+    lost = {name for name in named if not any(any(root.rglob(name)) for root in roots)}
+    assert lost == set()
+
+
 def test_the_picture_of_the_house_is_current() -> None:
     script = SOURCE.parents[1] / "scripts" / "draw_house.py"
     assert subprocess.run([sys.executable, script, "--check"], check=False).returncode == 0

@@ -18,7 +18,7 @@ from eddyline.asking.function_calls import FunctionCallError, FunctionCalls
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.users_function import LEFT_BEHIND, UsersFunction
+from eddyline.asking.users_function import ABANDONED, UsersFunction
 from tests.asked import answered
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
@@ -210,19 +210,19 @@ def test_a_function_that_does_not_let_itself_be_cancelled_is_left() -> None:
 
     try:
         assert "no answer in 0.2 s" in kept_waiting(stubborn, 1)
-        assert LEFT_BEHIND.calls == 1
+        assert ABANDONED.calls == 1
     finally:
         goes_on.set()
-    until(lambda: not LEFT_BEHIND.calls)
+    until(lambda: not ABANDONED.calls)
 
 
 def test_calls_that_never_return_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LEFT_BEHIND, "most", 3)
+    monkeypatch.setattr(ABANDONED, "most", 3)
     goes_on = threading.Event()
     try:
         for number in range(3):  # each in a job of its own
             assert "no answer" in kept_waiting(lambda _: goes_on.wait(10), number)
-        assert LEFT_BEHIND.calls == 3
+        assert ABANDONED.calls == 3
         threads = threading.active_count()
         for made in (blocking, asynchronous):
             with pytest.raises(FunctionCallError, match="is not called, as 3 calls"):
@@ -230,14 +230,14 @@ def test_calls_that_never_return_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert threading.active_count() <= threads
     finally:
         goes_on.set()
-    until(lambda: not LEFT_BEHIND.calls)
+    until(lambda: not ABANDONED.calls)
     assert value_of(lambda number: number, 4) == 4
 
 
 def test_calls_behind_one_that_blocks_the_loop_are_bounded_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(LEFT_BEHIND, "most", 3)
+    monkeypatch.setattr(ABANDONED, "most", 3)
     goes_on = threading.Event()
 
     async def blocks(_: object) -> bool:
@@ -246,7 +246,7 @@ def test_calls_behind_one_that_blocks_the_loop_are_bounded_too(
     try:
         for _ in range(3):
             assert "no answer" in kept_waiting(blocks, 1)
-        assert LEFT_BEHIND.calls == 3
+        assert ABANDONED.calls == 3
         begun: list[None] = []
 
         async def refused() -> None:
@@ -262,7 +262,7 @@ def test_calls_behind_one_that_blocks_the_loop_are_bounded_too(
         assert "is not called, as 3 calls" in text
     finally:
         goes_on.set()
-    until(lambda: not LEFT_BEHIND.calls)
+    until(lambda: not ABANDONED.calls)
 
 
 @pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt])
@@ -304,7 +304,7 @@ def test_calls_that_wait_for_a_thread_are_not_counted() -> None:
 
     try:
         assert {type(each) for each in asyncio.run(calls())} == {asyncio.CancelledError}
-        assert LEFT_BEHIND.calls == 1
+        assert ABANDONED.calls == 1
     finally:
         goes_on.set()
-    until(lambda: not LEFT_BEHIND.calls)
+    until(lambda: not ABANDONED.calls)

@@ -19,6 +19,7 @@ from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.selecting_job import SelectingBatches
 from eddyline.standing.sinks import Batch, Callback
 from eddyline.standing.standing_queries import StandingQueries
+from eddyline.standing.subscriptions import Subscriptions
 from eddyline.standing.tasks.counts import Counts
 from tests.standing.feeds import Feed, Gathered
 from tests.standing.groups import TEMPLATE, group
@@ -99,6 +100,21 @@ def test_a_subscription_goes_with_its_query_and_stays_where_that_is_replaced(
         until(lambda: queries.progress().batches == 3, queries)
         assert told == [("second", 2)]
         assert not queries._subscriptions
+
+
+def test_nothing_is_kept_for_jobs_that_stand_idle() -> None:
+    subscriptions = Subscriptions()
+    for number in range(100):
+        subscriptions.add("rule", print)
+        subscriptions.end(["rule"], lambda number=number: number, set)  # type: ignore[misc]
+    assert not subscriptions
+    subscriptions.add("rule", print)
+    subscriptions.end(["rule"], lambda: 200, lambda: {"one", "other"})
+    subscriptions.ran("one")
+    assert subscriptions.told(["rule"], 199) == {"rule": [print]}  # the other one's batch has it
+    assert subscriptions.told(["rule"], 200) == {}
+    subscriptions.ran("other")
+    assert not subscriptions
 
 
 def test_a_query_that_is_dropped_while_its_batch_runs_is_told_of_once_more(

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -31,7 +30,7 @@ from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.processes import Process, children, end
 from eddyline.app.quiet_logs import silence_libraries
 from eddyline.app.spark_errors import comes_of_interrupt, essence
-from eddyline.catalyst import let_go_of_call
+from eddyline.catalyst import GONE, let_go_of_call
 
 # What goes wrong in a query reaches the user as one exception, told in a few lines.
 # Spark would log the same from every executor, each time with the JVM's stack.
@@ -83,7 +82,7 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
 
 
 def _stop(spark: SparkSession) -> None:
-    with suppress(Py4JError, OSError):  # where the JVM has ended before
+    with suppress(*GONE):
         spark.stop()
 
 
@@ -108,7 +107,7 @@ def _started(folder: Path, console: Console) -> SparkSession:
             return eddyline.session("eddyline", config=settings)
     except PySparkException as error:
         raise RunError(f"Spark does not start: {essence(error)}") from error
-    except (Py4JError, OSError) as error:
+    except GONE as error:
         raise RunError("Spark has ended while it started") from error
     finally:
         # PySpark's own handler calls the JVM in the midst of the call that it interrupts,

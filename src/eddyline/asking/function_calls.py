@@ -16,7 +16,7 @@ from eddyline.asking.gate import Gate
 from eddyline.asking.limits import Limits
 from eddyline.asking.no_answer import TryAgainError, described_error
 from eddyline.asking.pauses import pause, tried
-from eddyline.asking.users_function import LEFT_BEHIND, Outcome, UsersFunction
+from eddyline.asking.users_function import ABANDONED, Outcome, UsersFunction
 
 _SHOWN: Final = 60
 """Characters of an argument that an error shows."""
@@ -92,7 +92,7 @@ class FunctionCalls:
 
     async def _try(self, arguments: Sequence[object], begins: Callable[[], None]) -> Outcome:
         async with self.gate.request():
-            if (refusal := LEFT_BEHIND.refusal()) is not None:
+            if (refusal := ABANDONED.refusal()) is not None:
                 raise FunctionCallError(refusal, alone=True)
             begins()
             outcome = await self._function.outcome(*arguments)

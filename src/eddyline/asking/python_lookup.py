@@ -14,7 +14,7 @@ from eddyline.asking.gate import Gate
 from eddyline.asking.lookup_source import Key, LookedUpTable
 from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.source_rows import RowReader
-from eddyline.asking.users_function import LEFT_BEHIND, UsersFunction
+from eddyline.asking.users_function import ABANDONED, UsersFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class PythonConnection:
         """Call the function; an OSError, as of a network, may pass, and nothing else."""
         given = [key[0] for key in keys] if len(self._table.bind) == 1 else list(keys)
         async with self._gate.request():
-            if (refusal := LEFT_BEHIND.refusal()) is not None:
+            if (refusal := ABANDONED.refusal()) is not None:
                 raise NoAnswerError(refusal, of_keys=False)
             found, error = await self._function.outcome(given)
         if isinstance(error, OSError):

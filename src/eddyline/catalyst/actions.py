@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from eddyline.catalyst.gateway import java_session, static
+from eddyline.catalyst.gateway import GONE, java_session, static
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +46,5 @@ def action_state(spark: SparkSession, action: int) -> ActionState | None:
             None if ended.isEmpty() else ended.get().getTime() / 1000,
             None if error.isEmpty() or not error.get() else str(error.get()),
         )
-    except (Py4JError, OSError):  # Spark has stopped
+    except GONE:
         return None

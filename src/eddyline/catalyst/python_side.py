@@ -16,9 +16,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from eddyline.catalyst.gateway import GONE
 from eddyline.catalyst.pipeline import new_alone
 
 THREADS: Final = 4
@@ -66,7 +66,7 @@ def answers() -> RewriteCounts | None:
     try:
         answered, failed, passed_over = side.counts()
         return RewriteCounts(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
-    except (Py4JError, OSError):
+    except GONE:
         return None
 
 
@@ -92,7 +92,7 @@ def _serve(side: Any, jvm: object) -> None:  # noqa: ANN401 - Py4J has no types
     while SparkContext._jvm is jvm and not _has_ended():
         try:
             side.serve()
-        except (Py4JError, OSError):
+        except GONE:
             time.sleep(_SECONDS)
 
 

@@ -251,6 +251,11 @@ class RunningJob:
                 )
                 self._registry.pause([query.name], error)
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a batch runs: one that begins later has the version that the queries have now."""
+        return self._at_work.locked()
+
     def queries_at(self, version: int) -> list[StandingQuery]:
         """Return the queries of this job that ran at a version; the same list for the same one."""
         if self._queries[0] != version:

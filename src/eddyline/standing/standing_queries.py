@@ -186,7 +186,7 @@ class StandingQueries:
     def drop(self, *names: str) -> None:
         """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
         chosen = checked_names(names, "drop")
-        self._subscriptions.end(chosen, lambda: self._registry.drop(chosen))
+        self._subscriptions.end(chosen, lambda: self._registry.drop(chosen), self._at_work)
 
     def pause(self, *names: str) -> None:
         """Let queries stand still: they miss the rows that come until they are resumed."""
@@ -374,12 +374,12 @@ class StandingQueries:
     ) -> None:
         """Hand the results of a batch to the sink, and to callbacks."""
         also = [SAMPLE] if self._samples else []
-        told = {}
-        columns = {}
-        for query in queries if self._subscriptions else ():
-            if callbacks := self._subscriptions.of(query.name, version):
-                told[query.name] = callbacks
-                columns[query.name] = [*also, *(each.name for each in query.template.outputs)]
+        told = self._subscriptions.told((query.name for query in queries), version)
+        columns = {
+            query.name: [*also, *(column.name for column in query.template.outputs)]
+            for query in (queries if told else ())
+            if query.name in told
+        }
         sink = self._sink
         if told:
             results = results.persist()
@@ -395,7 +395,11 @@ class StandingQueries:
     def _note(self, record: BatchRecord, queries: Sequence[StandingQuery]) -> None:
         """Take in what a batch did, with its queries."""
         self._introspection.note(record, queries)
-        self._subscriptions.ran(record.job, record.version, list(self._jobs))
+        self._subscriptions.ran(record.job)
+
+    def _at_work(self) -> set[str]:
+        """Return the jobs that are in the middle of a batch."""
+        return {name for name, job in list(self._jobs.items()) if job.at_work}
 
     def _require(self, name: str) -> None:
         if not self._registry.has(name):
