@@ -1,4 +1,7 @@
-"""Standing queries: any number of continuous queries in one Spark streaming job."""
+"""Standing queries: any number of continuous queries in one Spark streaming job.
+
+Over 450 lines, as it is the public face: a method for each verb, most of it what users read of it.
+"""
 
 from __future__ import annotations
 
