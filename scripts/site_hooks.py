@@ -1,31 +1,11 @@
-"""What MkDocs does not do by itself: the list of decisions, and roles in docstrings."""
+"""What MkDocs does not do by itself: roles in docstrings."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
-
-DECISIONS = "decisions/index.md"
 
 ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):<code>(~?)([\w.]+)</code>")
 """A reference of a docstring, as ``:class:`~eddyline.errors.EddylineError```, once it is HTML."""
-
-
-def on_page_markdown(markdown: str, page: Any, **_: object) -> str:  # noqa: ANN401 - MkDocs' own
-    """List the decisions on their page."""
-    if page.file.src_uri != DECISIONS:
-        return markdown
-    folder = Path(page.file.abs_src_path).parent
-    return "\n".join([markdown, "", *listed(folder)])
-
-
-def listed(folder: Path) -> list[str]:
-    """Return a line with a link for each decision in a folder, in their order."""
-    return [
-        f"- [{page.read_text('utf-8').splitlines()[0].removeprefix('# ')}]({page.name})"
-        for page in sorted(folder.glob("[0-9]*.md"))
-    ]
 
 
 def on_page_content(html: str, **_: object) -> str:

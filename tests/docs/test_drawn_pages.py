@@ -1,0 +1,44 @@
+"""Pages that are drawn by a script are as it would draw them now."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+
+DECISIONS: Final = ROOT / "docs" / "decisions"
+
+
+@pytest.mark.parametrize("script", ["draw_decisions"])
+def test_a_drawn_page_is_current(script: str) -> None:
+    command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"run: python scripts/{script}.py\n{done.stderr}"
+
+
+def test_every_decision_has_a_status_and_a_date_and_is_listed() -> None:
+    rows = re.findall(
+        r"^\| \d+ \| .*\|$", (DECISIONS / "index.md").read_text("utf-8"), re.MULTILINE
+    )
+    pages = sorted(DECISIONS.glob("[0-9]*.md"))
+    assert len(rows) == len(pages) > 50
+    for row, page in zip(rows, pages, strict=True):
+        number, title, date, status, summary = (cell.strip() for cell in row.split("|")[1:-1])
+        assert number == str(int(page.name[:4]))
+        assert title.endswith(f"]({page.name})")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+        assert status.split()[0] in {"Accepted", "Amended", "Superseded"}
+        assert len(summary) < 130
+
+
+def test_a_status_names_decisions_that_are_there() -> None:
+    text = (DECISIONS / "index.md").read_text("utf-8")
+    for number, page in re.findall(r"\[(\d+)\]\(([\w-]+\.md)\)", text):
+        assert (DECISIONS / page).is_file()
+        assert page.startswith(f"{int(number):04d}-")
