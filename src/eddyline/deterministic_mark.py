@@ -11,18 +11,19 @@ DETERMINISTIC: Final = "_eddyline_deterministic"
 
 
 def deterministic(function: FunctionT) -> FunctionT:
-    """Mark a function as one whose answer depends on its arguments only; return it.
+    """Mark a function as one whose result depends on its arguments only; return it.
 
-    A function that names what gives random values or the time, such as ``uuid.uuid4`` or
-    ``time.perf_counter``, looks as if its answers hung on these: :func:`~eddyline.adapt` calls it
-    for every row then, and :func:`~eddyline.explain` says so. The mark says that they do not, as
-    where a function only measures how long it takes: it may be remembered again. One whose
-    answers do differ for the same arguments is not deterministic: say so to Spark, with
-    ``asNondeterministic()``.
+    A function whose code names a source of random values or of the time, such as ``uuid.uuid4`` or
+    ``time.perf_counter``, looks non-deterministic: :func:`~eddyline.adapt` then calls it for every
+    row, and :func:`~eddyline.explain` says so. The mark overrules this, for example for a function
+    that only measures its own running time, so that its results may be cached. Nothing checks the
+    mark. A function whose results do differ for the same arguments is not deterministic: declare
+    that to Spark with ``asNondeterministic()``.
 
     Put it next to the function, below ``udf``, ``pandas_udf`` or ``arrow_udf``, or above a function
-    that such a one calls. Raises ``TypeError`` for what these return, since Spark may have pickled
-    the function already, and for what takes no attributes.
+    that such a function calls. Raises ``TypeError`` for what these decorators return, since Spark
+    may have pickled the function already, and for a class or anything else that takes no
+    attributes.
 
     >>> import time
     >>> @deterministic

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 class EddylineError(Exception):
     """Something that Eddyline was asked for cannot be done; the message says what to do.
 
-    Each failure has its own subclass here, which is also the fitting builtin (``ValueError``,
-    ``RuntimeError``, …). What a user's own function raises is never wrapped: it surfaces as itself.
+    Each failure has its own subclass, which is also the fitting builtin (``ValueError``,
+    ``RuntimeError``, …). What a user's own function raises is never wrapped: it surfaces as Spark
+    surfaces it, with the function's traceback.
     """
 
 

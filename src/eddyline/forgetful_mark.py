@@ -11,16 +11,16 @@ FORGETFUL: Final = "_eddyline_forgetful"
 
 
 def forgetful(function: FunctionT) -> FunctionT:
-    """Mark a function whose results are never remembered; return it.
+    """Mark a function whose results are never cached; return it.
 
-    :func:`~eddyline.adapt` calls it for every row that it is asked about, even where another one
-    had the same arguments. Good for a function that is to be counted or watched by what its calls
-    do, or whose answers are too large to keep. One whose answers differ for the same arguments is
-    not deterministic: say so to Spark, with ``asNondeterministic()``.
+    :func:`~eddyline.adapt` then calls it for every row that reaches it, even where another row had
+    the same arguments. Use it for a function whose calls are counted or observed by their effects,
+    or whose results are too large to keep. A function whose results differ for the same arguments
+    is not deterministic: declare that to Spark with ``asNondeterministic()``.
 
     Put it next to the function, below ``udf``, ``pandas_udf`` or ``arrow_udf``. Raises
-    ``TypeError`` for what these return, since Spark may have pickled the function already, and
-    for what takes no attributes.
+    ``TypeError`` for what these decorators return, since Spark may have pickled the function
+    already, and for a class or anything else that takes no attributes.
 
     >>> @forgetful
     ... def length(text):

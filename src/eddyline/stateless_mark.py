@@ -10,15 +10,17 @@ _MARK: Final = "_eddyline_stateless"
 
 
 def stateless(function: FunctionT) -> FunctionT:
-    """Mark an iterator function as one that carries nothing from batch to batch; return it.
+    """Mark an iterator function that carries no state from batch to batch; return it.
 
-    The mark promises that each batch's result is yielded before the next batch is asked
-    for and depends on nothing that an earlier one left, and that at a ``yield`` nothing is
-    held that other functions could notice, as a decimal context is.
+    The mark promises that each batch's result is yielded before the next batch is requested, that
+    it depends on nothing left behind by an earlier batch, and that at a ``yield`` the function
+    holds nothing that others could notice, such as a decimal context. Nothing checks it. Functions
+    of the plain form need no mark.
 
-    Put it next to the function, below ``pandas_udf`` or ``arrow_udf``. Raises ``TypeError``
-    for what these return, since Spark may have pickled the function already, and for what
-    takes no attributes.
+    Put it next to the function, below ``pandas_udf`` or ``arrow_udf``; for a method, above its
+    ``def`` in the class. Raises ``TypeError`` for what these decorators return, since Spark may
+    have pickled the function already, and for a class or anything else that takes no attributes,
+    such as a method of an object.
 
     >>> @stateless
     ... def positive(batches):

@@ -15,7 +15,7 @@ ROOT: Final = Path(__file__).parents[2]
 DECISIONS: Final = ROOT / "docs" / "decisions"
 
 
-@pytest.mark.parametrize("script", ["draw_decisions"])
+@pytest.mark.parametrize("script", ["draw_decisions", "draw_reference"])
 def test_a_drawn_page_is_current(script: str) -> None:
     command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

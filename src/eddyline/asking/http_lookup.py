@@ -25,23 +25,24 @@ MAX_BYTES: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class HttpLookup:
-    """Asks an HTTP service that answers in JSON.
+    """A source of rows: an HTTP service that answers in JSON.
 
-    In ``url``, ``params`` and ``body`` a bind column's name in braces stands for its value:
+    Needs ``pip install "eddyline[lookups]"``, as all sources do. In ``url``, ``params`` and
+    ``body`` a bind column's name in braces stands for its value:
     ``HttpLookup("https://api.example/{origin}", params={"hour": "{hour}"})``. In the URL it is
-    quoted. With ``keys_per_call`` above 1 it stands for all values of a call, with commas
-    between them; in a ``body``, which is sent as JSON, a text that is nothing but ``"{origin}"``
-    becomes the value itself, or the list of the values.
+    quoted. With ``keys_per_call`` above 1 it stands for all values of a call, separated by commas;
+    in a ``body``, which is sent as JSON, a text that is nothing but ``"{origin}"`` becomes the
+    value itself, or the list of the values.
 
-    ``rows`` is a JMESPath to the rows in an answer, the whole answer by default, where one
-    object is one row; ``columns`` gives JMESPaths, within a row, of columns that are not found
-    by their own names. ``pages`` says how an answer goes on: :class:`NextLink`,
-    :class:`PageNumber` or :class:`Cursor`.
+    ``rows`` is a JMESPath to the rows in an answer, by default the whole answer, in which a single
+    object is one row; ``columns`` gives JMESPaths, within a row, of columns that are not found by
+    their own names. ``pages`` says how an answer continues: :class:`NextLink`, :class:`PageNumber`
+    or :class:`Cursor` of this module.
 
     In ``url``, ``params`` and ``headers`` ``${NAME}`` stands for an environment variable, which
-    must be set when the table is registered, and is read when the service is first asked.
-    Redirects are followed to the same host, and to ``allow_hosts``. 404 means that there are no
-    rows, where it is said of a single key; an answer above ``max_bytes`` is a failure.
+    must be set when the table is registered, and is read when the service is first asked. Redirects
+    are followed to the same host, and to ``allow_hosts``. For a single key, 404 means that there
+    are no rows; an answer above ``max_bytes`` is a failure.
     """
 
     url: str

@@ -13,8 +13,8 @@ from eddyline.asking.lookup_source import LookupSource
 class LookupMethod:
     """A further way to the rows of a lookup table: by other bind columns, from its own source.
 
-    ``source`` is one or several that give the same rows (mirrors), each within these limits:
-    see :func:`eddyline.lookup_table`.
+    ``source`` is one source, or several that give the same rows (mirrors), each within these
+    limits. See :func:`eddyline.lookup_table`.
     """
 
     bind: Sequence[str]

@@ -19,13 +19,13 @@ from eddyline.asking.users_function import ABANDONED, UsersFunction
 
 @dataclass(frozen=True, slots=True)
 class PythonLookup:
-    """Asks a function for the rows of a table; it is called where the driver is.
+    """A source of rows: a Python function, which is called where the driver is.
 
-    ``function`` takes a list of keys: values where there is one bind column, tuples in the
-    order of ``bind`` where there are several. It returns the rows for them: mappings by
-    column name, sequences in the columns' order, an Arrow table or a pandas DataFrame. An
-    ``async def`` function runs on the event loop of all lookups; any other in a thread, and
-    may return something to be awaited. ``keys_per_call`` is the longest list.
+    ``function`` takes a list of keys: values where there is one bind column, tuples in the order of
+    ``bind`` where there are several. It returns the rows for them: mappings by column name,
+    sequences in the order of the columns, an Arrow table or a pandas DataFrame. An ``async def``
+    function runs on the event loop of all lookups; any other runs in a thread, and may return an
+    awaitable. ``keys_per_call`` is the longest list.
 
     >>> PythonLookup(lambda keys: [(key, key * key) for key in keys]).keys_per_call
     1

@@ -27,16 +27,16 @@ SCANNED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SqlLookup:
-    """Asks a database for the rows of one of its tables or views, many keys at a time.
+    """A source of rows: a database table or view, asked for many keys at a time.
 
-    ``url`` is SQLAlchemy's, as ``postgresql+psycopg://reader:${PGPASSWORD}@db.example/app`` or
+    ``url`` is SQLAlchemy's, such as ``postgresql+psycopg://reader:${PGPASSWORD}@db.example/app`` or
     ``sqlite:////data/app.db``; ``${NAME}`` stands for an environment variable, which must be set
     when the table is registered, and is read when the database is first asked. ``table`` is the
-    table's name there, as ``schema.table`` if need be; by default that of the lookup table. Keys
-    are bound parameters, never part of the SQL.
+    table's name there, with its schema if need be (``schema.table``); by default that of the lookup
+    table. Keys are bound parameters, never part of the SQL.
 
     A statement that takes too long is cancelled in the database, where its driver can. SQLite has
-    no times: they are texts there, as ``2024-06-01 10:00:00``.
+    no times: they are texts there, such as ``2024-06-01 10:00:00``.
     """
 
     url: str = field(repr=False)

@@ -47,24 +47,25 @@ def session(
 ) -> SparkSession:
     """Return the Spark session of this process; start one that works at once if there is none.
 
-    A session that is running is returned as it is; if ``master`` or ``config``
-    ask for something else than it has, :class:`SettingsIgnoredWarning` is given.
+    A running session is returned as it is; if ``master`` or ``config`` ask for other settings than
+    it has, a :class:`SettingsIgnoredWarning` is given.
 
-    Otherwise Spark starts with ``master``, by default on all cores of this
-    machine (``local[*]``), and with the settings in ``config``, which win over
-    all that follows. Workers run the Python that runs the driver, unless
-    ``PYSPARK_PYTHON`` says otherwise. In local mode, but where ``PYSPARK_SUBMIT_ARGS`` or
-    ``spark-defaults.conf`` say otherwise, the driver listens on this
-    machine only, there is no web interface and no progress bar, only errors are
-    logged (unless ``SPARK_CONF_DIR`` brings its own rules), a shuffle has
-    one partition a core, and workers begin with pandas, pyarrow and the eddy imported
-    (:mod:`eddyline.tasks.daemon`). Under ``spark-submit`` only what was asked for is
-    set: the command line has decided the rest. (One line may still appear, of the JVM's own
-    and before any rule: that it uses the incubator module that Spark asks for.)
+    Otherwise Spark starts with ``master``, by default on all cores of this machine (``local[*]``),
+    and with the settings in ``config``, which override all that follow. Workers run the driver's
+    Python, unless ``PYSPARK_PYTHON`` names another. In local mode, unless ``PYSPARK_SUBMIT_ARGS``
+    or ``spark-defaults.conf`` say otherwise,
 
-    Raises :class:`~eddyline.errors.JavaNotFoundError` if there is no Java
-    17 or newer; one comes with Eddyline, so this is rare. Raises :class:`BashNotFoundError`
-    where Spark's scripts cannot run.
+    - the driver listens on this machine only, without a web interface or a progress bar;
+    - only errors are logged, unless ``SPARK_CONF_DIR`` brings its own rules;
+    - a shuffle has one partition per core;
+    - workers start with pandas, pyarrow and the eddy imported (:mod:`eddyline.tasks.daemon`).
+
+    Under ``spark-submit`` only ``app_name``, ``master`` and ``config`` are passed on: the command
+    line has decided the rest. (One line of the JVM's own may still appear, about an incubator
+    module that Spark asks for.)
+
+    Raises ``JavaNotFoundError`` if there is no Java 17 or newer, which is rare, since Eddyline
+    brings one, and ``BashNotFoundError`` where there is no bash, which Spark's scripts need.
     """
     asked = dict(config or {})
     if master is not None:

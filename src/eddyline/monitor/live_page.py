@@ -56,16 +56,17 @@ class LivePage:
 
 
 def live(spark: SparkSession | None = None, *, port: int = 0) -> LivePage:
-    """Serve a page of the queries of a session: those that run, while they run, and those before.
+    """Serve a page with the running and past queries of a session.
 
-    It shows how tuples flow through predicates and SteMs, in which order by now, and what that has
-    cost and spared. Only this machine is served, at an address with a token: ``print`` what is
-    returned. From the session's next action on every task tells what it does, four times a second
-    at most. ``port`` is any free one by default. It ends with :meth:`LivePage.stop`, with the
-    block, or with the process.
+    The page shows how tuples flow through predicates and SteMs, in which order, at what cost and
+    with what savings. It is served to this machine only, at an address that contains a token;
+    ``print`` the result to see it. From the session's next action on every task reports its
+    progress, at most four times a second. ``port`` is any free one by default. The page ends with
+    :meth:`LivePage.stop`, with the block, or with the process.
 
-    Raises as :func:`~eddyline.enable` does where there is no session, or one of Spark Connect;
-    TypeError and ValueError for what is no port, OSError for one that is taken.
+    Raises ``RuntimeError`` where there is no session, ``ConnectNotSupportedError`` for one of Spark
+    Connect, ``TypeError`` and ``ValueError`` for an invalid port, ``OSError`` for one that is in
+    use.
     """
     if isinstance(port, bool) or not isinstance(port, int):
         raise TypeError(f"A port is a whole number, not {port!r}.")

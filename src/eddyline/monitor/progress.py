@@ -154,15 +154,16 @@ class _Notebook:
 def progress(
     spark: SparkSession | None = None, *, console: Console | None = None
 ) -> ProgressDisplay:
-    """Show how far actions are while they run: rows, tasks, rate, order, calls that were spared.
+    """Show the progress of actions while they run: rows, tasks, rate, order, calls avoided.
 
-    Of the session ``spark``, by default the active one, from its next action on, as far as they run
-    in eddies, in the terminal or below the notebook's cell; an action that takes less than half a
-    second is not shown. It ends with :meth:`ProgressDisplay.stop` or with the block, as in
-    ``with eddyline.progress(): df.count()``.
-    Where standard error is no terminal nothing is shown. ``console`` says where else.
+    The display covers the actions of ``spark``, by default the active session, from its next action
+    on, as far as they run in eddies. It appears in the terminal or below the notebook's cell; an
+    action of less than half a second is not shown. It ends with :meth:`ProgressDisplay.stop` or
+    with the block, as in ``with eddyline.progress(): df.count()``. Where standard error is no
+    terminal nothing is shown, unless ``console``, one of rich's, names another place.
 
-    Raises as :func:`~eddyline.enable` does where there is no session, or one of Spark Connect.
+    Raises ``RuntimeError`` where there is no session, ``ConnectNotSupportedError`` for one of Spark
+    Connect.
     """
     if console is not None and not isinstance(console, Console):
         raise TypeError(f"A console is a rich.console.Console, not {console!r}.")

@@ -60,11 +60,13 @@ class Status:
 
 
 def status() -> Status:
-    """Return how the plans fared that sessions under :func:`~eddyline.enable` ran.
+    """Return how many plans were adapted under :func:`~eddyline.enable`, and what the driver keeps.
 
     A plan about which Python gives no answer within ``spark.eddyline.rewriteTimeout`` (30 s by
-    default) runs as Spark planned it, with a line in Spark's log. After three in a row Python is
-    not asked for a second, then for twice as long each time, for five minutes at the most.
+    default) runs as Spark planned it, with a line in Spark's log. After three such plans in a row
+    Python is not asked for a second, then for twice as long each time, up to five minutes. ``kept``
+    in the result counts what the driver keeps of queries that have run. Works at any time, without
+    a session too.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - nothing public says whether there is one
     kept = Kept() if context is None else _kept(context)
@@ -75,13 +77,12 @@ def status() -> Status:
 
 
 def forget() -> None:
-    """Let go of all that is kept of queries that have run.
+    """Release everything that is kept of queries that have run.
 
-    Blocks, reports, the answers to lookups and calls of jobs that nobody works for any more, and
-    what blocks did in past queries on the page of :func:`~eddyline.live`. Queries run as before,
-    and DataFrames that :func:`~eddyline.adapt` has returned can still be explained; their reports
-    begin anew. Lookup tables and concurrent functions stay known. Does nothing where Spark does not
-    run.
+    That is blocks, reports, answers to lookups and calls for jobs that have ended, and past queries
+    on the page of :func:`~eddyline.live`. Queries run as before, and DataFrames returned by
+    :func:`~eddyline.adapt` can still be explained; their reports begin anew. Lookup tables and
+    concurrent functions stay known. Does nothing where Spark does not run.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - likewise
     if context is None:

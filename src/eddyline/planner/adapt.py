@@ -74,34 +74,46 @@ def adapt(
 ) -> DataFrame:
     """Return a DataFrame with the same rows whose Python predicates run in eddies.
 
-    Nothing runs now. Filters over Python functions become blocks, together with the
-    inner joins among them; in a block each function is called only for rows that the
-    predicates and joins before it have kept, and which comes first is decided, and
-    decided anew, while the query runs. Everything else stays as Spark planned it.
-    Columns keep their names and their identities, so ``df.column`` works on the result.
+    Nothing runs yet. Filters over Python functions become blocks, together with the inner joins
+    among them. In a block each function is called only for rows that the predicates and joins
+    before it have kept, and their order is decided, and revised, while the query runs. Everything
+    else stays as Spark planned it. Columns keep their names and identities, so ``df.column`` works
+    on the result. ``df`` itself is returned where no block pays; :func:`explain` gives the reasons.
 
-    ``policy`` names the routing policy. ``pin_order`` keeps the order as it is
-    written: the DataFrame is returned as it is, and so it is where no block pays
-    (:func:`explain` tells why). ``seed`` feeds the policy's random choices; no
-    choice changes the rows. ``joins`` is "auto" for inner joins that are worth what they
-    move, "always" for all of them, "never" for none; ``memory`` is what one task of a join
-    may use before it spills to disk, in bytes or as ``"200MB"``: by default Spark's
-    ``spark.executor.pyspark.memory`` divided by the tasks that run at once, else 512 MB
-    (Raman, Deshpande and Hellerstein, 2003). ``worth`` says how many seconds a unit of money
-    is worth, as ``{"USD": 600}``: by that much routing avoids calls of
-    :func:`~eddyline.concurrent` functions that cost money; by default it heeds time alone.
-    With ``remember`` a deterministic function is called once for each distinct tuple of
-    arguments in a worker process, where that pays, and so functions run in eddies that stand
-    alone in a filter or in a select list; :func:`~eddyline.forgetful` marks one that is not to be
-    remembered (Hellerstein and Naughton, 1996). The
-    plan is optimized now, so the tables' current versions and ``current_timestamp()`` are those
-    of this moment.
+    The plan is optimized by this call, so file listings, table versions and ``current_timestamp()``
+    are those of this moment.
 
-    Raises :class:`ConnectNotSupportedError` on Spark Connect, ``TypeError`` for what is
-    not a DataFrame and for arguments of another type, ``UnknownPolicyError`` for a policy
-    that there is not, ``ValueError`` for a negative seed, for ``joins``, ``memory`` or
-    ``worth`` that are none of these, ``FunctionPlaceError`` (a ``ValueError``) where a
-    concurrent function stands where its calls cannot be made, as in a stream.
+    - ``policy``: the name of the routing policy.
+    - ``pin_order``: with True the predicates keep their written order, and ``df`` itself is
+      returned unless it calls concurrent functions.
+    - ``seed``: feeds the policy's random choices, none of which changes the rows.
+    - ``joins``: "auto" claims inner joins that are worth what they move, "always" claims all of
+      them, "never" none.
+    - ``memory``: how much one task of a join may use before it spills to disk, in bytes or as
+      ``"200MB"``, at least 1KB. By default it is Spark's ``spark.executor.pyspark.memory`` divided
+      by the tasks that run at once, or 512 MB where that is not set (Raman, Deshpande and
+      Hellerstein, 2003).
+    - ``worth``: how many seconds a unit of money is worth, as in ``{"USD": 600}``. Routing avoids
+      calls of :func:`~eddyline.concurrent` functions that cost money accordingly; by default only
+      time counts.
+    - ``remember``: call a deterministic function once for each distinct tuple of arguments in a
+      worker process, where that pays, also where it stands alone in a filter or select list
+      (Hellerstein and Naughton, 1996). :func:`~eddyline.forgetful` exempts a function.
+
+    It raises:
+
+    - ``TypeError``: ``df`` is not a DataFrame, or an argument has the wrong type.
+    - ``ConnectNotSupportedError``: ``df`` belongs to Spark Connect.
+    - ``UnknownPolicyError``: there is no policy of that name.
+    - ``ValueError``: ``seed`` is negative, or ``joins``, ``memory`` or ``worth`` has another value
+      than those above.
+    - ``FunctionPlaceError``: a concurrent function stands where its calls cannot be made, as in a
+      stream.
+    - ``UnboundLookupError``: nothing in the query gives values for a lookup table's bind columns,
+      or the table stands where no values reach it.
+
+    While the query runs, a join block raises ``SpillError`` where its rows do not fit into
+    ``memory`` and cannot be written to disk.
     """
     classic = classic_frame(df)
     catalyst.get_ready()

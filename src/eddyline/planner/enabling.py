@@ -91,27 +91,31 @@ def enable(
     worth: Mapping[str, float] | None = None,
     remember: bool = True,
 ) -> Enabled:
-    """Have everything that a session runs adapted, as :func:`adapt` does it for one DataFrame.
+    """Adapt everything that a session runs, as :func:`adapt` does it for one DataFrame.
 
-    From now on queries of this session are adapted when Spark has optimized them: whatever
-    runs them, as ``collect``, ``count``, a write, SQL that inserts, or a stream, whose
-    micro-batches are adapted one by one. The rest of a program stays as it is, and what is cached
-    is found as before. Plans that call no Python function are only looked at, in the JVM. What
-    :func:`adapt` has put into eddies keeps the choices it was given there; a DataFrame that it
-    returned as it was is adapted like any other.
+    From now on queries of this session are adapted after Spark has optimized them, whatever runs
+    them: ``collect``, ``count``, a write, SQL that inserts, or a stream, whose micro-batches are
+    adapted one by one. The rest of a program stays as it is, and cached data are found as before.
+    Plans that call no Python function are only inspected, in the JVM. A DataFrame returned by
+    :func:`adapt` with blocks in it keeps the choices made there; one that it returned unchanged is
+    adapted like any other. Plans with a common table expression that Spark keeps apart are left to
+    Spark.
 
-    :func:`explain` and :func:`report` work on any DataFrame of the session; a report is of the
-    last query that ran the same blocks, or of all since then.
+    :func:`explain` and :func:`report` work on any DataFrame of the session; a report covers the
+    last query that ran the same blocks, or all queries since then.
 
-    ``spark`` is the active session by default; other sessions are left alone, except those that
+    ``spark`` is the active session by default. Other sessions are left alone, except those that
     Spark clones from this one. The other arguments are those of :func:`adapt`. A second call
-    takes the place of the first. As a context manager it ends with the block, and what was begun
-    before it, and has not ended, is at work again; else :func:`disable` ends all of it. A stream
-    keeps to what was chosen when it started.
+    replaces the first. As a context manager the result ends with its block, and whatever was
+    enabled before it, and has not ended, is in force again; otherwise :func:`disable` ends all of
+    it. A stream keeps what was chosen when it started.
 
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
+    Queries that only Eddyline can run, such as those with concurrent functions, raise as
+    :func:`adapt` does.
 
-    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session or it was stopped.
+    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session or it was stopped,
+    with ``PYSPARK_PIN_THREAD=false``, and where Spark has no Janino.
     """
     found = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
@@ -126,13 +130,13 @@ def enable(
 
 
 def disable(spark: SparkSession | None = None) -> Disabled:
-    """Leave what a session runs to Spark again; nothing happens where it was left to it.
+    """Leave the queries of a session to Spark again; does nothing where nothing was enabled.
 
-    As a context manager for a block alone, as for one query: what was at work before it is so
-    again after it.
+    The result is a context manager, which limits this to a block, for example to one query, in all
+    threads; afterwards whatever was enabled before is in force again.
 
-    DataFrames that have run once keep the plan that they have. Raises ``RuntimeError`` where
-    there is no session; one that was stopped has nothing to end.
+    DataFrames that have run once keep their plans. Raises ``RuntimeError`` where there is no
+    session; a session that was stopped needs no call.
     """
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
         return Disabled(spark, [])

@@ -22,16 +22,41 @@ from eddyline.tasks.task_records import record_key, recorded
 
 
 def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 - as people say it
-    """Return how the eddies of a DataFrame have routed in its last action.
+    """Return how the eddies of a DataFrame routed its rows in its last action.
 
-    ``df`` is an adapted DataFrame or one derived from it, or any of a session that
-    :func:`~eddyline.enable` adapts. Each block tells of the last action in which it ran; with
-    ``all`` of all actions since :func:`~eddyline.adapt` or :func:`~eddyline.enable`, added up.
-    What was looked up, and what was called where the driver is, is always of all actions. A task
-    that Spark ran twice counts twice, one that failed or was cut short by a limit may be missing.
-    Before the first
-    action the blocks stand there without figures. What was left to Spark is told
-    only for the very DataFrame that ``adapt`` returned. Raises as ``adapt`` does.
+    ``df`` is an adapted DataFrame, one derived from it, or any DataFrame of a session under
+    :func:`~eddyline.enable`. Each block covers the last action in which it ran; with ``all`` it
+    covers all actions since :func:`~eddyline.adapt` or :func:`~eddyline.enable`, added up. Lookups,
+    and calls made at the driver, are always those of all actions. A task that Spark ran twice
+    counts twice; one that failed or was cut short by a limit may be missing. Before the first
+    action the blocks have no figures. What was left to Spark is listed only for the DataFrame that
+    ``adapt`` returned.
+
+    - *Per predicate*: rows in, passed, rejected, NULL, errors held and dropped, seconds.
+    - *Per function*: calls made (of a concurrent function those made at the driver, one for each
+      distinct tuple of arguments of an action, which all other rows shared), the calls that
+      evaluating everything would have made, rows answered from memory, the most argument tuples and
+      bytes that a process cached, seconds.
+    - *Per block*: rows in and out; seconds in the block, in its predicates and on routing;
+      decisions; the orders, with the rows that took each in the course of the run; and changes, of
+      a selectivity by 10 points or more, and of a cost by a fifth or more if the order changed with
+      it.
+    - *Per join block*: how its inputs meet; for each input the rows read, the rows that came to a
+      task that joins, and the rows its SteM held, its builds, probes and matches; the largest
+      task's rows relative to the median task's; bytes spilled to disk. An order begins with the
+      input that the row was read from.
+
+    Avoided calls are relative to plain Spark: it calls functions over one input on each of its
+    rows, and functions over several inputs on each row of the joins, before any of these functions
+    rejects it. The number of such rows is estimated from the shares that these predicates passed,
+    and marked ``estimated``. The first line sums this up: calls made instead of plain Spark's, and
+    roughly how much less time they took, at the mean cost of the calls made. It says "at least"
+    where rows were dropped natively before they reached a block.
+
+    Times are summed over tasks. A block's time is wall time; the times of predicates and of routing
+    leave out waiting for a core, where the system reports it (Linux).
+
+    Raises as ``adapt`` does.
     """
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark

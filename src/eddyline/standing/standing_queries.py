@@ -58,11 +58,28 @@ _TRIGGERS: Final = tuple(inspect.signature(DataStreamWriter.trigger).parameters)
 
 
 class StandingQueries:
-    """Queries over streams that come and go while the streams run, and share their work.
+    """Queries over streams that are added and dropped while the streams run, and share their work.
 
-    Queries are SQL over the names of the streams, analyzed by Spark. Each sees the rows that
-    come after it was added. They are kept in ``state``, a directory, with all that is needed to
-    go on after a crash.
+    Selections, joins, and aggregates in windows; those with the same streams and key share a Spark
+    job. Queries are SQL over the names of the streams, analyzed by Spark. Each sees the rows that
+    arrive after it was added. They are kept in ``state``, a directory that driver and workers
+    share, with everything needed to go on after a crash.
+
+    - ``streams``: streaming DataFrames by name. ``tables``: other DataFrames by name, whose rows
+      are read once, when a query first joins them: small ones, which every worker holds.
+    - ``on_overload``: what happens when a micro-batch takes longer than ``target`` seconds and so
+      is too large. With "block" events wait where they come from; with "sample" only as many are
+      taken as can be worked in time, the others are counted as dropped, and a column ``sample``
+      says what each result is worth.
+    - ``remember``: cache the results of deterministic Python functions from event to event, in 64
+      MB of each worker process.
+
+    As a context manager it stops at the end of the block.
+
+    Raises ``NotShareableError`` for a query that cannot stand, ``UnknownQueryError`` for a name
+    without a query, ``StateError`` for a state directory that is in use, damaged, or of other
+    streams, ``TypeError`` and ``ValueError`` for invalid arguments, and PySpark's own errors for
+    invalid SQL.
     """
 
     def __init__(
@@ -76,20 +93,7 @@ class StandingQueries:
         target: float = 2.0,
         remember: bool = True,
     ) -> None:
-        """Open the queries of a state directory, which is made where it is not there.
-
-        ``streams`` are streaming DataFrames by name, ``tables`` others, of which the rows are
-        read once, when a query first joins them: small ones, which every worker holds. TypeError
-        and ValueError for what cannot be, StateError where the directory is open elsewhere,
-        damaged, or made for other streams.
-
-        A micro-batch that takes longer than ``target`` seconds is too large. Then with
-        ``on_overload="block"`` events wait where they come from; with ``"sample"`` only some of
-        them are taken, as many as can be worked in time, and the others are counted as dropped.
-
-        What a deterministic Python function of a query has returned is remembered from event to
-        event, in 64 MB of each worker process; not with ``remember=False``.
-        """
+        """Open the queries of a state directory, which is created if it does not exist."""
         self._spark = classic_session(spark)
         if on_overload not in POLICIES:
             raise ValueError(f"on_overload is one of {', '.join(POLICIES)}, not {on_overload!r}")
@@ -128,17 +132,18 @@ class StandingQueries:
         backfill: str | dt.timedelta | None = None,
         keep: str | dt.timedelta | None = None,
     ) -> None:
-        """Add a query: it sees the rows of the next micro-batch and all after it.
+        """Add a query; it sees the rows of the next micro-batch and of all after it.
 
-        With ``backfill``, an interval as ``"10 minutes"``, a query that joins streams also sees
-        what is stored, for other queries, of the events of that time before the latest.
+        With ``backfill``, an interval such as ``"10 minutes"``, a query that joins streams also
+        sees those events of that time before the latest that are stored for other queries.
 
-        A query that joins streams says how far apart their event times are, by a window or by
-        ``keep``: with ``"1 hour"`` rows meet whose times are no farther apart, and are stored no
+        A query that joins streams needs a bound on the distance of their event times: a window, or
+        ``keep``. With ``"1 hour"`` rows meet whose times are no farther apart, and are stored no
         longer; with ``"forever"`` rows are stored for good.
 
-        Raises PySpark's ``ParseException`` and ``AnalysisException`` for what is no query,
-        NotShareableError for one that cannot stand, ValueError for a name that is taken.
+        Raises PySpark's ``ParseException`` and ``AnalysisException`` for invalid SQL,
+        ``NotShareableError`` for a query that cannot stand, ``ValueError`` for a name that is
+        taken.
         """
         look_back = None if backfill is None else microseconds_of(backfill)
         kept = kept_for(keep)
@@ -152,14 +157,14 @@ class StandingQueries:
         name: str | None = None,
         keep: str | dt.timedelta | None = None,
     ) -> tuple[str, ...]:
-        """Add a query for each row of ``parameters``, whose values stand for ``:markers``.
+        """Add a query for each row of ``parameters``, whose values replace ``:markers``.
 
         ``parameters`` is a pandas or Spark DataFrame or an Arrow table, with a column for each
-        marker; without rows nothing is done. Its column ``name`` names the queries; where it has
-        none, they are called after ``name`` and the row's number. All come at once or not at all.
-        Times without a zone are in the session's in pandas, as in ``createDataFrame``; in an Arrow
-        table they are ``TIMESTAMP_NTZ``.
-        ``keep`` is as for :meth:`add`. Returns their names.
+        marker, in conditions and in the SELECT list; without rows nothing is done. Its column
+        ``name`` names the queries; without one they are called ``name-0``, ``name-1`` and so on.
+        Either all queries are added or none. Returns their names. Times without a zone are in the
+        session's zone in pandas, as in ``createDataFrame``; in an Arrow table they are
+        ``TIMESTAMP_NTZ``. ``keep`` is as for :meth:`add`.
         """
         text(template, "a query", "SELECT * FROM events WHERE id = :id")
         table = as_table(parameters, self._analysis.time_zone)
@@ -182,60 +187,61 @@ class StandingQueries:
         return names
 
     def replace(self, name: str, sql: str, *, keep: str | dt.timedelta | None = None) -> None:
-        """Put another query in the place of one: between two micro-batches, with no gap."""
+        """Replace a query by another one, between two micro-batches and without a gap."""
         self._require(name)
         self._add(sql, pa.table({}), (name,), {}, instead=(name,), keep=kept_for(keep))
 
     def drop(self, *names: str) -> None:
-        """Drop queries, from the next micro-batch on; UnknownQueryError for one not there."""
+        """Drop queries from the next micro-batch on; UnknownQueryError for a name without one."""
         chosen = checked_names(names, "drop")
         self._subscriptions.end(chosen, lambda: self._registry.drop(chosen), self._at_work)
 
     def pause(self, *names: str) -> None:
-        """Let queries stand still: they miss the rows that come until they are resumed."""
+        """Pause queries: they miss the rows that arrive until they are resumed."""
         self._registry.pause(checked_names(names, "pause"))
 
     def resume(self, *names: str) -> None:
-        """Let queries that stand still go on with the rows that come from now on."""
+        """Resume paused queries with the rows that arrive from now on."""
         self._registry.resume(checked_names(names, "resume"))
         self._start_jobs(self._jobs_wanted())
 
     def subscribe(self, name: str, callback: Callback) -> None:
-        """Hand the results of one query to ``callback``, beside the sink, while this process runs.
+        """Pass the results of one query to ``callback``, besides the sink, while this process runs.
 
-        It gets an Arrow table in the query's own columns, and the batch; no table without rows.
-        It stays where the query is replaced or paused, and goes where it is dropped.
+        The callback gets an Arrow table in the query's own columns, and the batch, for each
+        micro-batch with results. The subscription outlives a replaced or paused query, and ends
+        with a dropped one.
         """
         if not callable(callback):
             raise TypeError(f"callback is a function of a table and a batch, not {callback!r}")
         self._subscriptions.add(name, callback, lambda: self._require(name))
 
     def queries(self) -> DataFrame:
-        """Return a table of all queries: their state and SQL, and what they have put out."""
+        """Return a table of all queries: state, SQL, and results so far."""
         table = self._introspection.queries(self._registry.running(), self._registry.paused())
         return self._spark.createDataFrame(table)
 
     def batches(self) -> DataFrame:
-        """Return a table of the last micro-batches: rows in, results and seconds."""
+        """Return a table of the latest micro-batches: rows in, results and seconds."""
         return self._spark.createDataFrame(self._introspection.batches())
 
     def windows(self) -> DataFrame:
-        """Return a table of the last windows that have closed and lost events, of all jobs."""
+        """Return a table of the latest closed windows that lost events, of all jobs."""
         return self._spark.createDataFrame(self._introspection.windows())
 
     def stems(self) -> DataFrame:
-        """Return a table of the rows that are stored to be joined, by job, cell and stream."""
+        """Return a table of the rows stored for joins, by job, cell and stream."""
         return self._spark.createDataFrame(self._introspection.stems())
 
     def operators(self) -> DataFrame:
-        """Return a table of what took how long in the tasks."""
+        """Return a table of the time taken by each operator in the tasks."""
         return self._spark.createDataFrame(self._introspection.operators())
 
     def start(self, sink: Sink | str | Path, **trigger: object) -> Self:
-        """Run the queries, and hand the results of each micro-batch to ``sink``.
+        """Run the queries, and pass the results of each micro-batch to ``sink``.
 
-        That is a function of a DataFrame and a :class:`~eddyline.standing.sinks.Batch`, or
-        a path, under which there will be Parquet files by query. ``trigger`` is as in
+        The sink is a function of a DataFrame and a :class:`~eddyline.standing.sinks.Batch`, or a
+        path, under which Parquet files are written by query. ``trigger`` is as in
         ``DataStreamWriter.trigger``: ``processingTime="1 second"``, ``availableNow=True``.
         """
         with self._starting:
@@ -260,10 +266,10 @@ class StandingQueries:
         return self
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the jobs end, at most ``timeout`` seconds; raises what ended them.
+        """Wait until the jobs end, at most ``timeout`` seconds; raise the error that ended them.
 
-        Returns whether they have. Where no query has run yet there is nothing to end, unless the
-        jobs take only what is there.
+        Returns whether they have ended. Where no query has run yet there is nothing to end, unless
+        the jobs take only the data that are there.
         """
         if timeout is not None:
             timeout = positive_number(timeout, "timeout", "of seconds")
@@ -285,11 +291,11 @@ class StandingQueries:
         return bool(self._trigger.get("availableNow") or self._trigger.get("once"))
 
     def progress(self) -> Progress:
-        """Return what all jobs have done since the start."""
+        """Return the work of all jobs since the start, in numbers."""
         return self._introspection.progress
 
     def stop(self) -> None:
-        """Stop the jobs, and let others have the state directory."""
+        """Stop the jobs, and release the state directory."""
         self._halt()
         self._registry.close()
 

@@ -58,26 +58,29 @@ def watch(
     every: float = EVERY,
     memory: int | str | None = None,
 ) -> Watch:
-    """Return a query whose rows can be looked at while they come.
+    """Return a query whose rows can be read while it runs.
 
-    Iterate over it: each :class:`~eddyline.watching.parts.Part` has the rows that have come
-    since the last, the first as soon as there is one, then one every ``every`` seconds. Filters and
-    inner joins run in an eddy in this process, with lookup tables; Spark scans. With
-    ``partial`` also rows come of which some relations are missing still (Raman, Deshpande and
+    Iterate over it: each :class:`~eddyline.watching.parts.Part` has the rows that arrived since the
+    last one, the first as soon as there is a row, then one every ``every`` seconds. Filters and
+    inner joins run in an eddy in this process, with lookup tables; Spark only scans. With
+    ``partial`` there are also rows in which some relations are still missing (Raman, Deshpande and
     Hellerstein, 2003, Section 4.5).
 
-    Of a query with COUNT, SUM, AVG, MIN and MAX, grouped or not, and formulas over them, each part
-    has the values as they look by now, with intervals that hold the final ones with the
-    probability ``confidence``: the rows of the largest scan are dealt out at random to ``units``,
-    and worked unit by unit. MIN and MAX are those of the rows seen so far, and marked. At the end
-    all are exact.
+    For a query with COUNT, SUM, AVG, MIN and MAX, grouped or not, and formulas over them, each part
+    has estimates, with intervals that contain the final values with the probability ``confidence``.
+    The rows of the largest scan are dealt out at random to ``units``, which are processed one by
+    one. MIN and MAX are those of the rows seen so far, and marked as such. At the end all values
+    are exact.
 
-    Rows of a join take ``memory`` at the most, in bytes or as ``"200MB"``, by default as in
-    :func:`~eddyline.adapt`: what comes then waits on disk, and is joined when all has been read.
-    Of an aggregate all scans but the largest are held.
+    Rows of a join take at most ``memory``, in bytes or as ``"200MB"``, by default as in
+    :func:`~eddyline.adapt`: later rows wait on disk, and are joined after everything has been read.
+    For an aggregate all scans but the largest are held in memory.
 
-    Raises NotWatchableError for a query that has more than that, TypeError and ValueError for what
-    cannot be, ConnectNotSupportedError on Spark Connect.
+    Raises ``NotWatchableError`` for a query with anything else in it, ``TypeError`` and
+    ``ValueError`` for invalid arguments, ``UnboundLookupError`` as :func:`~eddyline.adapt` does,
+    ``ConnectNotSupportedError`` on Spark Connect. What goes wrong in the query is raised by the
+    iteration, among it ``ScanBrokenError`` where a task of a scan failed after some of its rows had
+    been used.
     """
     frame = classic(df)
     name = policy_name(policy)

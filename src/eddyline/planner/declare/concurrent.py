@@ -83,35 +83,47 @@ def concurrent(
     unit: str = "",
     budget: float | None = None,
 ) -> ConcurrentUDF:
-    """Return a slow function as a UDF of which many calls are made at a time.
+    """Return a slow function as a UDF that makes many calls at a time.
 
-    For functions that wait for something: a model server, a service, a language model. The
-    result is called with columns and stands in filters and select lists, in SQL after
-    ``spark.udf.register(name, result)``; queries with it run through :func:`~eddyline.adapt`.
-    While calls are on their way, an eddy goes on with other rows and other predicates
-    (Avnur and Hellerstein, 2000, Section 2).
+    It is meant for functions that wait: for a model server, a service, a language model. The result
+    is called with columns, and stands in filters and select lists, and in SQL after
+    ``spark.udf.register(name, result)``; queries with it run through :func:`~eddyline.adapt`. While
+    calls are under way, an eddy goes on with other rows and other predicates (Avnur and
+    Hellerstein, 2000, Section 2). Without a function this returns a decorator.
 
-    ``function`` is an ``async def`` function, which runs on an event loop, a plain one, which
-    runs in threads, or what ``pyspark.sql.functions.udf`` has made; it runs where the driver
-    is. ``returns`` is the type of its values, as for a UDF. It is called once a job for each
-    distinct arguments, however many rows and tasks have them, so it must be deterministic; NULL
-    comes as None. Without a function it returns a decorator.
+    - ``function``: an ``async def`` function, which runs on an event loop; a plain one, which runs
+      in threads; or the result of ``pyspark.sql.functions.udf``. It runs where the driver is, and
+      is called once in a job for each distinct tuple of arguments, so it must be deterministic.
+      NULL is passed as None.
+    - ``returns``: the type of its values, as for a UDF.
+    - ``max_in_flight`` and ``rate``: the most calls under way at a time, and the most that begin in
+      a second, for the whole job.
+    - ``batch``: with n, the function takes a list of up to n values (tuples where it has several
+      arguments), and returns as many.
+    - ``timeout`` and ``retries``: a call takes at most ``timeout`` seconds; after that, or after an
+      ``OSError`` such as a network's, up to ``retries`` further attempts are made. Anything else
+      that the function raises is an error of its row, which counts if all other conjuncts accept
+      the row.
+    - ``cost``, ``unit`` and ``budget``: the cost of a value, a number or a function of the
+      arguments, in ``unit``. A batch costs the sum of its values, and each attempt costs again. The
+      report adds the costs up, and ``worth`` of :func:`~eddyline.adapt` lets routing consider them.
+      A job never spends more than ``budget``.
 
-    For the whole job at most ``max_in_flight`` calls are on their way at a time, and ``rate``
-    begin a second. A call takes ``timeout`` seconds at the most; after that, and after an
-    ``OSError`` as of a network, it is tried ``retries`` times more. What else the function
-    raises is an error of its row, which counts if all other conjuncts accept the row. With
-    ``batch=n`` the function takes a list of up to n values, tuples where it has several
-    arguments, and returns as many.
+    Keep the result for as long as queries call it: of functions without any reference, the thousand
+    declared or used last are known.
 
-    ``cost`` is what a value costs, in ``unit``: a number or a function of the arguments; a batch
-    costs the sum, a call that is tried again costs again. The report adds it up; ``worth``
-    of :func:`~eddyline.adapt` lets routing heed it. Before a job would spend more than
-    ``budget`` it ends with a :class:`~eddyline.errors.BudgetSpentError`.
+    Raises ``TypeError`` and ``ValueError`` for invalid arguments. A query with the function raises:
 
-    Keep what is returned for as long as queries call it: of functions that nobody holds a
-    thousand are known, those that were declared or used last. TypeError, ValueError for what
-    cannot be.
+    - ``NotAdaptedError``: it runs without ``adapt``.
+    - ``FunctionFailedError``: the function raised, took too long, or returned another type, for a
+      row that everything else accepts.
+    - ``BudgetSpentError``: the next call would cost more than what is left of ``budget``.
+    - ``CostError``: ``cost`` raised, or returned no amount.
+    - ``FunctionForgottenError``, by ``adapt``: the result of ``concurrent`` was not kept, and a
+      thousand others were declared or used since.
+    - ``ServerGoneError``: a task cannot reach the driver.
+
+    Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
     size = _batch_size(batch)
     limits = Limits(max_in_flight, rate, timeout, retries)

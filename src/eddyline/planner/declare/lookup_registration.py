@@ -49,27 +49,41 @@ def lookup_table(  # noqa: PLR0913 - what users may set
     """Register a table whose rows are looked up, and return it as a DataFrame.
 
     Any query of the session may name it, as a temporary view, or use the DataFrame, and runs
-    through :func:`~eddyline.adapt`: then ``source`` is asked for the rows with the values that
-    the query has for the ``bind`` columns, each distinct combination once a job (Raman,
-    Deshpande and Hellerstein, 2003, Section 2.1.3). Values may be constants (``=``, ``IN``) or
-    columns of other tables that a join sets equal, also of other lookup tables; of an outer
-    join, a semijoin or an antijoin those whose rows it keeps. A query that has none is refused by
-    ``adapt``; one that runs without fails.
+    through :func:`~eddyline.adapt`: then ``source`` is asked for the rows with the query's values
+    of the ``bind`` columns, once for each distinct combination in the whole job (Raman, Deshpande
+    and Hellerstein, 2003, Section 2.1.3). Values may be constants (``=``, ``IN``) or columns of
+    other tables that a join sets equal, also of other lookup tables; in an outer join, a semijoin
+    or an antijoin they come from the side whose rows are kept.
 
-    Several sources are mirrors: they give the same rows and compete for the keys, each of which one
-    of them is asked for; a slow one gets fewer, and what one has no answer for another is asked.
-    ``also`` are ways to the same rows by other columns, ``scan`` is a DataFrame with all rows, and
-    the same columns; with either ``key`` names the columns that tell rows apart. A table with a
-    scan is one like any other to Spark and to ``adapt``; :func:`~eddyline.watch` looks rows up
-    while the scan is under way, where they are wanted sooner.
+    - ``schema``: a ``StructType`` or its DDL. ``bind``: the columns that must be given.
+    - ``source``: an :class:`~eddyline.HttpLookup`, :class:`~eddyline.SqlLookup` or
+      :class:`~eddyline.PythonLookup`. Several sources are mirrors: they give the same rows and
+      compete for the keys. Each key is sent to one of them, a slow mirror gets fewer keys, and
+      where one has no answer another is asked.
+    - ``also``: further ways to the same rows, by other columns, each a
+      :class:`~eddyline.LookupMethod`. ``scan``: a DataFrame with all rows and the same columns.
+      With either, ``key`` names the columns that identify a row. Spark and ``adapt`` treat a table
+      with a scan like any other; :func:`~eddyline.watch` looks rows up while the scan is under way,
+      where they are wanted sooner.
+    - ``max_in_flight`` and ``rate``: the most requests to a source at a time, and the most that
+      begin in a second, for the whole job. ``timeout``: seconds of a request. ``retries``: further
+      attempts, where these may help.
+    - ``on_error``: what becomes of a key without an answer: "fail", "null" for a row of NULLs
+      beside the key, "skip" for no row.
 
-    For the whole job at most ``max_in_flight`` requests are on their way to a source at a
-    time, and ``rate`` begin a second; each takes ``timeout`` seconds at the most, and is tried
-    ``retries`` times more where that may help. What becomes of a key without an answer says
-    ``on_error``: "fail", "null" for a row of NULLs beside the key, "skip" for no row.
+    Raises ``TypeError`` and ``ValueError`` for invalid arguments, ``MissingSecretError`` where an
+    environment variable that a source names is not set, ``ConnectNotSupportedError`` on Spark
+    Connect.
 
-    TypeError, ValueError for what cannot be, MissingSecretError for a secret that is not set;
-    ConnectNotSupportedError on Spark Connect.
+    A query over the table raises:
+
+    - ``UnboundLookupError``, by ``adapt``: it gives no values for the bind columns.
+    - ``NotAdaptedError``: it runs without ``adapt``.
+    - ``LookupFailedError``: a key has no answer, and ``on_error`` is "fail"; the message names
+      source and key.
+    - ``ServerGoneError``: a task cannot reach the driver.
+
+    Errors inside a task reach the driver as Spark's ``PythonException``, with their text.
     """
     spark = classic_session(spark)
     if not isinstance(name, str):
