@@ -173,7 +173,7 @@ def fenced(name: str, value: Callable[..., object]) -> str:
 def signature(value: Callable[..., object]) -> list[str]:
     """Return the parameters of a function with their defaults, without types."""
     made = inspect.signature(value).parameters.values()
-    fields = {each.name: each for each in dataclasses.fields(value)} if is_dataclass(value) else {}
+    fields = {each.name: each for each in dataclasses.fields(value)} if is_dataclass(value) else {}  # type: ignore[arg-type]
     bare = not any(each.kind is each.VAR_POSITIONAL for each in made)  # then a star stands alone
     parts: list[str] = []
     for each in made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ ROOT: Final = Path(__file__).parents[2]
 DECISIONS: Final = ROOT / "docs" / "decisions"
 
 
-@pytest.mark.parametrize("script", ["draw_decisions", "draw_reference"])
+@pytest.mark.parametrize("script", ["draw_decisions", "draw_measured", "draw_reference"])
 def test_a_drawn_page_is_current(script: str) -> None:
     command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -42,3 +43,15 @@ def test_a_status_names_decisions_that_are_there() -> None:
     for number, page in re.findall(r"\[(\d+)\]\(([\w-]+\.md)\)", text):
         assert (DECISIONS / page).is_file()
         assert page.startswith(f"{int(number):04d}-")
+
+
+def test_a_measured_figure_stands_in_the_section_that_it_sums_up() -> None:
+    text = (ROOT / "docs" / "measured.md").read_text("utf-8")
+    for row in json.loads((ROOT / "docs" / "measured.json").read_text("utf-8"))["rows"]:
+        section = text.partition(f"\n## {row['section']}\n")[2].partition("\n## ")[0]
+        for figure in re.findall(r"\d[\d.,]*\d", f"{row['plain']} {row['hand']} {row['commit']}"):
+            assert figure in section, (row["what"], figure)
+
+
+def test_the_front_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 900
