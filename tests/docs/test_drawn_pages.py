@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+import eddyline
+
 ROOT: Final = Path(__file__).parents[2]
 
 DECISIONS: Final = ROOT / "docs" / "decisions"
@@ -55,3 +57,27 @@ def test_a_measured_figure_stands_in_the_section_that_it_sums_up() -> None:
 
 def test_the_front_page_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= 900
+
+
+def test_pages_name_this_version() -> None:
+    version = eddyline.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    for page in (ROOT / "README.md", ROOT / "docs" / "clusters.md"):
+        wheels = re.findall(r"eddyline-([\w.]+?)-py3", page.read_text("utf-8"))
+        assert set(wheels) == {version}, page
+
+
+WRITTEN: Final = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "reference.md"),
+]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_prose_is_wrapped(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for line in prose.splitlines() if not line.startswith(("|", "#", "!", "<!--"))]
+    assert [line for line in lines if len(line) > 100] == []
