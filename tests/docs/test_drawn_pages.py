@@ -20,7 +20,7 @@ DECISIONS: Final = ROOT / "docs" / "decisions"
 
 @pytest.mark.parametrize("script", ["draw_decisions", "draw_measured", "draw_reference"])
 def test_a_drawn_page_is_current(script: str) -> None:
-    command = [sys.executable, ROOT / "scripts" / f"{script}.py", "--check"]
+    command = [sys.executable, str(ROOT / "scripts" / f"{script}.py"), "--check"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, f"run: python scripts/{script}.py\n{done.stderr}"
 
