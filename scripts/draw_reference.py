@@ -184,7 +184,7 @@ def signature(value: Callable[..., object]) -> list[str]:
             bare = False
         default = each.default
         if each.name in fields and fields[each.name].default_factory is not dataclasses.MISSING:
-            default = fields[each.name].default_factory()
+            default = fields[each.name].default_factory()  # type: ignore[operator]
         stars = STARS.get(each.kind, "")
         text = each.name if default is each.empty else f"{each.name}={shown(default)}"
         parts.append(stars + text)
