@@ -7,22 +7,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Final, cast
+from typing import Final, cast, overload
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
-from eddyline.asking.wire import Address
 from eddyline.blocks.decline import LeftToSpark
-from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.block_registry import Block, Fused, registry_of
+from eddyline.planner.block_registry import Block, Fused, Registry, registry_of
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.declare.concurrent_functions import (
     any_declared,
@@ -36,16 +34,23 @@ from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_command
 from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
-from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
 from eddyline.planner.session_rules import tell_limits
-from eddyline.tasks.filter_task import result_type
+from eddyline.planner.stages import StageText, stage_named, told
 
-# What was left in the DataFrames that adapt returned: their own plans tell less
-# well, since results of claimed functions have lost their names there.
-_left: WeakKeyDictionary[DataFrame, tuple[LeftToSpark, ...]] = WeakKeyDictionary()
-_dropped: WeakKeyDictionary[DataFrame, tuple[str, ...]] = WeakKeyDictionary()
-_fused: WeakKeyDictionary[DataFrame, tuple[Fused, ...]] = WeakKeyDictionary()
+
+@dataclass(frozen=True, slots=True)
+class Adapting:
+    """What ``adapt`` made of a plan; ``dropped`` are filters that Spark loses and this keeps."""
+
+    rewriting: Rewriting
+    dropped: tuple[str, ...]
+    fused: tuple[Fused, ...] = ()
+
+
+# With the DataFrames that adapt returned: their own plans tell less well what was left, since
+# results of claimed functions have lost their names there.
+_adaptings: WeakKeyDictionary[DataFrame, Adapting] = WeakKeyDictionary()
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -121,9 +126,7 @@ def adapt(
     if any_declared() or table_of_session(classic.sparkSession) is not None:
         tell_limits(classic.sparkSession)
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
-    _left[adapted] = rewriting.left
-    _dropped[adapted] = dropped
-    _fused[adapted] = registry.of_run(run)
+    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run))
     return adapted
 
 
@@ -136,6 +139,10 @@ class Chosen:
     joins: Joins
     worth: tuple[tuple[str, float], ...]
     remember: bool
+
+
+_DEFAULTS: Final = Chosen(policy_name("adaptive"), 0, Joins.AUTO, (), remember=True)
+"""What ``adapt`` chooses by itself."""
 
 
 def chosen_options(
@@ -196,40 +203,61 @@ def rewritten(
     return rewriting
 
 
-def explain(df: DataFrame) -> Explanation:
+@overload
+def explain(df: DataFrame) -> Explanation: ...
+
+
+@overload
+def explain(df: DataFrame, *, stage: str) -> StageText: ...
+
+
+@overload
+def explain(df: DataFrame, *, stage: str | None) -> Explanation | StageText: ...
+
+
+def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageText:
     """Return what of a DataFrame runs in eddies, what does not, and why.
 
     Whoever has the value shows it: ``print``, a prompt, a notebook. Works on adapted DataFrames,
     on what was derived from them, and on any other, for which it tells what :func:`adapt` would
-    do. Raises as :func:`adapt` does.
+    do. With a ``stage`` it shows what the DataFrame looks like on its way: "read" into regions of
+    joins and chains of functions, as "claim", as "block" that travels to the tasks, and as the
+    "plan" that Spark runs. Nothing is rewritten once more for that. Raises as :func:`adapt` does,
+    and ``ValueError`` for a stage that there is not.
     """
     classic = classic_frame(df)
-    joined: list[JoinBlock] = []
-    context = JoinBlockContext(
-        classic.sparkSession,
-        RoutingOptions(),
-        registry_of(classic.sparkSession.sparkContext).records,
-        lambda block, *_: joined.append(block),
-        lambda: Address("", 0, ""),
-    )
+    chosen = None if stage is None else stage_named(stage)
     spark = classic.sparkSession
+    registry = registry_of(spark.sparkContext)
     plan = catalyst.optimized_plan(classic)
-    streaming, table_of = classic.isStreaming, table_of_session(spark)
-    making = Making(
-        session_settings(spark),
-        _only_described,
-        None if streaming else JoinRules(context, Joins.AUTO, table_of),
-        lambda _: b"",
-        table_of=table_of,
-        streaming=streaming,
-        fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
-    )
-    rewriting = rewritten_plan(plan, making)
+    running = _blocks_in(plan, registry)
+    adapting = _adaptings.get(df)
+    claimable: tuple[Block, ...] = ()
+    if adapting is None:
+        streaming = classic.isStreaming
+        rewriting = rewritten(
+            spark,
+            plan,
+            _DEFAULTS,
+            task_memory(spark, None),
+            registry.next_run(),
+            streaming=streaming,
+            fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
+        )
+        adapting = Adapting(rewriting, catalyst.dropped_filters(plan))
+        made = _blocks_in(rewriting.plan, registry) if rewriting.changed else ()
+        joins = (block for block, _ in made if isinstance(block, JoinBlock))
+        there = {block.identity for block, _ in running}
+        found: tuple[Block, ...] = (*joins, *rewriting.blocks)
+        claimable = tuple(block for block in found if block.identity not in there)
+    blocks = tuple(block for block, _ in running)
+    if chosen is not None:
+        return told(chosen, adapting.rewriting, (*blocks, *claimable))
     return Explanation(
-        tuple(explained(block) for block, _ in adapted_blocks(df)),
-        (*map(explained, joined), *map(explained, rewriting.blocks)),
-        _left.get(df, rewriting.left),
-        _dropped.get(df, catalyst.dropped_filters(plan)),
+        tuple(map(explained, blocks)),
+        tuple(map(explained, claimable)),
+        adapting.rewriting.left,
+        adapting.dropped,
     )
 
 
@@ -237,19 +265,23 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
     """Return the distinct blocks that run in a DataFrame, however it was derived."""
     classic = classic_frame(df)
     registry = registry_of(classic.sparkSession.sparkContext)
-    commands = fused_commands(catalyst.optimized_plan(classic))
-    found = (registry.made(command) for command in commands)
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    return _blocks_in(catalyst.optimized_plan(classic), registry)
+
+
+def _blocks_in(plan: catalyst.Plan, registry: Registry) -> tuple[tuple[Block, RoutingOptions], ...]:
+    known = (registry.made(command) for command in fused_commands(plan))
+    return tuple(dict.fromkeys(block for block in known if block is not None))
 
 
 def is_derived(df: DataFrame) -> bool:
     """Whether a DataFrame was made from an adapted one, by what Spark did not know of then."""
-    return df not in _left and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
+    return df not in _adaptings and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
 
 
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
-    return _left.get(df, ())
+    adapting = _adaptings.get(df)
+    return () if adapting is None else adapting.rewriting.left
 
 
 def checked_seed(seed: int) -> None:
@@ -306,8 +338,3 @@ def table_of_session(spark: SparkSession) -> TableOf | None:
         return None if command is None else tables.of(command)
 
     return table_of if tables.any else None
-
-
-def _only_described(block: FilterBlock) -> FusedFunction:
-    """Stand for a block's function in a plan that never runs."""
-    return FusedFunction(b"", result_type(block).json())

@@ -24,7 +24,7 @@ from eddyline.planner.read.needed_results import NeededResults
 from eddyline.planner.read.twins import NO_TWINS, Twins, twins_of
 from eddyline.planner.rewrite.after_limits import with_functions_after_limits
 from eddyline.planner.rewrite.asked_attributes import asked_of_twins
-from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, TableOf
+from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, TableOf
 from eddyline.planner.rewrite.filter_rewrite import Fuse
 from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
 from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
@@ -56,13 +56,14 @@ class Way:
     """What is found out about one plan on its way through the passes.
 
     ``blocks`` are those that it has in the end, ``left`` the predicates and functions that stay
-    where Spark put them.
+    where Spark put them, ``judged`` the regions and chains that were read, with their claims.
     """
 
     making: Making
     limited: bool
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     claimed: Claimed | None = None
 
 
@@ -81,12 +82,14 @@ class Rewriting:
     """A plan in which every claimable block runs as one function.
 
     ``plan`` is the one that was given if there is no such block. ``left`` are
-    the predicates over Python functions that stay where Spark put them.
+    the predicates over Python functions that stay where Spark put them, and ``judged`` what was
+    read and claimed on the way (see :mod:`eddyline.planner.stages`).
     """
 
     plan: Plan
     blocks: tuple[FilterBlock, ...]
     left: tuple[LeftToSpark, ...]
+    judged: tuple[Judged, ...] = ()
     changed: bool = False
 
 
@@ -111,6 +114,7 @@ def blocks_in_eddies(plan: Plan, way: Way) -> Plan:
     rewritten = walk.rewrite(plan)
     way.blocks += walk.blocks
     way.left += walk.left
+    way.judged += walk.judged
     return rewritten
 
 
@@ -154,6 +158,7 @@ def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) 
         plan,
         tuple(dict.fromkeys(way.blocks)),
         tuple(dict.fromkeys(way.left)),
+        tuple(way.judged),
         changed=plan is not given,
     )
 

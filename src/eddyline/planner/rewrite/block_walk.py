@@ -21,7 +21,7 @@ from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
 from eddyline.errors import UnboundLookupError
 from eddyline.planner.claim.bindings import called_too_early
-from eddyline.planner.claim.filter_claim import judge, left_to_chance, with_filters_below
+from eddyline.planner.claim.filter_claim import Verdict, judge, left_to_chance, with_filters_below
 from eddyline.planner.claim.join_choice import pays
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_judgement import claim_matches, claim_region
@@ -76,6 +76,14 @@ _TOO_DEEP: Final = LeftToSpark(
 
 
 @dataclass
+class Judged:
+    """What was read at a node and judged: a chain can give several claims, a region one."""
+
+    read: Chain | Region
+    claims: list[Verdict | JoinClaim] = field(default_factory=list)
+
+
+@dataclass
 class BlockWalk:
     """A walk over one plan, and what it has found: the blocks, and what is left to Spark."""
 
@@ -87,6 +95,7 @@ class BlockWalk:
     looks_up: bool = False  # whether there is a lookup table anywhere
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
     spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
     limit: int = 0  # rows that are wanted of the node which is rewritten next
@@ -159,6 +168,8 @@ class BlockWalk:
         if found is None:
             return None, frozenset()
         region, claim = found
+        judged = Judged(region)
+        self.judged.append(judged)
         spark = rules.context.spark
         chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
         if chosen.joiner is Joiner.SPARK:
@@ -174,7 +185,9 @@ class BlockWalk:
             reduced, notes = reduced_inputs(spark, region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
             claim = replace(claim, notes=(*why, *notes), reduced=bool(notes), limit=limit)
+            judged.claims.append(claim)
             return rebuilt(rules.context, claim, reduced), frozenset()
+        judged.claims.append(claim)
         native = joined_natively(
             spark, chosen.natively, region, claim, inputs, self.settings, self.fuse
         )
@@ -217,6 +230,7 @@ class BlockWalk:
                 f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
                 f"{why}"
             ) from None
+        self.judged.append(Judged(region, [claim]))
         inputs = [
             each if number in tables else self.rewrite(each)
             for number, each in enumerate(region.inputs)
@@ -227,13 +241,13 @@ class BlockWalk:
 
     def _all_bound(self, plan: Plan) -> bool:
         """Tell whether all lookups of a plan have what they need there."""
-        left = list(self.left)
+        left, judged = list(self.left), list(self.judged)
         try:
             rewritten = self.rewrite(plan)
         except UnboundLookupError:
             return False
         finally:
-            self.left[:] = left
+            self.left[:], self.judged[:] = left, judged
         return next(lookup_leaves(rewritten), None) is None
 
     def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
@@ -296,6 +310,9 @@ class BlockWalk:
     def _judged(self, chain: Chain) -> Plan:
         """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
         rest = with_filters_below(chain)
+        judged = Judged(chain)
+        if chain.links:
+            self.judged.append(judged)
         while rest.links:
             try:
                 verdict = judge(rest, self.settings, self.needs)
@@ -305,6 +322,7 @@ class BlockWalk:
             self.left.extend(verdict.left)
             if verdict.claim is not None:
                 rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
+                judged.claims.append(verdict)
                 self.blocks += rewritten.blocks
                 self.values.update(rewritten.values)
                 self.spared |= rewritten.spared
