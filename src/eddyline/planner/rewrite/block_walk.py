@@ -41,7 +41,7 @@ from eddyline.planner.rewrite.filter_rewrite import Fuse, rebuild
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext, rebuilt
 from eddyline.planner.rewrite.kept_rows import rebuilt_keeping
 from eddyline.planner.rewrite.native_joins import joined_natively
-from eddyline.planner.rewrite.reduced_inputs import reduced_inputs
+from eddyline.planner.rewrite.reducing import reduced_inputs
 from eddyline.planner.rewrite.replaced import replaced
 
 

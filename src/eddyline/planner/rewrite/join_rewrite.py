@@ -37,11 +37,10 @@ from eddyline.expressions.expression import Argument, Comparison, ComparisonOper
 from eddyline.planner.claim.bindings import looked_up_relation, require_bound
 from eddyline.planner.claim.join_choice import driving_input
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of
+from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of, qualified, told_apart
 from eddyline.planner.claim.own_values import looked_up_query
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.planner.read.chains import fused_name
-from eddyline.planner.rewrite.input_names import qualified, told_apart
 from eddyline.planner.rewrite.sampled_keys import sampled_heavy_keys
 from eddyline.planner.rewrite.steps import (
     blobs_of,
