@@ -3,7 +3,7 @@
 First lookup tables that can be scanned are scanned (``with_scans``). Then, form by form until one
 binds all lookups (``forms``), the plan goes through :data:`PASSES` in their order. A pass takes a
 plan and returns one with the same rows and output, the very same where it has nothing to do; what
-it finds out goes into the :class:`Way`, for passes after it and for whoever asks.
+it finds out goes into the :class:`Passage`, for passes after it and for whoever asks.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Making:
 
 
 @dataclass
-class Way:
+class Passage:
     """What is found out about one plan on its way through the passes.
 
     ``blocks`` are those that it has in the end, ``left`` the predicates and functions that stay
@@ -93,34 +93,34 @@ class Rewriting:
     changed: bool = False
 
 
-Pass: TypeAlias = Callable[[Plan, Way], Plan]
+Pass: TypeAlias = Callable[[Plan, Passage], Plan]
 
 
-def functions_after_limits(plan: Plan, way: Way) -> Plan:
+def functions_after_limits(plan: Plan, passage: Passage) -> Plan:
     """Call functions above the sort and the limit that keep some of their rows."""
-    return with_functions_after_limits(plan) if way.limited else plan
+    return with_functions_after_limits(plan) if passage.limited else plan
 
 
-def blocks_in_eddies(plan: Plan, way: Way) -> Plan:
+def blocks_in_eddies(plan: Plan, passage: Passage) -> Plan:
     """Read regions and chains, claim what pays, and put each block back as one function."""
-    making = way.making
+    making = passage.making
     twins = twins_of(plan) if catalyst.has_join(plan) else NO_TWINS
     needs = NeededResults(plan, twins.sides)
     joins = making.joins
     may = joins is not None and joins.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
     walk = BlockWalk(twins, making.settings, making.fuse, making.joins, needs.of, looks_up)
-    way.claimed = Claimed(plan, twins, needs, walk)
+    passage.claimed = Claimed(plan, twins, needs, walk)
     rewritten = walk.rewrite(plan)
-    way.blocks += walk.blocks
-    way.left += walk.left
-    way.judged += walk.judged
+    passage.blocks += walk.blocks
+    passage.left += walk.left
+    passage.judged += walk.judged
     return rewritten
 
 
-def memories_for_the_rest(plan: Plan, way: Way) -> Plan:
+def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
     """Give a memory to functions that no block has taken in."""
-    making, claimed = way.making, way.claimed
+    making, claimed = passage.making, passage.claimed
     if making.remember is None or claimed is None:
         return plan
     walk = claimed.walk
@@ -135,8 +135,8 @@ def memories_for_the_rest(plan: Plan, way: Way) -> Plan:
         asked_of_twins(claimed.plan, claimed.twins),
         all_remember=making.all_remember,
     )
-    way.blocks += memories.blocks
-    way.left = [*(_beside(each, memories.blocks) for each in way.left), *memories.left]
+    passage.blocks += memories.blocks
+    passage.left = [*(_beside(each, memories.blocks) for each in passage.left), *memories.left]
     return memories.plan
 
 
@@ -150,15 +150,15 @@ PASSES: Final[tuple[Pass, ...]] = (
 
 def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) -> Rewriting:
     """Return what becomes of a plan on its way through the passes."""
-    way = Way(making, catalyst.has_limit(plan))
+    passage = Passage(making, catalyst.has_limit(plan))
     given = plan
     for each in passes:
-        plan = each(plan, way)
+        plan = each(plan, passage)
     return Rewriting(
         plan,
-        tuple(dict.fromkeys(way.blocks)),
-        tuple(dict.fromkeys(way.left)),
-        tuple(way.judged),
+        tuple(dict.fromkeys(passage.blocks)),
+        tuple(dict.fromkeys(passage.left)),
+        tuple(passage.judged),
         changed=plan is not given,
     )
 
