@@ -36,7 +36,7 @@ def test_only_data_frames(spark: SparkSession) -> None:
     with pytest.raises(
         TypeError, match=r"A pyspark\.sql\.DataFrame is expected, not pyspark.*\.SparkSession"
     ):
-        explain(spark)  # type: ignore[arg-type]
+        explain(spark)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("ask", [adapt, explain, eddyline.report, eddyline.watch])

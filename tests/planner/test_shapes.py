@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from eddyline import catalyst
 from eddyline.planner.adapt import adapt, adapted_blocks
 from eddyline.planner.claim.session_settings import session_settings
-from eddyline.planner.rewrite.rewrite_plan import rewrite_plan
+from eddyline.planner.passes import Making, through_passes
 from tests.planner.shapes import SHAPES, Shape, session
 from tests.tasks import reference_filter_task as reference_fused
 
@@ -48,7 +48,7 @@ def test_rewritten_plan(
     df = shape.build(spark)
     assert catalyst.is_classic(df)
     plan = catalyst.optimized_plan(df)
-    rewriting = rewrite_plan(plan, session_settings(spark), reference_fused.fuse)
+    rewriting = through_passes(plan, Making(session_settings(spark), reference_fused.fuse))
     assert tuple(frozenset(block.texts) for block in rewriting.blocks) == shape.blocks
     if rewriting.blocks:
         adapted = catalyst.dataframe_like(df, rewriting.plan)

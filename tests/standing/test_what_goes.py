@@ -52,6 +52,30 @@ def test_what_dropped_queries_did_is_forgotten_and_that_of_paused_ones_is_not() 
     assert {row["seconds"] for row in told} == {2.0}
 
 
+def test_of_a_batch_its_numbers_are_kept_and_not_what_each_query_did() -> None:
+    introspection = Introspection(set)
+    for batch in range(3):
+        counts = Counts(
+            Counter(events=7, others=1),
+            results=Counter({1: 2, 300 + batch: 3}),
+            stored=Counter({(0, "events"): batch}),
+            entries=Counter({(0, "events"): 2 * batch}),
+        )
+        introspection.note(BatchRecord("job", batch, batch, 2, 0.0, 2.0, counts), [])
+        kept = weakref.finalize(counts.results, lambda: None)
+        del counts
+        assert not kept.alive
+    rows = introspection.batches().to_pylist()
+    assert [(row["batch"], row["rows_in"], row["results"]) for row in rows] == [
+        (0, 8, 5),
+        (1, 8, 5),
+        (2, 8, 5),
+    ]
+    assert introspection.stems().to_pylist() == [
+        {"job": "job", "cell": 0, "stream": "events", "rows": 2, "blobs": 4}
+    ]
+
+
 def test_the_job_of_a_template_is_known_no_longer_than_the_template() -> None:
     template = replace(TEMPLATE, sql="SELECT 1")
     assert job_of(template) is job_of(template)
@@ -100,6 +124,7 @@ def test_a_subscription_goes_with_its_query_and_stays_where_that_is_replaced(
         until(lambda: queries.progress().batches == 3, queries)
         assert told == [("second", 2)]
         assert not queries._subscriptions
+        assert queries._counts.value == {}
 
 
 def test_nothing_is_kept_for_jobs_that_stand_idle() -> None:

@@ -69,9 +69,10 @@ class SqlInvocation:
 
 @dataclass(frozen=True, slots=True)
 class ExplainInvocation:
-    """``eddyline explain``: tell what would run in eddies."""
+    """``eddyline explain``: tell what would run in eddies, or show one ``stage`` of the way."""
 
     subject: Query | Script
+    stage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

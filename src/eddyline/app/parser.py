@@ -214,10 +214,10 @@ def _explain_invocation(namespace: Namespace) -> ExplainInvocation:
     if namespace.sql is not None:
         if namespace.name is not None:
             namespace.parser.error("--name belongs to a script, not to --sql")
-        return ExplainInvocation(_query(namespace, namespace.sql))
+        return ExplainInvocation(_query(namespace, namespace.sql), namespace.stage)
     if namespace.table or namespace.udf:
         namespace.parser.error("--table and --udf belong to --sql; a script makes its own")
-    return ExplainInvocation(Script(namespace.script, namespace.name or "df"))
+    return ExplainInvocation(Script(namespace.script, namespace.name or "df"), namespace.stage)
 
 
 def _query(namespace: Namespace, sql: str) -> Query:
@@ -316,6 +316,11 @@ def _parser() -> _Parser:
     )
     explain.add_argument("--name", help="the name of the DataFrame in the script (default: df)")
     explain.add_argument("--sql", metavar="QUERY", help="a query instead of a script")
+    explain.add_argument(
+        "--stage",
+        choices=("read", "claim", "block", "plan"),
+        help="show what the query looks like after one stage on its way instead",
+    )
     _add_sources(explain)
     _add_rules(commands)
     return parser

@@ -1,6 +1,6 @@
 """A filter block as plain data: what travels from the plan rewrite to the workers.
 
-A block is claimed by :mod:`eddyline.planner.rewrite.rewrite_plan` on the driver, pickled into
+A block is claimed by :mod:`eddyline.planner.rewrite.block_walk` on the driver, pickled into
 one fused user-defined function, and executed by :mod:`eddyline.tasks.filter_task` in
 the Python workers. Nothing here holds a handle into the JVM.
 """

@@ -67,6 +67,20 @@ def class_name(plan: Plan) -> str:
     return str(chained_in(id(jvm()), *_CLASS_NAME).apply(plan.java))
 
 
+SHOWN_FIELDS: Final = 25
+"""Columns of a node that its text names; more are counted."""
+
+
+def node_text(plan: Plan) -> str:
+    """Return the line that Spark shows for the top node alone."""
+    return str(plan.java.simpleString(SHOWN_FIELDS))
+
+
+def tree_text(plan: Plan) -> str:
+    """Return the plan as the tree that Spark shows, a line a node."""
+    return str(plan.java.treeString()).rstrip("\n")
+
+
 def read_ahead(plan: Plan) -> None:
     """Read the nodes of a whole plan, in few calls: what is asked about them then is known.
 

@@ -6,57 +6,51 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
-from typing import Final, cast
+from typing import Final, cast, overload
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
-from eddyline.asking.wire import Address
-from eddyline.blocks.decline import DeclineReason, LeftToSpark
-from eddyline.blocks.filter_block import FilterBlock
+from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.policies.catalogue import policy_name
-from eddyline.errors import UnboundLookupError
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.block_registry import Block, Fused, registry_of
-from eddyline.planner.claim.join_choice import pays
-from eddyline.planner.claim.native_choice import choose_joiner
+from eddyline.planner.block_registry import Block, Fused, Registry, registry_of
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.declare.concurrent_functions import (
     any_declared,
-    refuse_in_streams,
     require_all_placed,
     served,
 )
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.explanation import Explanation, explained
+from eddyline.planner.passes import Making, Rewriting, rewritten_plan
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
-from eddyline.planner.read.lookup_leaves import lookup_command, lookup_leaves
-from eddyline.planner.rewrite.filter_rewrite import Fuse, FusedFunction
-from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
-from eddyline.planner.rewrite.join_rewrite import JoinBlockContext, rebuilt
-from eddyline.planner.rewrite.kept_rows import rebuilt_keeping
-from eddyline.planner.rewrite.native_joins import joined_natively
-from eddyline.planner.rewrite.reduced_inputs import reduced_inputs
-from eddyline.planner.rewrite.remembered_functions import Remember
-from eddyline.planner.rewrite.rewrite_plan import JoinRules, Joins, Rewriting, TableOf, rewrite_plan
-from eddyline.planner.rewrite.scanned_tables import with_scans
-from eddyline.planner.rewrite.semijoins import forms
+from eddyline.planner.read.lookup_leaves import lookup_command
+from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
+from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
 from eddyline.planner.session_rules import tell_limits
-from eddyline.tasks.filter_task import result_type
+from eddyline.planner.stages import StageText, stage_named, told
 
-# What was left in the DataFrames that adapt returned: their own plans tell less
-# well, since results of claimed functions have lost their names there.
-_left: WeakKeyDictionary[DataFrame, tuple[LeftToSpark, ...]] = WeakKeyDictionary()
-_dropped: WeakKeyDictionary[DataFrame, tuple[str, ...]] = WeakKeyDictionary()
-_fused: WeakKeyDictionary[DataFrame, tuple[Fused, ...]] = WeakKeyDictionary()
+
+@dataclass(frozen=True, slots=True)
+class Adapting:
+    """What ``adapt`` made of a plan; ``dropped`` are filters that Spark loses and this keeps."""
+
+    rewriting: Rewriting
+    dropped: tuple[str, ...]
+    fused: tuple[Fused, ...] = ()
+
+
+# With the DataFrames that adapt returned: their own plans tell less well what was left, since
+# results of claimed functions have lost their names there.
+_adaptings: WeakKeyDictionary[DataFrame, Adapting] = WeakKeyDictionary()
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -144,9 +138,7 @@ def adapt(
     if any_declared() or table_of_session(classic.sparkSession) is not None:
         tell_limits(classic.sparkSession)
     adapted = catalyst.dataframe_like(classic, rewriting.plan)
-    _left[adapted] = rewriting.left
-    _dropped[adapted] = dropped
-    _fused[adapted] = registry.of_run(run)
+    _adaptings[adapted] = Adapting(rewriting, dropped, registry.of_run(run))
     return adapted
 
 
@@ -159,6 +151,10 @@ class Chosen:
     joins: Joins
     worth: tuple[tuple[str, float], ...]
     remember: bool
+
+
+_DEFAULTS: Final = Chosen(policy_name("adaptive"), 0, Joins.AUTO, (), remember=True)
+"""What ``adapt`` chooses by itself."""
 
 
 def chosen_options(
@@ -193,7 +189,7 @@ def rewritten(
     """
     registry = registry_of(spark.sparkContext)
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
-    workshop = JoinBlockContext(
+    context = JoinBlockContext(
         spark,
         options,
         registry.records,
@@ -201,69 +197,79 @@ def rewritten(
         lambda: lookup_tables_of(spark.sparkContext).address,
     )
     tables = lookup_tables_of(spark.sparkContext)
-    rewriting = _rewrite(
-        spark,
-        plan,
+    table_of = table_of_session(spark)
+    making = Making(
+        session_settings(spark),
         lambda block: registry.fuse(served(block, tables), options),
-        _join_rules(spark, chosen.joins, workshop, final=final),
+        # Joins of streams keep state, which is Spark's.
+        None if streaming else JoinRules(context, chosen.joins, table_of, final),
         lambda block: registry.remembered(block, options),
-        all_remember=chosen.remember,
-        streaming=streaming,
-        fixes_the_clock=fixes_the_clock,
+        chosen.remember,
+        table_of,
+        streaming,
+        fixes_the_clock,
     )
+    rewriting = rewritten_plan(plan, making)
     if any_declared():
         require_all_placed(rewriting.plan, rewriting.left)
     return rewriting
 
 
-def _join_rules(
-    spark: SparkSession, joins: Joins, workshop: JoinBlockContext, *, final: bool = False
-) -> JoinRules:
-    return JoinRules(
-        joins,
-        partial(rebuilt, workshop),
-        partial(rebuilt_keeping, workshop),
-        partial(pays, spark),
-        partial(choose_joiner, spark),
-        partial(joined_natively, spark),
-        partial(reduced_inputs, spark),
-        table_of_session(spark),
-        final,
-    )
+@overload
+def explain(df: DataFrame) -> Explanation: ...
 
 
-def explain(df: DataFrame) -> Explanation:
+@overload
+def explain(df: DataFrame, *, stage: str) -> StageText: ...
+
+
+@overload
+def explain(df: DataFrame, *, stage: str | None) -> Explanation | StageText: ...
+
+
+def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageText:
     """Return what of a DataFrame runs in eddies, what does not, and why.
 
     Whoever has the value shows it: ``print``, a prompt, a notebook. Works on adapted DataFrames,
     on what was derived from them, and on any other, for which it tells what :func:`adapt` would
-    do. Raises as :func:`adapt` does.
+    do. With a ``stage`` it shows what the DataFrame looks like on its way: "read" into regions of
+    joins and chains of functions, as "claim", as "block" that travels to the tasks, and as the
+    "plan" that Spark runs. Nothing is rewritten once more for that. Raises as :func:`adapt` does,
+    and ``ValueError`` for a stage that there is not.
     """
     classic = classic_frame(df)
-    joined: list[JoinBlock] = []
-    workshop = JoinBlockContext(
-        classic.sparkSession,
-        RoutingOptions(),
-        registry_of(classic.sparkSession.sparkContext).records,
-        lambda block, *_: joined.append(block),
-        lambda: Address("", 0, ""),
-    )
+    chosen = None if stage is None else stage_named(stage)
     spark = classic.sparkSession
+    registry = registry_of(spark.sparkContext)
     plan = catalyst.optimized_plan(classic)
-    rewriting = _rewrite(
-        spark,
-        plan,
-        _only_described,
-        _join_rules(spark, Joins.AUTO, workshop),
-        lambda _: b"",
-        streaming=classic.isStreaming,
-        fixes_the_clock=classic.isStreaming and catalyst.reads_the_clock(classic),
-    )
+    running = _blocks_in(plan, registry)
+    adapting = _adaptings.get(df)
+    claimable: tuple[Block, ...] = ()
+    if adapting is None:
+        streaming = classic.isStreaming
+        rewriting = rewritten(
+            spark,
+            plan,
+            _DEFAULTS,
+            task_memory(spark, None),
+            registry.next_run(),
+            streaming=streaming,
+            fixes_the_clock=streaming and catalyst.reads_the_clock(classic),
+        )
+        adapting = Adapting(rewriting, catalyst.dropped_filters(plan))
+        made = _blocks_in(rewriting.plan, registry) if rewriting.changed else ()
+        joins = (block for block, _ in made if isinstance(block, JoinBlock))
+        there = {block.identity for block, _ in running}
+        found: tuple[Block, ...] = (*joins, *rewriting.blocks)
+        claimable = tuple(block for block in found if block.identity not in there)
+    blocks = tuple(block for block, _ in running)
+    if chosen is not None:
+        return told(chosen, adapting.rewriting, (*blocks, *claimable))
     return Explanation(
-        tuple(explained(block) for block, _ in adapted_blocks(df)),
-        (*map(explained, joined), *map(explained, rewriting.blocks)),
-        _left.get(df, rewriting.left),
-        _dropped.get(df, catalyst.dropped_filters(plan)),
+        tuple(map(explained, blocks)),
+        tuple(map(explained, claimable)),
+        adapting.rewriting.left,
+        adapting.dropped,
     )
 
 
@@ -271,19 +277,23 @@ def adapted_blocks(df: DataFrame) -> tuple[tuple[Block, RoutingOptions], ...]:
     """Return the distinct blocks that run in a DataFrame, however it was derived."""
     classic = classic_frame(df)
     registry = registry_of(classic.sparkSession.sparkContext)
-    commands = fused_commands(catalyst.optimized_plan(classic))
-    found = (registry.made(command) for command in commands)
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    return _blocks_in(catalyst.optimized_plan(classic), registry)
+
+
+def _blocks_in(plan: catalyst.Plan, registry: Registry) -> tuple[tuple[Block, RoutingOptions], ...]:
+    known = (registry.made(command) for command in fused_commands(plan))
+    return tuple(dict.fromkeys(block for block in known if block is not None))
 
 
 def is_derived(df: DataFrame) -> bool:
     """Whether a DataFrame was made from an adapted one, by what Spark did not know of then."""
-    return df not in _left and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
+    return df not in _adaptings and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
 
 
 def left_in(df: DataFrame) -> tuple[LeftToSpark, ...]:
     """Return what ``adapt`` left to Spark when it made this very DataFrame; else nothing."""
-    return _left.get(df, ())
+    adapting = _adaptings.get(df)
+    return () if adapting is None else adapting.rewriting.left
 
 
 def checked_seed(seed: int) -> None:
@@ -331,55 +341,6 @@ def calls_concurrent_functions(df: ClassicDataFrame) -> bool:
     )
 
 
-def _rewrite(
-    spark: SparkSession,
-    found: catalyst.Plan,
-    fuse: Fuse,
-    rules: JoinRules | None,
-    remember: Remember,
-    *,
-    streaming: bool,
-    fixes_the_clock: bool,
-    all_remember: bool = True,
-) -> Rewriting:
-    """Rewrite an optimized plan, in the first form of which all lookup tables are bound."""
-    table_of = None if rules is None else rules.table_of
-    plan = with_scans(found, table_of)
-    if streaming and any_declared():
-        refuse_in_streams(plan)
-    if streaming:  # joins of streams keep state, which is Spark's
-        rules = None
-    settings = session_settings(spark)
-    refused: UnboundLookupError | None = None
-    for form in (plan,) if table_of is None else forms(plan):
-        try:
-            if fixes_the_clock:
-                rewriting = _declined(form, DeclineReason.READS_THE_CLOCK, "")
-            elif settings.profiled and not _needs_eddyline(form, table_of):
-                rewriting = _declined(form, DeclineReason.PROFILED, "")
-            else:
-                rewriting = rewrite_plan(
-                    form, settings, fuse, rules, remember, all_remember=all_remember
-                )
-            _require_no_lookup_left(rewriting, table_of)
-        except UnboundLookupError as error:
-            refused = refused or error
-        else:
-            return replace(rewriting, changed=rewriting.changed or form is not found)
-    if refused is None:
-        raise AssertionError("a plan has a form at least")
-    if why := what_keeps_keys_away(plan):
-        raise UnboundLookupError(f"{refused} {why}") from refused
-    raise refused
-
-
-def _needs_eddyline(plan: catalyst.Plan, table_of: TableOf | None) -> bool:
-    """Whether Spark could not run a plan by itself: it looks something up, or has calls made."""
-    if table_of is not None and next(lookup_leaves(plan), None) is not None:
-        return True
-    return any_declared() and next(marks_in(plan), None) is not None
-
-
 def table_of_session(spark: SparkSession) -> TableOf | None:
     """Return what tells the lookup tables of a session; None where there are none."""
     tables = lookup_tables_of(spark.sparkContext)
@@ -389,25 +350,3 @@ def table_of_session(spark: SparkSession) -> TableOf | None:
         return None if command is None else tables.of(command)
 
     return table_of if tables.any else None
-
-
-def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> None:
-    """Raise UnboundLookupError where a lookup table stands where no values reach it."""
-    for leaf in () if table_of is None else lookup_leaves(rewriting.plan):
-        table = None if table_of is None else table_of(leaf)
-        name = "a lookup table" if table is None else table.name
-        why = "; ".join(map(str, rewriting.left))
-        raise UnboundLookupError(
-            f"{name} is looked up only in joins and filters that give values for it, and not in "
-            f"streams; here it stands where no values reach it{f': {why}' if why else ''}."
-        )
-
-
-def _only_described(block: FilterBlock) -> FusedFunction:
-    """Stand for a block's function in a plan that never runs."""
-    return FusedFunction(b"", result_type(block).json())
-
-
-def _declined(plan: catalyst.Plan, reason: DeclineReason, detail: str) -> Rewriting:
-    left = (LeftToSpark("the whole query", reason, detail),)
-    return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())

@@ -15,7 +15,7 @@ from eddyline.planner.adapt import Chosen, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.read.chains import fused_commands
-from eddyline.planner.rewrite.rewrite_plan import Joins
+from eddyline.planner.rewrite.block_walk import Joins
 from eddyline.planner.session_rules import change_rules, told_limits
 
 

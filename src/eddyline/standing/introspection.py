@@ -141,7 +141,9 @@ class Introspection:
         """Start with nothing done; ``there`` gives the numbers of all queries, paused or not."""
         self._there = there
         self._noting = threading.Lock()
-        self._batches: deque[BatchRecord] = deque(maxlen=BATCHES_KEPT)
+        # As numbers alone: with what each query did, a thousand batches of 10,000 are a gigabyte.
+        self._batches: deque[tuple[object, ...]] = deque(maxlen=BATCHES_KEPT)
+        self._stems: dict[tuple[str, int, str], tuple[int, int]] = {}
         self._totals: dict[str, _JobTotals] = {}
         self._windows: deque[dict[str, object]] = deque(maxlen=WINDOWS_KEPT)
         self.progress = Progress()
@@ -151,7 +153,9 @@ class Introspection:
         """Take in what a batch did with its queries."""
         counts = record.counts
         with self._noting:
-            self._batches.append(record)
+            self._batches.append(_row_of(record))
+            for (cell, stream), rows in counts.stored.items():
+                self._stems[record.job, cell, stream] = rows, counts.entries[cell, stream]
             self._windows += _windows_in(record)
             self.progress = Progress(
                 self.progress.batches + 1,
@@ -190,22 +194,7 @@ class Introspection:
     def batches(self) -> pa.Table:
         """Return a row for each of the last micro-batches."""
         with self._noting:
-            rows = [
-                {
-                    "job": record.job,
-                    "batch": record.batch,
-                    "version": record.version,
-                    "queries": record.queries,
-                    "rows_in": sum(record.counts.rows_in.values()),
-                    "late": sum(record.counts.late.values()),
-                    "dropped": sum(record.counts.dropped.values()),
-                    "kept": record.kept,
-                    "results": sum(record.counts.results.values()),
-                    "started": dt.datetime.fromtimestamp(record.started, dt.UTC),
-                    "seconds": record.seconds,
-                }
-                for record in self._batches
-            ]
+            rows = [dict(zip(BATCHES.names, row, strict=True)) for row in self._batches]
         return pa.Table.from_pylist(rows, BATCHES)
 
     def windows(self) -> pa.Table:
@@ -218,12 +207,8 @@ class Introspection:
 
     def stems(self) -> pa.Table:
         """Return a row for each stream in each cell of the jobs that join, as they are now."""
-        latest: dict[tuple[str, int, str], tuple[int, int]] = {}
         with self._noting:
-            for record in self._batches:
-                for (cell, stream), stored in record.counts.stored.items():
-                    blobs = record.counts.entries[cell, stream]
-                    latest[record.job, cell, stream] = stored, blobs
+            latest = dict(self._stems)
         rows = [
             {"job": job, "cell": cell, "stream": stream, "rows": rows, "blobs": blobs}
             for (job, cell, stream), (rows, blobs) in sorted(latest.items())
@@ -261,6 +246,24 @@ class Introspection:
             "results": totals.results[query.number],
             "seconds": totals.seconds[query.number] / times if times else None,
         }
+
+
+def _row_of(record: BatchRecord) -> tuple[object, ...]:
+    """Return a batch as a row of :data:`BATCHES`."""
+    counts = record.counts
+    return (
+        record.job,
+        record.batch,
+        record.version,
+        record.queries,
+        counts.rows_in.total(),
+        counts.late.total(),
+        counts.dropped.total(),
+        record.kept,
+        counts.results.total(),
+        dt.datetime.fromtimestamp(record.started, dt.UTC),
+        record.seconds,
+    )
 
 
 def _windows_in(record: BatchRecord) -> list[dict[str, object]]:

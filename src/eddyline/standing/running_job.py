@@ -226,7 +226,8 @@ class RunningJob:
         elif self.job.keeps_state:  # without an action Spark would miss the state of this batch
             rows.write.format("noop").mode("overwrite").save()
         if queries or self.job.keeps_state:
-            counts = self._counts.value.get((self.job.name, batch), counts)
+            # All actions of the batch have ended, so nothing is added to its counts any more.
+            counts = self._counts.value.pop((self.job.name, batch), counts)
             self._pause_failed(counts.errors, queries)
         if counts.rows_in.total():  # without rows there is no task that could wake a cell
             self._woken = run.version

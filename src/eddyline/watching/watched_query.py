@@ -22,8 +22,8 @@ from eddyline.planner.claim.session_settings import session_settings, task_memor
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.read.regions import Region, read_region
+from eddyline.planner.rewrite.block_walk import TableOf
 from eddyline.planner.rewrite.join_rewrite import constant_inputs, join_block
-from eddyline.planner.rewrite.rewrite_plan import TableOf
 from eddyline.planner.rewrite.scanned_tables import scan_of, with_scans
 from eddyline.planner.rewrite.semijoins import forms
 from eddyline.watching.aggregation import WatchedAggregation, read_aggregation

@@ -28,7 +28,7 @@ from eddyline.exchange.blobs import Blob, Sorter, decoded, encoded, packed, unpa
 from eddyline.exchange.heavy_keys import KeyCounts, as_batch, heavy_keys, of_dimensions
 from eddyline.exchange.hypercube import Dimension, Hypercube, key_words, plan_hypercube
 from eddyline.planner.block_registry import registry_of
-from eddyline.planner.rewrite import reduced_inputs, sampled_keys
+from eddyline.planner.rewrite import reducing, sampled_keys
 from eddyline.tasks.reduce_side import ReduceSide
 from eddyline.tasks.sampling import LEAST_ROWS, MOST_ROWS, SAMPLE_ROWS, sampled_rows
 from tests.planner.joins.broadcasting import THRESHOLD, broadcasting
@@ -339,7 +339,7 @@ def test_whoever_joins_by_choice(
     skewed: SparkSession, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
     """Heavy keys are dealt out where an eddy joins, also if its inputs are reduced."""
-    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    monkeypatch.setattr(reducing, "WORTH_REDUCING", 1)
     skewed.udf.register("is_good", lambda value: value % 3 > 0, "boolean")
     skewed.udf.register("less_than", lambda one, other: 3 * one < other, "boolean")
     predicate, reach, why = AUTO[who]

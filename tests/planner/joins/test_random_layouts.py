@@ -19,7 +19,7 @@ from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.planner.adapt import adapted_blocks
 from eddyline.planner.block_registry import Block
 from eddyline.planner.claim.reduction import BLOOM_BITS, Means, Rule
-from eddyline.planner.rewrite import reduced_inputs, reducing
+from eddyline.planner.rewrite import reducing
 from tests.planner.joins.broadcasting import THRESHOLD
 from tests.planner.joins.random_layouts import (
     OVER_ONE,
@@ -74,7 +74,7 @@ def connection(
 
 @pytest.fixture(autouse=True)
 def _small_inputs_are_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    monkeypatch.setattr(reducing, "WORTH_REDUCING", 1)
 
 
 def rows(df: DataFrame) -> Bag | None:

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 import eddyline
 from eddyline.planner.adapt import adapted_blocks
-from eddyline.planner.rewrite import reduced_inputs, sampled_keys
+from eddyline.planner.rewrite import reducing, sampled_keys
 from tests.planner.joins.broadcasting import THRESHOLD
 
 # Workers cannot import the tests, so the functions travel whole.
@@ -82,7 +82,7 @@ def tables(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _small_inputs_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    monkeypatch.setattr(reducing, "WORTH_REDUCING", 1)
     monkeypatch.setattr(sampled_keys, "WORTH_SAMPLING", 0)
 
 

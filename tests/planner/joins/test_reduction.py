@@ -22,7 +22,7 @@ import eddyline
 from eddyline import catalyst
 from eddyline.host.classic import classic
 from eddyline.planner.claim import reduction
-from eddyline.planner.rewrite import reduced_inputs
+from eddyline.planner.rewrite import reducing
 from tests.oracle.plain_values import plain
 from tests.planner.joins.broadcasting import THRESHOLD, broadcasting
 
@@ -399,7 +399,7 @@ def test_whatever_the_graph(
     *,
     broadcast: bool,
 ) -> None:
-    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    monkeypatch.setattr(reducing, "WORTH_REDUCING", 1)
     with broadcasting(spark, allowed=broadcast):
         same(spark, sql)
         same(spark, sql, joins="always")
@@ -408,7 +408,7 @@ def test_whatever_the_graph(
 def test_inputs_of_the_eddy_are_reduced(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reduced_inputs, "WORTH_REDUCING", 1)
+    monkeypatch.setattr(reducing, "WORTH_REDUCING", 1)
     sql = STAR.replace("(value)", "(f.id + c.hue)").replace("f.shape", "f.shape")
     fast = same(spark, sql)
     explanation = str(eddyline.explain(fast))

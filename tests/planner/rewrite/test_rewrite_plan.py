@@ -18,9 +18,9 @@ from eddyline.blocks.decline import DeclineReason
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind
 from eddyline.expressions.expression import And, Argument, Call, Comparison, Literal, Or
 from eddyline.planner.claim.session_settings import session_settings
+from eddyline.planner.passes import Making, Rewriting, through_passes
 from eddyline.planner.read.lookup_leaves import lookup_leaves
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
-from eddyline.planner.rewrite.rewrite_plan import Rewriting, rewrite_plan
 from tests.planner.jvm_calls import counted_calls
 from tests.planner.shapes import (
     Numbers,
@@ -59,7 +59,7 @@ def rewriting_of(df: DataFrame) -> Rewriting:
 
     assert catalyst.is_classic(df)
     settings = session_settings(df.sparkSession)
-    return rewrite_plan(catalyst.optimized_plan(df), settings, fuse)
+    return through_passes(catalyst.optimized_plan(df), Making(settings, fuse))
 
 
 def only_block(df: DataFrame) -> FilterBlock:
@@ -238,7 +238,7 @@ def test_the_plan_is_the_same_object_where_nothing_is_claimed(spark: SparkSessio
     df = table(spark).filter(good("id"))
     assert catalyst.is_classic(df)
     plan = catalyst.optimized_plan(df)
-    rewriting = rewrite_plan(plan, session_settings(spark), reference_fused.fuse)
+    rewriting = through_passes(plan, Making(session_settings(spark), reference_fused.fuse))
     assert rewriting.plan is plan
 
 
@@ -429,7 +429,7 @@ def test_a_wide_table_is_rewritten_with_few_calls_into_the_jvm(
         blocks: list[object] = []
 
         def rewrite() -> None:
-            rewriting = rewrite_plan(plan, settings, reference_fused.fuse)
+            rewriting = through_passes(plan, Making(settings, reference_fused.fuse))
             catalyst.dataframe_like(df, rewriting.plan)
             blocks.extend(rewriting.blocks)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 import eddyline
 from eddyline.app.endings import ExitCode
 from eddyline.app.file_errors import printing
@@ -17,14 +19,14 @@ def run(invocation: ExplainInvocation) -> ExitCode:
     """Run the command: the explanation goes to stdout."""
     subject = invocation.subject
     if isinstance(subject, Script):
-        _explain_script(subject)
+        _explain_script(subject, invocation.stage)
     else:
-        with prepared_query(subject, chatter()) as frame, printing():
-            print(eddyline.explain(frame))  # noqa: T201 - what the command is for
+        with prepared_query(subject, chatter()) as frame:
+            _print(frame, invocation.stage)
     return ExitCode.DONE
 
 
-def _explain_script(script: Script) -> None:
+def _explain_script(script: Script, stage: str | None) -> None:
     check_script(script)
     folder = script.path.parent
     with (
@@ -33,6 +35,9 @@ def _explain_script(script: Script) -> None:
         importable_by_workers(folder, spark),
         spark_errors_explained(),
     ):
-        frame = dataframe_of(script, spark)
-        with printing():
-            print(eddyline.explain(frame))  # noqa: T201 - likewise
+        _print(dataframe_of(script, spark), stage)
+
+
+def _print(frame: DataFrame, stage: str | None) -> None:
+    with printing():
+        print(eddyline.explain(frame, stage=stage))  # noqa: T201 - what the command is for

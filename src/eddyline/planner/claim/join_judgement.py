@@ -22,7 +22,9 @@ equal to constants, these become an input of their own, which binds the lookup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -48,7 +50,6 @@ from eddyline.planner.claim.bindings import (
 from eddyline.planner.claim.column_constants import Constants, constants_implied, constants_in
 from eddyline.planner.claim.join_claim import InputColumn, JoinClaim
 from eddyline.planner.claim.join_terms import Inputs, JoinTerms
-from eddyline.planner.claim.related_inputs import RelatedInputs
 from eddyline.planner.claim.values_above import Needed, ValuesAbove, values_above
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, FilterLink, Tree
 from eddyline.planner.read.definitions import Definitions
@@ -387,3 +388,41 @@ class _JudgementOfMatches(_Judgement):
             return []
         attributes = super()._wanted()
         return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
+
+
+class RelatedInputs:
+    """The inputs that native keys relate, and the keys that functions make.
+
+    Inputs are masks: bit number i is input i.
+    """
+
+    def __init__(self, inputs: Inputs, terms: JoinTerms) -> None:
+        """Start with inputs that nothing relates."""
+        self._inputs = inputs
+        self._terms = terms
+        self._related: list[int] = []
+        self._made_keys: list[tuple[Tree, int]] = []
+
+    def note(self, conjunct: Tree) -> None:
+        """Remember what an equality of two inputs does for joining them."""
+        if conjunct.name not in {"EqualTo", "EqualNullSafe"}:
+            return
+        masks = [self._inputs.mask(child) for child in conjunct.children]
+        if any(mask.bit_count() != 1 for mask in masks) or masks[0] == masks[1]:
+            return
+        both = masks[0] | masks[1]
+        if all(self._terms.is_native(child) for child in conjunct.children):
+            apart = [mask for mask in self._related if not mask & both]
+            self._related = [*apart, reduce(or_, self.related_to(both), both)]
+        else:
+            self._made_keys.append((conjunct, both))
+
+    def related_to(self, inputs: int) -> list[int]:
+        """Return the groups of inputs, related among themselves, of which these are some."""
+        return [mask for mask in self._related if mask & inputs]
+
+    def keys_of_functions_alone(self) -> Iterator[Tree]:
+        """Yield equalities whose one side a function makes, of inputs that no other key relates."""
+        for conjunct, both in self._made_keys:
+            if not any(mask & both == both for mask in self._related):
+                yield conjunct

@@ -6,15 +6,17 @@ and what is in between is translated by :mod:`eddyline.planner.read.translation`
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
-from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
+from eddyline.blocks.filter_block import CalledByDriver, FunctionKind, SessionSettings, UserFunction
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.chance import looks_non_deterministic
 from eddyline.expressions import reason_not_to_evaluate
@@ -28,7 +30,6 @@ from eddyline.expressions.expression import (
     Or,
     called_where,
 )
-from eddyline.planner.claim.concurrent_calls import called_by_driver
 from eddyline.planner.claim.iterator_state import iterator_is_stateless
 from eddyline.planner.read.attempts import attempt
 from eddyline.planner.read.chains import ExpressionId, Tree
@@ -39,6 +40,7 @@ from eddyline.planner.read.expression_details import ExpressionDetails
 from eddyline.planner.read.needs import ALWAYS, Need, as_expression
 from eddyline.planner.read.translation import CatalystNode, translate
 from eddyline.tasks.calling import reason_not_to_call
+from eddyline.tasks.not_adapted import ConcurrentMark
 
 ExpressionT = TypeVar("ExpressionT", bound=Expression)
 
@@ -311,3 +313,33 @@ class Terms:
         if identities not in self._pickled:
             self._pickled[identities] = tuple(each.pickled for each in reversed(nest))
         return self._pickled[identities]
+
+
+_SEEN_AS: Final = {
+    '"byte"': '"long"',
+    '"short"': '"long"',
+    '"integer"': '"long"',
+    '"float"': '"double"',
+}
+"""Spark types, as JSON, whose values Python has in one type."""
+
+
+def called_by_driver(
+    function: UserFunction, mark: ConcurrentMark, settings: SessionSettings
+) -> UserFunction:
+    """Return a function that is called where the driver is; DeclinedError where it cannot be.
+
+    The driver tells calls of one function apart by what decides how values are converted: a
+    function sees the same number whether a column has 32 or 64 bits.
+    """
+    if not function.argument_types:
+        detail = f"{function.name} is concurrent, and is given no argument"
+        raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail)
+    types = tuple(_SEEN_AS.get(kind, kind) for kind in function.argument_types)
+    converted = (types, function.keywords, function.return_type, settings)
+    digest = hashlib.sha256(repr(converted).encode()).hexdigest()[:16]
+    method = f"function/{mark.number}/{digest}"
+    driver = CalledByDriver(
+        mark.number, method, mark.width, mark.unit, mark.price, values=mark.values
+    )
+    return replace(function, driver=driver)

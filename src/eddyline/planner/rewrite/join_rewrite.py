@@ -37,11 +37,10 @@ from eddyline.expressions.expression import Argument, Comparison, ComparisonOper
 from eddyline.planner.claim.bindings import looked_up_relation, require_bound
 from eddyline.planner.claim.join_choice import driving_input
 from eddyline.planner.claim.join_claim import JoinClaim
-from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of
+from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of, qualified, told_apart
 from eddyline.planner.claim.own_values import looked_up_query
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.planner.read.chains import fused_name
-from eddyline.planner.rewrite.input_names import qualified, told_apart
 from eddyline.planner.rewrite.sampled_keys import sampled_heavy_keys
 from eddyline.planner.rewrite.steps import (
     blobs_of,
@@ -93,23 +92,23 @@ class JoinBlockContext:
     numbers: Iterator[int] = field(default_factory=count)
 
 
-def rebuilt(workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) -> Plan:
+def rebuilt(context: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) -> Plan:
     """Return a claimed region over its inputs."""
-    spark = workshop.spark
+    spark = context.spark
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
     inputs += constant_inputs(spark, claim)
     catalyst.look_at(each.plan for each in inputs)
     block = join_block(claim, plans, inputs, places, settings)
     if block.lookups:
-        block = replace(block, server=workshop.server())
+        block = replace(block, server=context.server())
     environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
     driver = driving_input(spark, block)
     if driver is not None:
-        joined = in_place(workshop, block, inputs, driver, environments)
+        joined = in_place(context, block, inputs, driver, environments)
     else:
         cells = 2 * spark.sparkContext.defaultParallelism
-        joined = over_one_shuffle(workshop, block, inputs, cells, environments)
+        joined = over_one_shuffle(context, block, inputs, cells, environments)
     return with_identities(claim, joined)
 
 
@@ -214,7 +213,7 @@ def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
 
 
 def over_one_shuffle(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     inputs: Sequence[Input],
     cells: int,
@@ -223,18 +222,18 @@ def over_one_shuffle(
     """Return the block as one hypercube shuffle."""
     cube = plan_hypercube(block.graph, block.sizes, cells)
     numbers = block.scanned
-    heavy = sampled_heavy_keys(workshop.spark, block, inputs, cube, environments)
-    sent = _blobs(workshop, block, inputs, numbers, cube, environments, heavy)
-    blobs = catalyst.dataframe_over(workshop.spark, sent)
+    heavy = sampled_heavy_keys(context.spark, block, inputs, cube, environments)
+    sent = _blobs(context, block, inputs, numbers, cube, environments, heavy)
+    blobs = catalyst.dataframe_over(context.spark, sent)
     meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
     layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
     if heavy is not None:
         layout += "; rows of heavy keys, found in a sample, are dealt out"
-    return _last(workshop, replace(block, layout=layout), meeting, environments, ReduceSide)
+    return _last(context, replace(block, layout=layout), meeting, environments, ReduceSide)
 
 
 def in_place(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     inputs: Sequence[Input],
     driver: int,
@@ -252,15 +251,15 @@ def in_place(
     if wide is not None:
         wide = replace(wide, block=replace(wide.block, layout=block.layout))
     described = block if wide is None else wide.block
-    plan = with_small_inputs(workshop, described, inputs, driver, inputs[driver].plan, environments)
+    plan = with_small_inputs(context, described, inputs, driver, inputs[driver].plan, environments)
     if wide is not None:
-        return _matched(workshop, wide, driver, plan, environments)
-    side = partial(InPlaceSide, driver, next(workshop.numbers))
-    return _last(workshop, block, plan, environments, side)
+        return _matched(context, wide, driver, plan, environments)
+    side = partial(InPlaceSide, driver, next(context.numbers))
+    return _last(context, block, plan, environments, side)
 
 
 def with_small_inputs(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     inputs: Sequence[Input],
     driver: int,
@@ -271,10 +270,10 @@ def with_small_inputs(
     others = [number for number in block.scanned if number != driver]
     if others:
         blobs = _blobs(
-            workshop, block, inputs, others, Hypercube((), ()), environments, gathered=True
+            context, block, inputs, others, Hypercube((), ()), environments, gathered=True
         )
-        one_row = in_one_row(workshop.spark, blobs)
-        gathered = catalyst.scalar_subquery(workshop.spark, one_row)
+        one_row = in_one_row(context.spark, blobs)
+        gathered = catalyst.scalar_subquery(context.spark, one_row)
     else:
         gathered = catalyst.no_bytes()
     return with_value(plan, SMALL_INPUTS, gathered)
@@ -291,7 +290,7 @@ def _in_place_layout(block: JoinBlock, driver: int, wide: LeftBehind | None) -> 
 
 
 def _matched(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     wide: LeftBehind,
     driver: int,
     plan: Plan,
@@ -302,7 +301,7 @@ def _matched(
     travelling = [columns[column] for column in wide.columns]
     staying = sorted({column for column in wide.outputs if column >= 0})
     kept = [columns[column] for column in staying]
-    rows = with_matches(workshop, wide.block, driver, plan, travelling, kept, environments)
+    rows = with_matches(context, wide.block, driver, plan, travelling, kept, environments)
     *kept, matches = catalyst.outputs(rows)
     inlined = catalyst.inlined(matches, kept, rows)
     given = catalyst.outputs(inlined)
@@ -311,7 +310,7 @@ def _matched(
 
 
 def with_matches(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     driver: int,
     plan: Plan,
@@ -321,10 +320,10 @@ def with_matches(
 ) -> Plan:
     """Return the columns of a plan that are ``kept``, and the array of each row's matches."""
     result = matches_type(block)
-    number = next(workshop.numbers)
-    side = MatchesSide(driver, number, block, workshop.options, workshop.records)
+    number = next(context.numbers)
+    side = MatchesSide(driver, number, block, context.options, context.records)
     command = pickled(side, result)
-    workshop.register(block, command, lambda again: pickled(replace(side, block=again), result))
+    context.register(block, command, lambda again: pickled(replace(side, block=again), result))
     call = catalyst.python_call(
         name=_block_name(block),
         command=command,
@@ -347,20 +346,20 @@ def _block_name(block: JoinBlock) -> str:
 
 
 def _last(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     plan: Plan,
     environments: Sequence[PickledFunction],
     side: Callable[[JoinBlock, RoutingOptions, Accumulator[Records]], Callable[..., object]],
 ) -> Plan:
     """Return the step that joins, and let it be found again."""
-    function = side(block, workshop.options, workshop.records)
+    function = side(block, context.options, context.records)
     result = output_type(block)
     command = pickled(function, result)
-    workshop.register(
+    context.register(
         block,
         command,
-        lambda again: pickled(side(again, workshop.options, workshop.records), result),
+        lambda again: pickled(side(again, context.options, context.records), result),
     )
     return map_in_arrow(plan, command, result, environments, name=_block_name(block))
 
@@ -382,7 +381,7 @@ def _described(block: JoinBlock, cube: Hypercube) -> str:
 
 
 def _blobs(
-    workshop: JoinBlockContext,
+    context: JoinBlockContext,
     block: JoinBlock,
     inputs: Sequence[Input],
     numbers: Sequence[int],
@@ -397,7 +396,7 @@ def _blobs(
     Those that are to be ``gathered`` are framed.
     """
     graph = block.graph
-    keys_found = None if heavy is None else catalyst.scalar_subquery(workshop.spark, heavy)
+    keys_found = None if heavy is None else catalyst.scalar_subquery(context.spark, heavy)
     sides = {}
     for relation in numbers:
         places = (place for places in graph.classes for place in places)
@@ -405,7 +404,7 @@ def _blobs(
         copied = not cube.dimensions or cube.copies(relation) > 1
         sampled = keys_found is not None
         sides[relation] = MapSide(
-            block, relation, tuple(keys), cube, copied, sampled, workshop.options, workshop.records
+            block, relation, tuple(keys), cube, copied, sampled, context.options, context.records
         )
     tiny = [r for r in numbers if not cube.dimensions and _is_tiny(block, inputs, r)]
     apart = set(numbers)

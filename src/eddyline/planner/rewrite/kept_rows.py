@@ -48,19 +48,19 @@ _COUNTED: Final = {
 
 
 def rebuilt_keeping(
-    workshop: JoinBlockContext, join: Plan, kept: KeptSide, claim: JoinClaim, plans: Sequence[Plan]
+    context: JoinBlockContext, join: Plan, kept: KeptSide, claim: JoinClaim, plans: Sequence[Plan]
 ) -> Plan:
     """Return a join over its inputs, of which the first is the side that is kept."""
-    wide, plan = _with_small_inputs(workshop, claim, plans, kept)
+    wide, plan = _with_small_inputs(context, claim, plans, kept)
     own = catalyst.outputs(plans[KEPT])
     names = [f"l{number}" for number in range(len(own))]
     columns = catalyst.outputs(plan)
     travelling = [columns[len(own) + column] for column in wide.columns]
     kept_columns = columns[: len(own)]
     matched = with_matches(
-        workshop, wide.block, KEPT, plan, travelling, kept_columns, _environments(workshop, claim)
+        context, wide.block, KEPT, plan, travelling, kept_columns, _environments(context, claim)
     )
-    rows = catalyst.dataframe_over(workshop.spark, matched)
+    rows = catalyst.dataframe_over(context.spark, matched)
     if kept is KeptSide.MARKED:
         marked = rows.select(*names, (F.size(MATCHES) > 0).alias("exists"))
         return _as([*own, catalyst.existence(join)], marked)
@@ -71,10 +71,10 @@ def rebuilt_keeping(
 
 
 def _with_small_inputs(
-    workshop: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan], kept: KeptSide
+    context: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan], kept: KeptSide
 ) -> tuple[LeftBehind, Plan]:
     """Return the block, and the rows that are kept with what it needs of them and of the others."""
-    spark = workshop.spark
+    spark = context.spark
     inputs, places = inputs_of(claim, plans)
     inputs += constant_inputs(spark, claim)
     block = join_block(claim, plans, inputs, places, session_settings(spark))
@@ -87,7 +87,7 @@ def _with_small_inputs(
         )
     block = replace(
         block,
-        server=workshop.server(),
+        server=context.server(),
         layout=f"no shuffle: {kept.value} join, the rows of {names[KEPT]} stay in place",
         counted=_COUNTED[kept],
     )
@@ -100,14 +100,14 @@ def _with_small_inputs(
     ]
     given = [catalyst.named(handle, f"c{n}") for n, handle in enumerate(inputs[KEPT].handles)]
     plan = catalyst.projected([*own, *given], plans[KEPT])
-    environments = _environments(workshop, claim)
-    return wide, with_small_inputs(workshop, wide.block, inputs, KEPT, plan, environments)
+    environments = _environments(context, claim)
+    return wide, with_small_inputs(context, wide.block, inputs, KEPT, plan, environments)
 
 
 def _environments(
-    workshop: JoinBlockContext, claim: JoinClaim
+    context: JoinBlockContext, claim: JoinClaim
 ) -> Sequence[catalyst.PickledFunction]:
-    return claim.environments or (catalyst.plain_environment(workshop.spark.sparkContext),)
+    return claim.environments or (catalyst.plain_environment(context.spark.sparkContext),)
 
 
 def _as(attributes: Sequence[CatalystExpression], rows: DataFrame) -> Plan:

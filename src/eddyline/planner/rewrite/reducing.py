@@ -7,19 +7,26 @@ push a Python predicate below a semijoin again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.planner.claim.join_claim import JoinClaim
+from eddyline.planner.claim.join_edges import join_edges
+from eddyline.planner.claim.native_choice import describe, names_of
 from eddyline.planner.claim.reduction import (
     BLOOM_BITS,
     BLOOM_ITEMS,
     Means,
     Reducer,
+    Reductions,
     Source,
     edge_columns,
+    sources_of,
 )
+from eddyline.planner.read.regions import Region
 
 
 class Reducing:
@@ -66,3 +73,31 @@ class Reducing:
         bloom = catalyst.bloom_filter_of(catalyst.hashed(others), plan, items, BLOOM_BITS * items)
         value = catalyst.scalar_subquery(self._spark, bloom)
         return catalyst.might_contain(value, catalyst.hashed(own))
+
+
+WORTH_REDUCING: Final = 100_000
+"""Rows from which on an input is reduced: on their way to Python they take 0.1 s.
+
+To read the keys of a small table once more and to broadcast them takes as long.
+"""
+
+
+def reduced_inputs(
+    spark: SparkSession, region: Region, claim: JoinClaim, inputs: Sequence[Plan]
+) -> tuple[list[Plan], list[str]]:
+    """Return the inputs of a claimed region, reduced where that pays, and in words by what."""
+    sources = sources_of(claim, inputs)
+    edges = join_edges(region)
+    names = names_of(sources)
+    reductions = Reductions(spark, edges, sources, joined_above=False)
+    plans = list(inputs)
+    notes: list[str] = []
+    for root, source in enumerate(sources):
+        if root in claim.looked_up or (source.known_rows or 0) < WORTH_REDUCING:
+            continue
+        reduction = reductions.of(root)
+        if reduction.reducers:
+            reducing = Reducing(spark, sources)
+            plans[root] = reducing.reduced(inputs[root], root, reduction.reducers)
+            notes += describe(reduction, names)
+    return plans, notes

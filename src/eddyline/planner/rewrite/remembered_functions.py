@@ -17,9 +17,10 @@ from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
+from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions.expression import Call, Case, called_where
-from eddyline.planner.claim.may_remember import may_remember
+from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import (
     FUSED_NAME,
@@ -427,3 +428,19 @@ def _safe_where(
         else each
         for each in arguments
     )
+
+
+def may_remember(commands: Sequence[bytes]) -> bool:
+    """Whether functions, given as they are pickled, are worth a block of their own for that.
+
+    Not so where one is marked as forgetful. The mark of a function that is pickled by reference,
+    as it is if it is imported from a package, is not among the bytes: it is found in the worker.
+    Raises :class:`DeclinedError` where one looks non-deterministic, which people should know of.
+    """
+    mark = FORGETFUL.encode()
+    if any(mark in command for command in commands):
+        return False
+    chance = looks_non_deterministic(commands)
+    if chance is not None:
+        raise DeclinedError(DeclineReason.CALLED_FOR_EVERY_ROW, chance)
+    return True

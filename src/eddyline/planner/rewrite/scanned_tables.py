@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eddyline import catalyst
 from eddyline.catalyst import Plan
-from eddyline.planner.rewrite.rewrite_plan import TableOf
+from eddyline.planner.rewrite.block_walk import TableOf
 
 
 def scan_of(leaf: Plan) -> Plan:

@@ -1,4 +1,4 @@
-"""Finds the blocks of a plan and rewrites them, subqueries included.
+"""The walk over a plan that claims its blocks and puts them back, subqueries included.
 
 The plan is walked from the top. A region of inner joins that is claimed becomes a join
 block over its inputs (see :mod:`eddyline.planner.rewrite.join_rewrite`). Elsewhere each
@@ -8,7 +8,7 @@ which was rewritten before it; a chain with a barrier in it can give several blo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
@@ -21,28 +21,27 @@ from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
 from eddyline.errors import UnboundLookupError
 from eddyline.planner.claim.bindings import called_too_early
-from eddyline.planner.claim.filter_claim import judge, left_to_chance, with_filters_below
+from eddyline.planner.claim.filter_claim import Verdict, judge, left_to_chance, with_filters_below
+from eddyline.planner.claim.join_choice import pays
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_judgement import claim_matches, claim_region
-from eddyline.planner.claim.native_choice import Choice, Joiner, NativeJoins
+from eddyline.planner.claim.native_choice import Choice, Joiner, choose_joiner
 from eddyline.planner.read.chains import Chain, EvaluationLink, ExpressionId, read_chain
 from eddyline.planner.read.concurrent_marks import marks_of
 from eddyline.planner.read.lookup_leaves import lookup_leaves
-from eddyline.planner.read.needed_results import NeededResults
 from eddyline.planner.read.needs import NeedOf
 from eddyline.planner.read.regions import (
-    KeptSide,
     Path,
     Region,
     read_one_sided,
     read_region,
 )
-from eddyline.planner.read.twins import NO_TWINS, Twins, twins_of
-from eddyline.planner.rewrite.after_limits import with_functions_after_limits
-from eddyline.planner.rewrite.asked_attributes import asked_of_twins
+from eddyline.planner.read.twins import Twins
 from eddyline.planner.rewrite.filter_rewrite import Fuse, rebuild
-from eddyline.planner.rewrite.native_joins import JoinedNatively
-from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
+from eddyline.planner.rewrite.join_rewrite import JoinBlockContext, rebuilt
+from eddyline.planner.rewrite.kept_rows import rebuilt_keeping
+from eddyline.planner.rewrite.native_joins import joined_natively
+from eddyline.planner.rewrite.reducing import reduced_inputs
 from eddyline.planner.rewrite.replaced import replaced
 
 
@@ -54,126 +53,21 @@ class Joins(StrEnum):
     NEVER = "never"  # none
 
 
-Rebuild: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], Plan]
-"""Makes the plan of a claimed region over its inputs, which were rewritten before it."""
-
-
-RebuildKeeping: TypeAlias = Callable[[Plan, KeptSide, JoinClaim, Sequence[Plan]], Plan]
-"""Makes the plan of a join that keeps the rows of its first input, over inputs likewise."""
-
-
-Pays: TypeAlias = Callable[[JoinClaim, Sequence[Plan]], bool]
-"""Tells whether a region with predicates over Python functions is worth what it has to move."""
-
-
-Choose: TypeAlias = Callable[[Region, JoinClaim], Choice]
-"""Tells who joins the inputs of a claimed region, and why."""
-
-
-JoinNatively: TypeAlias = Callable[
-    [NativeJoins, Region, JoinClaim, Sequence[Plan], SessionSettings, Fuse], JoinedNatively
-]
-"""Makes the plan of a region whose joins are Spark's, over inputs likewise."""
-
-
-Reduce: TypeAlias = Callable[
-    [Region, JoinClaim, Sequence[Plan]], tuple[Sequence[Plan], Sequence[str]]
-]
-"""Reduces the inputs of a region that the eddy joins; also says in words by what."""
-
-
 TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 """Tells which lookup table a node is; None where it is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRules:
-    """What is to be done with regions of inner joins.
+    """What is to be done with regions of inner joins, and what their blocks are made with.
 
     A plan is ``final`` where it runs as it is: of all that it computes something is looked at.
     """
 
+    context: JoinBlockContext
     joins: Joins
-    rebuild: Rebuild
-    rebuild_keeping: RebuildKeeping
-    pays: Pays
-    choose: Choose
-    join_natively: JoinNatively
-    reduce: Reduce
     table_of: TableOf | None = None  # None where there are no lookup tables
     final: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Rewriting:
-    """A plan in which every claimable block runs as one function.
-
-    ``plan`` is the one that was given if there is no such block. ``left`` are
-    the predicates over Python functions that stay where Spark put them.
-    """
-
-    plan: Plan
-    blocks: tuple[FilterBlock, ...]
-    left: tuple[LeftToSpark, ...]
-    changed: bool = False
-
-
-def rewrite_plan(
-    plan: Plan,
-    settings: SessionSettings,
-    fuse: Fuse,
-    rules: JoinRules | None = None,
-    remember: Remember | None = None,
-    *,
-    all_remember: bool = True,
-) -> Rewriting:
-    """Rewrite all blocks of an optimized plan.
-
-    Without ``rules`` joins are left to Spark, and without ``remember`` all functions that no
-    block takes in; unless all remember, those of them that all rows need.
-    """
-    may = rules is not None and rules.table_of is not None
-    looks_up = may and any(True for _ in lookup_leaves(plan))
-    given = plan
-    if catalyst.has_limit(plan):  # before blocks are claimed, and once more, for what these leave
-        plan = with_functions_after_limits(plan)
-    twins = twins_of(plan) if catalyst.has_join(plan) else NO_TWINS
-    needs = NeededResults(plan, twins.sides)
-    walk = _Walk(twins, settings, fuse, rules, needs.of, looks_up)
-    rewritten = walk.rewrite(plan)
-    if catalyst.has_limit(plan):
-        rewritten = with_functions_after_limits(rewritten)
-    left = walk.left
-    if remember is not None:
-        memories = with_memories(
-            rewritten,
-            settings,
-            fuse,
-            remember,
-            needs,
-            walk.values,
-            walk.spared,
-            asked_of_twins(plan, twins),
-            all_remember=all_remember,
-        )
-        rewritten = memories.plan
-        walk.blocks += memories.blocks
-        left = [*(_beside(each, memories.blocks) for each in left), *memories.left]
-    return Rewriting(
-        rewritten,
-        tuple(dict.fromkeys(walk.blocks)),
-        tuple(dict.fromkeys(left)),
-        changed=rewritten is not given,
-    )
-
-
-def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
-    """Return what is left as it is told where its functions remember all the same."""
-    remembering = {function.commands for block in memories for function in block.functions}
-    if not left.functions or not left.functions <= remembering:
-        return left
-    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
-    return replace(left, detail=what)
 
 
 _TOO_DEEP: Final = LeftToSpark(
@@ -182,7 +76,17 @@ _TOO_DEEP: Final = LeftToSpark(
 
 
 @dataclass
-class _Walk:
+class Judged:
+    """What was read at a node and judged: a chain can give several claims, a region one."""
+
+    read: Chain | Region
+    claims: list[Verdict | JoinClaim] = field(default_factory=list)
+
+
+@dataclass
+class BlockWalk:
+    """A walk over one plan, and what it has found: the blocks, and what is left to Spark."""
+
     twins: Twins
     settings: SessionSettings
     fuse: Fuse
@@ -191,6 +95,7 @@ class _Walk:
     looks_up: bool = False  # whether there is a lookup table anywhere
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
     spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
     limit: int = 0  # rows that are wanted of the node which is rewritten next
@@ -263,6 +168,9 @@ class _Walk:
         if found is None:
             return None, frozenset()
         region, claim = found
+        judged = Judged(region)
+        self.judged.append(judged)
+        spark = rules.context.spark
         chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
         if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
@@ -274,12 +182,14 @@ class _Walk:
             if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
                 tables = claim.looked_up
                 claim = claim_region(region, self.settings, tables, self.needs, values=False)
-            reduced, notes = rules.reduce(region, claim, inputs)
+            reduced, notes = reduced_inputs(spark, region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
             claim = replace(claim, notes=(*why, *notes), reduced=bool(notes), limit=limit)
-            return rules.rebuild(claim, reduced), frozenset()
-        native = rules.join_natively(
-            chosen.natively, region, claim, inputs, self.settings, self.fuse
+            judged.claims.append(claim)
+            return rebuilt(rules.context, claim, reduced), frozenset()
+        judged.claims.append(claim)
+        native = joined_natively(
+            spark, chosen.natively, region, claim, inputs, self.settings, self.fuse
         )
         self.blocks.append(native.block)
         return native.plan, frozenset()
@@ -292,8 +202,9 @@ class _Walk:
             return Choice(Joiner.SPARK, alike)
         if rules.joins is not Joins.AUTO:
             return Choice(Joiner.EDDY, "")
-        chosen = rules.choose(region, claim)
-        if chosen.joiner is Joiner.EDDY and not rules.pays(claim, region.inputs):
+        spark = rules.context.spark
+        chosen = choose_joiner(spark, region, claim)
+        if chosen.joiner is Joiner.EDDY and not pays(spark, claim, region.inputs):
             chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
             self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
         return chosen
@@ -319,21 +230,24 @@ class _Walk:
                 f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
                 f"{why}"
             ) from None
+        self.judged.append(Judged(region, [claim]))
         inputs = [
             each if number in tables else self.rewrite(each)
             for number, each in enumerate(region.inputs)
         ]
-        return self.rules.rebuild_keeping(plan, found.kept, replace(claim, limit=limit), inputs)
+        return rebuilt_keeping(
+            self.rules.context, plan, found.kept, replace(claim, limit=limit), inputs
+        )
 
     def _all_bound(self, plan: Plan) -> bool:
         """Tell whether all lookups of a plan have what they need there."""
-        left = list(self.left)
+        left, judged = list(self.left), list(self.judged)
         try:
             rewritten = self.rewrite(plan)
         except UnboundLookupError:
             return False
         finally:
-            self.left[:] = left
+            self.left[:], self.judged[:] = left, judged
         return next(lookup_leaves(rewritten), None) is None
 
     def _claimed(self, plan: Plan, rules: JoinRules) -> tuple[Region, JoinClaim] | None:
@@ -396,6 +310,9 @@ class _Walk:
     def _judged(self, chain: Chain) -> Plan:
         """Rewrite a chain: its blocks from the bottom up, each ending at a barrier."""
         rest = with_filters_below(chain)
+        judged = Judged(chain)
+        if chain.links:
+            self.judged.append(judged)
         while rest.links:
             try:
                 verdict = judge(rest, self.settings, self.needs)
@@ -405,6 +322,7 @@ class _Walk:
             self.left.extend(verdict.left)
             if verdict.claim is not None:
                 rewritten = rebuild(rest, verdict.claim, self.settings, self.fuse)
+                judged.claims.append(verdict)
                 self.blocks += rewritten.blocks
                 self.values.update(rewritten.values)
                 self.spared |= rewritten.spared

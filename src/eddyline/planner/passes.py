@@ -1,0 +1,228 @@
+"""The whole way of a plan, from what Spark has optimized to what runs in eddies, on one page.
+
+First lookup tables that can be scanned are scanned (``with_scans``). Then, form by form until one
+binds all lookups (``forms``), the plan goes through :data:`PASSES` in their order. A pass takes a
+plan and returns one with the same rows and output, the very same where it has nothing to do; what
+it finds out goes into the :class:`Passage`, for passes after it and for whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from eddyline import catalyst
+from eddyline.blocks.decline import DeclineReason, LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings
+from eddyline.catalyst import Plan
+from eddyline.errors import UnboundLookupError
+from eddyline.planner.declare.concurrent_functions import any_declared, refuse_in_streams
+from eddyline.planner.read.concurrent_marks import marks_in
+from eddyline.planner.read.lookup_leaves import lookup_leaves
+from eddyline.planner.read.needed_results import NeededResults
+from eddyline.planner.read.twins import NO_TWINS, Twins, twins_of
+from eddyline.planner.rewrite.after_limits import with_functions_after_limits
+from eddyline.planner.rewrite.asked_attributes import asked_of_twins
+from eddyline.planner.rewrite.block_walk import BlockWalk, JoinRules, Judged, TableOf
+from eddyline.planner.rewrite.filter_rewrite import Fuse
+from eddyline.planner.rewrite.handed_down import what_keeps_keys_away
+from eddyline.planner.rewrite.remembered_functions import Remember, with_memories
+from eddyline.planner.rewrite.scanned_tables import with_scans
+from eddyline.planner.rewrite.semijoins import forms
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What plans are rewritten with: the session's settings, and who makes functions of blocks.
+
+    Without ``joins`` these are left to Spark, and without ``remember`` all functions that no block
+    takes in; unless all remember, those of them that all rows need. Of a stream ``fixes_the_clock``
+    says that it reads the time of each micro-batch.
+    """
+
+    settings: SessionSettings
+    fuse: Fuse
+    joins: JoinRules | None = None
+    remember: Remember | None = None
+    all_remember: bool = True
+    table_of: TableOf | None = None
+    streaming: bool = False
+    fixes_the_clock: bool = False
+
+
+@dataclass
+class Passage:
+    """What is found out about one plan on its way through the passes.
+
+    ``blocks`` are those that it has in the end, ``left`` the predicates and functions that stay
+    where Spark put them, ``judged`` the regions and chains that were read, with their claims.
+    """
+
+    making: Making
+    limited: bool
+    blocks: list[FilterBlock] = field(default_factory=list)
+    left: list[LeftToSpark] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    claimed: Claimed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What the walk that claims blocks knows of the plan that it was given."""
+
+    plan: Plan
+    twins: Twins
+    needs: NeededResults
+    walk: BlockWalk
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """A plan in which every claimable block runs as one function.
+
+    ``plan`` is the one that was given if there is no such block. ``left`` are
+    the predicates over Python functions that stay where Spark put them, and ``judged`` what was
+    read and claimed on the way (see :mod:`eddyline.planner.stages`).
+    """
+
+    plan: Plan
+    blocks: tuple[FilterBlock, ...]
+    left: tuple[LeftToSpark, ...]
+    judged: tuple[Judged, ...] = ()
+    changed: bool = False
+
+
+Pass: TypeAlias = Callable[[Plan, Passage], Plan]
+
+
+def functions_after_limits(plan: Plan, passage: Passage) -> Plan:
+    """Call functions above the sort and the limit that keep some of their rows."""
+    return with_functions_after_limits(plan) if passage.limited else plan
+
+
+def blocks_in_eddies(plan: Plan, passage: Passage) -> Plan:
+    """Read regions and chains, claim what pays, and put each block back as one function."""
+    making = passage.making
+    twins = twins_of(plan) if catalyst.has_join(plan) else NO_TWINS
+    needs = NeededResults(plan, twins.sides)
+    joins = making.joins
+    may = joins is not None and joins.table_of is not None
+    looks_up = may and any(True for _ in lookup_leaves(plan))
+    walk = BlockWalk(twins, making.settings, making.fuse, making.joins, needs.of, looks_up)
+    passage.claimed = Claimed(plan, twins, needs, walk)
+    rewritten = walk.rewrite(plan)
+    passage.blocks += walk.blocks
+    passage.left += walk.left
+    passage.judged += walk.judged
+    return rewritten
+
+
+def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
+    """Give a memory to functions that no block has taken in."""
+    making, claimed = passage.making, passage.claimed
+    if making.remember is None or claimed is None:
+        return plan
+    walk = claimed.walk
+    memories = with_memories(
+        plan,
+        making.settings,
+        making.fuse,
+        making.remember,
+        claimed.needs,
+        walk.values,
+        walk.spared,
+        asked_of_twins(claimed.plan, claimed.twins),
+        all_remember=making.all_remember,
+    )
+    passage.blocks += memories.blocks
+    passage.left = [*(_beside(each, memories.blocks) for each in passage.left), *memories.left]
+    return memories.plan
+
+
+PASSES: Final[tuple[Pass, ...]] = (
+    functions_after_limits,
+    blocks_in_eddies,
+    functions_after_limits,  # once more, for those that the blocks leave
+    memories_for_the_rest,
+)
+
+
+def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) -> Rewriting:
+    """Return what becomes of a plan on its way through the passes."""
+    passage = Passage(making, catalyst.has_limit(plan))
+    given = plan
+    for each in passes:
+        plan = each(plan, passage)
+    return Rewriting(
+        plan,
+        tuple(dict.fromkeys(passage.blocks)),
+        tuple(dict.fromkeys(passage.left)),
+        tuple(passage.judged),
+        changed=plan is not given,
+    )
+
+
+def rewritten_plan(given: Plan, making: Making) -> Rewriting:
+    """Return what becomes of an optimized plan, in the first form that binds all lookups.
+
+    UnboundLookupError where there is none, FunctionPlaceError for a concurrent function in a
+    stream.
+    """
+    plan = with_scans(given, making.table_of)
+    if making.streaming and any_declared():
+        refuse_in_streams(plan)
+    refused: UnboundLookupError | None = None
+    for form in (plan,) if making.table_of is None else forms(plan):
+        try:
+            rewriting = _not_adapted(form, making) or through_passes(form, making)
+            _require_no_lookup_left(rewriting, making.table_of)
+        except UnboundLookupError as error:
+            refused = refused or error
+        else:
+            return replace(rewriting, changed=rewriting.changed or form is not given)
+    if refused is None:
+        raise AssertionError("a plan has a form at least")
+    if why := what_keeps_keys_away(plan):
+        raise UnboundLookupError(f"{refused} {why}") from refused
+    raise refused
+
+
+def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
+    """Return a plan as it is where nothing of it may be adapted, and why; else None."""
+    if making.fixes_the_clock:
+        reason = DeclineReason.READS_THE_CLOCK
+    elif making.settings.profiled and not _needs_eddyline(plan, making.table_of):
+        reason = DeclineReason.PROFILED
+    else:
+        return None
+    left = (LeftToSpark("the whole query", reason, ""),)
+    return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
+
+
+def _needs_eddyline(plan: Plan, table_of: TableOf | None) -> bool:
+    """Whether Spark could not run a plan by itself: it looks something up, or has calls made."""
+    if table_of is not None and next(lookup_leaves(plan), None) is not None:
+        return True
+    return any_declared() and next(marks_in(plan), None) is not None
+
+
+def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> None:
+    """Raise UnboundLookupError where a lookup table stands where no values reach it."""
+    for leaf in () if table_of is None else lookup_leaves(rewriting.plan):
+        table = None if table_of is None else table_of(leaf)
+        name = "a lookup table" if table is None else table.name
+        why = "; ".join(map(str, rewriting.left))
+        raise UnboundLookupError(
+            f"{name} is looked up only in joins and filters that give values for it, and not in "
+            f"streams; here it stands where no values reach it{f': {why}' if why else ''}."
+        )
+
+
+def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
+    """Return what is left as it is told where its functions remember all the same."""
+    remembering = {function.commands for block in memories for function in block.functions}
+    if not left.functions or not left.functions <= remembering:
+        return left
+    what = "the function still remembers" if len(left.functions) == 1 else "the functions remember"
+    return replace(left, detail=what)
