@@ -230,12 +230,16 @@ def explain(df: DataFrame, *, stage: str | None) -> Explanation | StageText: ...
 def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageText:
     """Return what of a DataFrame runs in eddies, what does not, and why.
 
-    Whoever has the value shows it: ``print``, a prompt, a notebook. Works on adapted DataFrames,
-    on what was derived from them, and on any other, for which it tells what :func:`adapt` would
-    do. With a ``stage`` it shows what the DataFrame looks like on its way: "read" into regions of
-    joins and chains of functions, as "claim", as "block" that travels to the tasks, and as the
-    "plan" that Spark runs. Nothing is rewritten once more for that. Raises as :func:`adapt` does,
-    and ``ValueError`` for a stage that there is not.
+    The result shows itself at a prompt and in a notebook; a script prints it. It works on adapted
+    DataFrames, on those derived from them, and on any other, for which it says what :func:`adapt`
+    would do.
+
+    With a ``stage`` the result is the text of the DataFrame after one stage on its way: "read",
+    its regions of joins and chains of functions; "claim", the parts of these that are claimed, and
+    the reasons for the rest; "block", the data that travel to the tasks; "plan", the plan that
+    Spark runs. Nothing is rewritten again for that.
+
+    Raises as :func:`adapt` does, and ``ValueError`` for an unknown stage.
     """
     classic = classic_frame(df)
     chosen = None if stage is None else stage_named(stage)
