@@ -81,3 +81,11 @@ def test_prose_is_wrapped(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in prose.splitlines() if not line.startswith(("|", "#", "!", "<!--"))]
     assert [line for line in lines if len(line) > 100] == []
+
+
+def test_files_that_the_recipes_name_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w.-]+)`", text))
+    assert len(named) > 20
+    roots = (ROOT, ROOT / "src", ROOT / "src" / "eddyline", ROOT / "tests" / "planner")
+    assert {name for name in named if not any((root / name).exists() for root in roots)} == set()
