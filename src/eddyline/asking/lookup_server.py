@@ -1,34 +1,33 @@
 """Answers lookups of tasks, wherever they run: the limits hold for all of them together.
 
-Spark's tasks cannot talk to each other. So they ask here, over a socket, and here alone is
-asked outside: see :mod:`eddyline.asking.wire`.
+Spark's tasks cannot talk to each other. So they ask here, and here alone is asked outside: see
+:mod:`eddyline.asking.wire`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
-import secrets
+import socket
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from eddyline.asking.asked_once import Found
 from eddyline.asking.beginning import Beginning, StageSize, TaskPlace
+from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.frozen import frozen
-from eddyline.asking.listening import stop_listening
 from eddyline.asking.lookup_source import Key
 from eddyline.asking.served import Method, SharedMethod
 from eddyline.asking.shared_lookup import SharedLookupStatistics
 from eddyline.asking.task_answers import TaskAnswers
-from eddyline.asking.wire import LINE, Address
+from eddyline.asking.wire import LINE
 from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
@@ -85,14 +84,13 @@ class LookupServer:
         loop: EventLoop,
         methods: Mapping[str, Method],
         now: Callable[[], float],
+        channel: DriverChannel,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
         seed: int = 0,
         size_of: Callable[[int], StageSize | None] | None = None,
         is_over: Callable[[str], bool] | None = None,
     ) -> None:
-        """Begin to listen at once, on any free port by default; OSError where that fails.
+        """Let tasks ask over the channel from now on, at ``address``.
 
         ``size_of`` tells how large a stage of Spark's is, None where it does not know, ``is_over``
         whether nobody will ask for a job any more; they are called in a thread of their own.
@@ -108,13 +106,9 @@ class LookupServer:
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
-        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        token = secrets.token_hex(32)
-        self._token = token.encode()
-        self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._connected, host, port, limit=LINE), loop.loop
-        ).result()
-        self.address = Address(host, self._server.sockets[0].getsockname()[1], token)
+        self._serving: dict[asyncio.Task[None], socket.socket] = {}
+        self._channel = channel
+        self.address: Final = channel.listen("keys", self._take)
 
     def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
         """Return what was asked for a job so far, by access method; from any thread."""
@@ -178,42 +172,43 @@ class LookupServer:
 
     def close(self) -> None:
         """Serve no more, and close what is open."""
+        self._channel.hang_up(self.address)
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 
     async def _close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        await stop_listening(self._server)
         for job in self._jobs.values():
             for lookup in job.lookups.values():
                 await lookup.close()
         self._jobs.clear()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection, and close it: also where its task is cancelled before it begins."""
-        task = self._loop.loop.create_task(self._serve(reader, writer))
-        self._serving[task] = writer
-        task.add_done_callback(self._served)
-
-    def _served(self, task: asyncio.Task[None]) -> None:
-        writer = self._serving.pop(task)
-        if task.cancelled():
-            writer.transport.abort()  # the loop ends, and sends no more
-        else:
-            writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one lookup of one task, until it hangs up."""
+    def _take(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve a connection in the loop; from the channel's thread."""
+        ours = socket.socket(fileno=connection.detach())
         try:
-            hello = json.loads(await reader.readline())
-            if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
-                return
+            self._loop.soon(lambda: self._begin(hello, ours))
+        except RuntimeError:  # it has ended
+            ours.close()
+
+    def _begin(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve a connection, and close it: also where its task is cancelled before it begins."""
+        task = self._loop.loop.create_task(self._serve(hello, connection))
+        self._serving[task] = connection
+        task.add_done_callback(lambda ended: self._serving.pop(ended).close())
+
+    async def _serve(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve one lookup of one task, until it hangs up."""
+        reader, writer = await asyncio.open_connection(sock=connection, limit=LINE)
+        try:
             await self._serve_task(hello, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
             return  # whoever speaks like this is none of ours, or has gone
+        finally:
+            writer.transport.abort()  # whoever has gone, or is sent away, reads no more
 
     async def _serve_task(
         self,
-        hello: Mapping[str, Any],
+        hello: Hello,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:

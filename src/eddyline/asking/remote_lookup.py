@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.asking.beginning import TaskPlace
-from eddyline.asking.wire import Address, packed
+from eddyline.asking.driver_channel import Address, connected
+from eddyline.asking.wire import packed
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, checked_width
 from eddyline.errors import LookupFailedError, ServerGoneError
@@ -58,24 +59,15 @@ class RemoteLookup:
         self._count = 0
         self._resting = False
         self._gone: ServerGoneError | None = None
+        hello = {"job": job, "method": method, "exact": exact, "task": task}
         try:
-            self._socket = socket.create_connection(
-                (address.host, address.port), timeout=CONNECT_SECONDS
-            )
+            self._socket = connected(address, hello, CONNECT_SECONDS)
         except OSError as error:
             raise ServerGoneError(
                 f"lookups are made where the driver is, at {address.host}:{address.port}, which "
                 f"cannot be reached from here: {error}"
             ) from error
         self._socket.settimeout(None)
-        hello = {
-            "token": address.token,
-            "job": job,
-            "method": method,
-            "exact": exact,
-            "task": task,
-        }
-        self._socket.sendall(json.dumps(hello).encode() + b"\n")
         self._reader = threading.Thread(target=self._read, name="eddyline-answers", daemon=True)
         self._reader.start()
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
