@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.driver_channel import DriverChannel
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.http_lookup import HttpLookup
@@ -22,7 +23,6 @@ from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.shared_lookup import AccessMethod
 from eddyline.engine.modules.callers import PlannedCall
 from eddyline.engine.signature import ENTERING
 from tests.asked import answered, canonical

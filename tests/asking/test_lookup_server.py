@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from eddyline.asking import lookup_server
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.beginning import StageSize, TaskPlace
 from eddyline.asking.driver_channel import Address, DriverChannel
 from eddyline.asking.event_loop import EventLoop
@@ -25,7 +26,6 @@ from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.shared_lookup import AccessMethod
 from eddyline.engine.modules.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
 from eddyline.errors import LookupFailedError, ServerGoneError

@@ -17,12 +17,12 @@ import httpx
 import jmespath
 import pyarrow as pa
 
-from eddyline.asking.gate import Gate
 from eddyline.asking.http_line import Line, body, drained, header
 from eddyline.asking.http_pages import Cursor, PageNumber
 from eddyline.asking.http_request import HttpRequests, RequestTarget
 from eddyline.asking.lookup_source import Key, LookedUpTable
 from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.asking.patience import Gate
 from eddyline.asking.source_rows import RowReader
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import jmespath
 
 from eddyline.asking.checked_numbers import switch, text, whole_number
-from eddyline.asking.gate import Gate
 from eddyline.asking.http_connection import HttpConnection
 from eddyline.asking.http_pages import Cursor, NextLink, PageNumber
 from eddyline.asking.http_request import HttpRequests
 from eddyline.asking.lookup_source import LookedUpTable
+from eddyline.asking.patience import Gate
 from eddyline.asking.text_template import Template
 
 __all__ = ["Cursor", "HttpLookup", "NextLink", "PageNumber"]

@@ -14,20 +14,18 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from eddyline.asking.asked_once import Found
+from eddyline.asking.asked_once import Method, SharedLookupStatistics, SharedMethod
 from eddyline.asking.beginning import Beginning, StageSize, TaskPlace
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
-from eddyline.asking.frozen import frozen
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.served import Method, SharedMethod
-from eddyline.asking.shared_lookup import SharedLookupStatistics
 from eddyline.asking.task_answers import TaskAnswers
-from eddyline.asking.wire import LINE
+from eddyline.asking.way import Found
+from eddyline.asking.wire import LINE, frozen
 from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
@@ -58,7 +56,7 @@ class _Job:
     for, :func:`frozen`, as arguments may hold lists, and how many do.
     """
 
-    lookups: dict[str, SharedMethod] = field(default_factory=dict)
+    lookups: dict[str, SharedMethod[Any]] = field(default_factory=dict)
     users: int = 0
     asking: Counter[str] = field(default_factory=Counter)
     beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
@@ -319,7 +317,7 @@ class LookupServer:
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
-    def _lookup(self, name: str, job: _Job, method: str) -> SharedMethod | None:
+    def _lookup(self, name: str, job: _Job, method: str) -> SharedMethod[Any] | None:
         lookup = job.lookups.get(method)
         found = self._methods.get(method) if lookup is None else None
         if found is not None:

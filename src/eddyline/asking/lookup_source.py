@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.asking.gate import Gate
+from eddyline.asking.patience import Gate
 
 Key: TypeAlias = tuple[object, ...]
 """The values of the bind columns, in their order, none of them NULL."""

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from eddyline.asking.driver_channel import Address
-from eddyline.asking.frozen import frozen
-from eddyline.asking.function_answers import ERROR, PRICE, STOP, STOPS, VALUE
 from eddyline.asking.remote_lookup import RemoteLookup
+from eddyline.asking.wire import ERROR, PRICE, STOP, STOPS, VALUE, frozen
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import CallDone, CallKey, Outbox, PlannedCall
 from eddyline.engine.signature import ENTERING

@@ -16,9 +16,9 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from eddyline.asking.gate import Gate
 from eddyline.asking.lookup_source import Key, LookedUpTable
 from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.asking.patience import Gate
 from eddyline.asking.shared_threads import CALLS, ThreadShare
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.sql_statements import Statements, engine_for, with_secrets

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from eddyline.asking.checked_numbers import whole_number
-from eddyline.asking.gate import Gate
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.patience import Gate
 from eddyline.asking.source_rows import RowReader, failed
 from eddyline.asking.sql_connection import SqlConnection, explained
 from eddyline.asking.sql_statements import Statements, engine_for, with_secrets

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from eddyline.asking.asked_once import Found
+from eddyline.asking.way import Found
 from eddyline.asking.wire import packed
 
 GATHERED_SECONDS: Final = 0.005

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import StructType
 
 from eddyline import catalyst
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.lookup_method import LookupMethod
 from eddyline.asking.lookup_source import LookedUpTable, LookupSource
-from eddyline.asking.shared_lookup import AccessMethod
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.host.classic import classic, classic_session

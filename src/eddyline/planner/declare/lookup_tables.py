@@ -25,9 +25,9 @@ from eddyline.latest import Latest
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
+    from eddyline.asking.access_method import AccessMethod
+    from eddyline.asking.asked_once import Method, SharedLookupStatistics
     from eddyline.asking.lookup_server import LookupServer
-    from eddyline.asking.served import Method
-    from eddyline.asking.shared_lookup import AccessMethod, SharedLookupStatistics
 
 _CAPACITY: Final = 1_000
 """Tables remembered at a time."""
