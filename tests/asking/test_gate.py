@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from eddyline.asking.limits import Limits
-from eddyline.asking.no_answer import TryAgainError
+from eddyline.asking.lookup_source import TryAgainError
 from eddyline.asking.patience import Gate
 
 TICK = 1e-6

@@ -16,16 +16,15 @@ import pytest
 
 from eddyline.asking import lookup_server
 from eddyline.asking.access_method import AccessMethod
-from eddyline.asking.beginning import StageSize, TaskPlace
 from eddyline.asking.driver_channel import Address, DriverChannel
 from eddyline.asking.event_loop import EventLoop
-from eddyline.asking.filling import GATHERED
+from eddyline.asking.filling import GATHERED, StageSize, TaskPlace
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.remote_lookup import RemoteLookup
-from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.remote_method import RemoteLookup
+from eddyline.asking.threads import SharedAgenda
 from eddyline.engine.modules.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
 from eddyline.errors import LookupFailedError, ServerGoneError

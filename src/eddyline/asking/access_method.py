@@ -15,8 +15,13 @@ import pyarrow as pa
 
 from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.limits import Limits, OnError
-from eddyline.asking.lookup_source import Key, LookedUpTable, LookupConnection, LookupSource
-from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.lookup_source import (
+    Key,
+    LookedUpTable,
+    LookupConnection,
+    LookupSource,
+    NoAnswerError,
+)
 from eddyline.asking.source_rows import RowReader, described, failed
 from eddyline.asking.way import Found, Way
 from eddyline.engine.storage.key_set import KeySet

@@ -16,8 +16,7 @@ from random import Random
 from typing import Any, Final, Generic, Protocol
 
 from eddyline.asking.filling import Filling
-from eddyline.asking.lookup_source import Key
-from eddyline.asking.no_answer import described_error
+from eddyline.asking.lookup_source import Key, described_error
 from eddyline.asking.way import Found, Wanted, Way, WayAnswer
 
 OVERDUE: Final = 4.0

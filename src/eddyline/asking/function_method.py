@@ -17,8 +17,7 @@ import pyarrow as pa
 import eddyline
 from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.limits import Limits
-from eddyline.asking.lookup_source import Key
-from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
+from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 from eddyline.asking.way import Found, Way, WayAnswer
@@ -110,8 +109,9 @@ class AskedFunction(Way[Arguments]):
         left = keys
         try:
             if self._end is None:
-                for key in keys:
-                    key.amount = self._method.price.of(self._read(key))
+                if self._method.price.cost is not None:
+                    for key in keys:
+                        key.amount = self._method.price.of(self._read(key))
                 async with aclosing(super().ask(keys, final=final)) as answers:
                     async for answer in answers:
                         left = left[len(answer.keys) :]

@@ -11,7 +11,7 @@ from typing import Final
 from aiolimiter import AsyncLimiter
 
 from eddyline.asking.limits import Limits
-from eddyline.asking.no_answer import TryAgainError
+from eddyline.asking.lookup_source import TryAgainError
 
 
 class Gate:

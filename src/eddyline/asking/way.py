@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 import pyarrow as pa
 
 from eddyline.asking.limits import Limits
-from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
+from eddyline.asking.lookup_source import NoAnswerError, TryAgainError, described_error
 from eddyline.asking.patience import CircuitBreaker, Gate, pause, tried
 
 LONGEST_ASKED_FOR: Final = 120.0

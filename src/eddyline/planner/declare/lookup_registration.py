@@ -13,8 +13,7 @@ from pyspark.sql.types import StructType
 
 from eddyline import catalyst
 from eddyline.asking.access_method import AccessMethod
-from eddyline.asking.lookup_method import LookupMethod
-from eddyline.asking.lookup_source import LookedUpTable, LookupSource
+from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.host.classic import classic, classic_session

@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 from pyspark import SparkContext
 
 from eddyline import catalyst
-from eddyline.asking.beginning import StageSize
 from eddyline.asking.driver_channel import Address
 from eddyline.asking.event_loop import EventLoop
+from eddyline.asking.filling import StageSize
 from eddyline.asking.price import Books
 from eddyline.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.digest import digest
