@@ -29,8 +29,7 @@ from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
 from bench.turns import Spread, in_turns
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.threads import ThreadCaller
+from eddyline.asking.threads import SharedAgenda, ThreadCaller
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import Caller

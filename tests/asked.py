@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.asking.gate import Gate
+from eddyline.asking.access_method import AccessMethod, SharedTable
+from eddyline.asking.asked_once import SharedLookupStatistics
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, LookedUpTable, LookupSource
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup, SharedLookupStatistics
+from eddyline.asking.patience import Gate
 from eddyline.errors import LookupFailedError
 
 Rows: TypeAlias = list[tuple[Any, ...]]
@@ -48,7 +49,7 @@ def called(
     return rows
 
 
-async def rows_of(lookup: SharedLookup, keys: Sequence[Key]) -> list[Rows | str]:
+async def rows_of(lookup: SharedTable, keys: Sequence[Key]) -> list[Rows | str]:
     """Return for each key its rows, or the error's text."""
     found = await asyncio.gather(*lookup.rows(keys), return_exceptions=True)
     rows: list[Rows | str] = []
@@ -68,7 +69,7 @@ def answered(
 
     async def ask() -> tuple[list[Rows | str], SharedLookupStatistics]:
         method = AccessMethod(table, source, limits or Limits(retries=0))
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         try:
             rows = await rows_of(lookup, keys)
         finally:

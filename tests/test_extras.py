@@ -9,7 +9,7 @@ import pytest
 
 WITHOUT = """
 import sys
-for module in ("aiolimiter", "httpx", "jmespath", "sqlalchemy", "tenacity"):
+for module in ("aiolimiter", "httpx", "jmespath", "sqlalchemy"):
     sys.modules[module] = None
 import eddyline
 """

@@ -11,8 +11,7 @@ from typing import Protocol
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
 from bench.simulation.virtual_scan import NOBODY, VirtualScan
-from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.threads import ThreadCaller
+from eddyline.asking.threads import SharedAgenda, ThreadCaller
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.modules.callers import Caller

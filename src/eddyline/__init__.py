@@ -12,7 +12,7 @@ from eddyline.stateless_mark import stateless
 
 if TYPE_CHECKING:
     from eddyline.asking.http_lookup import HttpLookup
-    from eddyline.asking.lookup_method import LookupMethod
+    from eddyline.asking.lookup_source import LookupMethod
     from eddyline.asking.python_lookup import PythonLookup
     from eddyline.asking.sql_lookup import SqlLookup
     from eddyline.host.session import session
@@ -60,7 +60,7 @@ __all__ = [
 # use: `import eddyline` takes 12 ms so, and 110 ms with PySpark behind it.
 _ON_FIRST_USE = {
     "HttpLookup": "eddyline.asking.http_lookup",
-    "LookupMethod": "eddyline.asking.lookup_method",
+    "LookupMethod": "eddyline.asking.lookup_source",
     "PythonLookup": "eddyline.asking.python_lookup",
     "SqlLookup": "eddyline.asking.sql_lookup",
     "StandingQueries": "eddyline.standing.standing_queries",

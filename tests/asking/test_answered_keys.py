@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import Key, LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from eddyline.asking.sql_lookup import SqlLookup
 from tests.asked import answered, rows_of
 from tests.http_service import HttpService, Reply
@@ -131,7 +131,7 @@ def asked_in(on_error: OnError, sources: Sequence[Callable[[list[Any]], object]]
     async def ask() -> list[Any]:
         methods = [AccessMethod(TABLE, PythonLookup(each, 5), limits) for each in sources]
         method = replace(methods[0], mirrors=tuple(methods[1:]))
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         try:
             found = await rows_of(lookup, [("a",), ("c",)])
             assert lookup.statistics().unmatched == 2
@@ -177,7 +177,7 @@ def test_a_column_of_a_database_that_tells_no_cases_apart(tmp_path: Path) -> Non
 def test_who_may_look_rows_up_by_another_way_gets_none_that_are_spelled_otherwise() -> None:
     async def ask() -> None:
         method = AccessMethod(TABLE, PythonLookup(respelling), Limits())
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         (exact,) = await asyncio.gather(*lookup.rows([("a",)], exact=True))
         (again,) = await asyncio.gather(*lookup.rows([("a",)], exact=True))
         (other,) = await asyncio.gather(*lookup.rows([("a",)]))

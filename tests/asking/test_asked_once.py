@@ -10,11 +10,12 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from eddyline.asking.asked_once import AskedOnce, Found
+from eddyline.asking.access_method import AccessMethod
+from eddyline.asking.asked_once import AskedOnce
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
+from eddyline.asking.way import Found
 
 ROWS = pa.record_batch({"a": [1]})
 
@@ -74,7 +75,7 @@ def test_who_is_closed_before_it_has_begun_has_all_its_workers_afterwards() -> N
     async def work() -> None:
         table = LookedUpTable("t", ("a",), (pa.int64(),), (0,))
         method = AccessMethod(table, PythonLookup(function), Limits(max_in_flight=1))
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         for key in range(3):
             (answer,) = lookup.rows([(key,)])
             await lookup.close()

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.gate import Gate
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits, OnError
-from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.asking.lookup_source import LookedUpTable, NoAnswerError, TryAgainError
+from eddyline.asking.patience import Gate
 from eddyline.asking.python_lookup import PythonLookup
 from tests.asked import Rows, answered, why
 from tests.http_service import HttpService, Reply, Request

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.lookup_source import LookedUpTable, NoAnswerError
 from eddyline.asking.source_rows import RowReader
 
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from eddyline.asking import filling
+from eddyline.asking.access_method import AccessMethod, SharedTable
 from eddyline.asking.filling import BEGINNING, GATHERED, UNKNOWN, Filling
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from eddyline.engine.clock import VirtualClock
 from tests.asked import Latch
 
@@ -77,7 +77,7 @@ class Slow:
 
 
 def asked(
-    work: Callable[[SharedLookup, Slow], Awaitable[None]], keys_per_call: int = 10, width: int = 4
+    work: Callable[[SharedTable, Slow], Awaitable[None]], keys_per_call: int = 10, width: int = 4
 ) -> list[int]:
     """Return how many keys each call had."""
     slow = Slow()
@@ -85,7 +85,7 @@ def asked(
     async def ask() -> None:
         source = PythonLookup(slow, keys_per_call)
         method = AccessMethod(TABLE, source, Limits(max_in_flight=width))
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         await work(lookup, slow)
         await lookup.close()
 
@@ -103,7 +103,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def test_keys_that_come_a_few_at_a_time_go_in_full_calls() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         lookup.expect_of(1)
         answers = []
         for start in range(0, 45, 3):
@@ -118,7 +118,7 @@ def test_keys_that_come_a_few_at_a_time_go_in_full_calls() -> None:
 
 
 def test_the_rest_goes_when_nobody_has_more() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         lookup.expect_of(2)
         answers = lookup.rows(keys(0, 14))
         lookup.expect_of(1)  # one of two tasks waits for answers alone
@@ -134,7 +134,7 @@ def test_the_rest_goes_when_nobody_has_more() -> None:
 
 
 def test_the_first_keys_go_soon_and_no_others_beside_them() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         lookup.expect_of(1)
         answers = lookup.rows(keys(0, 2))
         await until(lambda: slow.sizes == [2])
@@ -149,7 +149,7 @@ def test_the_first_keys_go_soon_and_no_others_beside_them() -> None:
 
 
 def test_a_call_that_stalls_does_not_hold_others_up_for_long() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         lookup.expect_of(1)
         slow.answers.set()
         await asyncio.gather(*lookup.rows(keys(0, 10)))  # now it is known what a call takes
@@ -167,7 +167,7 @@ def test_a_call_that_stalls_does_not_hold_others_up_for_long() -> None:
 def test_one_key_a_call_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "GATHERED", 60.0)
 
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         lookup.expect_of(1)
         answers = lookup.rows(keys(0, 3))
         async with asyncio.timeout(10):
@@ -179,7 +179,7 @@ def test_one_key_a_call_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_keys_wait_for_tasks_that_bring_their_first_ones() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         slow.answers.set()
         lookup.expect_of(0, 1)
         answers = lookup.rows(keys(0, 4))
@@ -199,7 +199,7 @@ def test_keys_wait_for_tasks_that_bring_their_first_ones() -> None:
 
 
 def test_what_nobody_wants_any_more_is_not_asked_for() -> None:
-    async def work(lookup: SharedLookup, slow: Slow) -> None:
+    async def work(lookup: SharedTable, slow: Slow) -> None:
         wanted = lookup.rows(keys(0, 5))
         await until(lambda: len(slow.sizes) == 2)
         lookup.give_up(keys(0, 4))  # two of them are on their way

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from eddyline.asking.gate import Gate
 from eddyline.asking.limits import Limits
-from eddyline.asking.no_answer import TryAgainError
+from eddyline.asking.lookup_source import TryAgainError
+from eddyline.asking.patience import Gate
 
 TICK = 1e-6
 """Seconds of a round of the event loop: in none, what is late by a rounding error stays late."""

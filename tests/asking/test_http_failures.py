@@ -18,10 +18,10 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from tests.asked import answered, until, why
 from tests.http_service import HttpService, Reply, Request
 
@@ -382,7 +382,7 @@ def test_a_lookup_that_is_closed_leaves_no_connection() -> None:
 
         async def work() -> None:
             method = AccessMethod(TABLE, by(service), Limits(max_in_flight=4))
-            lookup = SharedLookup(method, Random(0), time.monotonic)
+            lookup = method.shared("1", Random(0), time.monotonic)
             futures = lookup.rows([(n,) for n in range(20)])
             assert await asyncio.to_thread(until, lambda: service.connections == 4)
             await lookup.close()
@@ -398,7 +398,7 @@ def test_a_lookup_that_is_closed_at_any_moment_leaves_no_connection(rounds: int)
 
         async def work() -> None:
             method = AccessMethod(TABLE, by(service), Limits(max_in_flight=4))
-            lookup = SharedLookup(method, Random(0), time.monotonic)
+            lookup = method.shared("1", Random(0), time.monotonic)
             lookup.rows([(n,) for n in range(20)])
             for _ in range(rounds):
                 await asyncio.sleep(0)

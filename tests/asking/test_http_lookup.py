@@ -11,8 +11,7 @@ import pytest
 
 from eddyline.asking.http_lookup import Cursor, HttpLookup, NextLink, PageNumber
 from eddyline.asking.limits import Limits
-from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.no_answer import NoAnswerError, TryAgainError
+from eddyline.asking.lookup_source import LookedUpTable, NoAnswerError, TryAgainError
 from eddyline.errors import MissingSecretError
 from tests.asked import answered, called, why
 from tests.http_service import HttpService, Reply, Request

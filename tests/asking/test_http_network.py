@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpcore
 import pytest
 
-from eddyline.asking.http_network import BUFFERED, AsyncioNetwork, NetworkStream
+from eddyline.asking.http_line import BUFFERED, AsyncioNetwork, NetworkStream
 from tests.http_service import HttpService, Reply
 
 PIECES = [bytes([n]) * 1_000_000 for n in range(20)]

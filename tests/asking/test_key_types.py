@@ -13,15 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from eddyline.asking.access_method import AccessMethod
+from eddyline.asking.driver_channel import DriverChannel
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.remote_lookup import RemoteLookup
-from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.shared_lookup import AccessMethod
+from eddyline.asking.remote_method import RemoteLookup
+from eddyline.asking.threads import SharedAgenda
 from eddyline.engine.modules.callers import PlannedCall
 from eddyline.engine.signature import ENTERING
 from tests.asked import answered, canonical
@@ -55,7 +56,9 @@ def looked_up(
 ) -> list[list[dict[str, Any]]]:
     """Return the rows of each key, asked for in a task's way."""
     loop = EventLoop()
-    server = LookupServer(loop, {"t": AccessMethod(table, source, Limits())}, time.monotonic)
+    channel = DriverChannel()
+    methods = {"t": AccessMethod(table, source, Limits())}
+    server = LookupServer(loop, methods, time.monotonic, channel)
     agenda = SharedAgenda()
     wanted = list(enumerate(table.types))
     remote = RemoteLookup(server.address, "1", "t", agenda, wanted, width=4)
@@ -84,6 +87,7 @@ def looked_up(
     finally:
         remote.close()
         server.close()
+        channel.close()
         loop.close()
 
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eddyline.asking.access_method import AccessMethod, SharedTable
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from tests.asked import Latch, rows_of
 from tests.properties import examples
 
@@ -52,12 +52,12 @@ def source(
     return Source(name, seconds, fails=fails)
 
 
-def shared(*sources: Source, limits: Limits = QUICK) -> SharedLookup:
+def shared(*sources: Source, limits: Limits = QUICK) -> SharedTable:
     methods = [AccessMethod(TABLE, PythonLookup(each), limits) for each in sources]
-    return SharedLookup(replace(methods[0], mirrors=tuple(methods[1:])), Random(0), time.monotonic)
+    return replace(methods[0], mirrors=tuple(methods[1:])).shared("1", Random(0), time.monotonic)
 
 
-async def answers(lookup: SharedLookup, keys: int) -> list[Any]:
+async def answers(lookup: SharedTable, keys: int) -> list[Any]:
     """Return what each key's answer is: its rows, or the error."""
     found = await rows_of(lookup, [(key,) for key in range(keys)])
     await lookup.close()

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.gate import Gate
+from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
+from eddyline.asking.patience import Gate
 from eddyline.asking.sql_lookup import SqlLookup
 from eddyline.errors import LookupFailedError
 from tests.asked import answered, canonical, rows_of, until, why
@@ -249,7 +249,7 @@ def test_a_connection_that_is_lost_is_replaced(server: Postgres) -> None:
 
     async def work() -> None:
         method = AccessMethod(table, SqlLookup(server.url), Limits(max_in_flight=1))
-        lookup = SharedLookup(method, Random(0), time.monotonic)
+        lookup = method.shared("1", Random(0), time.monotonic)
         asking = asyncio.create_task(rows_of(lookup, [(1,)]))
         await asyncio.to_thread(until, lambda: bool(server.others(busy)))
         others = f"FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND {busy}"
@@ -267,8 +267,8 @@ def test_a_statement_that_takes_too_long_is_cancelled_in_the_database(server: Po
 
     async def work() -> None:
         limits = Limits(max_in_flight=2, timeout=0.5, retries=1)
-        lookup = SharedLookup(
-            AccessMethod(table, SqlLookup(server.url), limits), Random(0), time.monotonic
+        lookup = AccessMethod(table, SqlLookup(server.url), limits).shared(
+            "1", Random(0), time.monotonic
         )
         (error,) = await rows_of(lookup, [(1,)])
         assert isinstance(error, str)
@@ -285,8 +285,8 @@ def test_a_lookup_that_is_closed_leaves_no_statement_and_no_connection(server: P
 
     async def work() -> None:
         source = SqlLookup(server.url, keys_per_call=1)
-        lookup = SharedLookup(
-            AccessMethod(table, source, Limits(max_in_flight=3)), Random(0), time.monotonic
+        lookup = AccessMethod(table, source, Limits(max_in_flight=3)).shared(
+            "1", Random(0), time.monotonic
         )
         futures = lookup.rows([(key,) for key in range(1, 21)])
         assert await asyncio.to_thread(until, lambda: server.others(running) == 3)
@@ -310,7 +310,7 @@ def test_there_are_as_many_connections_as_requests_may_be_on_their_way(server: P
     async def work() -> None:
         limits = Limits(max_in_flight=4)
         source = SqlLookup(server.url, keys_per_call=1)
-        lookup = SharedLookup(AccessMethod(table, source, limits), Random(0), time.monotonic)
+        lookup = AccessMethod(table, source, limits).shared("1", Random(0), time.monotonic)
         watching = asyncio.get_running_loop().run_in_executor(None, watch)
         found = await rows_of(lookup, [(key,) for key in range(1, 41)])
         over.set()

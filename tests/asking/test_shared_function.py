@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.asking.asked_once import Found
-from eddyline.asking.frozen import frozen
-from eddyline.asking.function_answers import ERROR, PRICE, STOP, VALUE
+from eddyline.asking.asked_once import SharedMethod
+from eddyline.asking.function_method import Arguments, FunctionMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Books, Price
-from eddyline.asking.shared_function import FunctionMethod, SharedFunction
+from eddyline.asking.way import Found
+from eddyline.asking.wire import ERROR, PRICE, STOP, VALUE, frozen
 from eddyline.errors import CostError
 from tests.properties import examples
 
@@ -55,7 +55,7 @@ def shared(
     batch: int = 0,
     price: Price | None = None,
     books: Books | None = None,
-) -> SharedFunction:
+) -> SharedMethod[Arguments]:
     method = FunctionMethod(
         1,
         "f",
@@ -71,7 +71,7 @@ def shared(
     return method.shared("1/0", Random(0), time.monotonic)
 
 
-def asked(function: SharedFunction, keys: Sequence[tuple[Any, ...]]) -> list[Answer]:
+def asked(function: SharedMethod[Arguments], keys: Sequence[tuple[Any, ...]]) -> list[Answer]:
     async def work() -> list[Answer]:
         found = await asyncio.wait_for(asyncio.gather(*function.rows(keys)), 30)
         await function.close()
@@ -296,7 +296,7 @@ def test_the_error_shows_where_the_users_code_failed() -> None:
     (answer,) = asked(shared(inner), [(1,)])
     assert "raised ZeroDivisionError" in str(answer.error)
     assert "number // 0" in str(answer.error)
-    assert "function_calls" not in str(answer.error)
+    assert "function_method" not in str(answer.error)
 
 
 # -- money -------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pytest
 
+from eddyline.asking.access_method import AccessMethod, SharedTable
 from eddyline.asking.http_lookup import HttpLookup
 from eddyline.asking.limits import Limits, OnError
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.shared_lookup import AccessMethod, SharedLookup
 from eddyline.errors import LookupFailedError
 from tests.asked import rows_of
 from tests.http_service import HttpService, Reply, Request
@@ -28,12 +28,12 @@ TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
 
 def shared(
     function: Callable[[list[Any]], object], limits: Limits | None = None, keys_per_call: int = 1
-) -> SharedLookup:
+) -> SharedTable:
     method = AccessMethod(TABLE, PythonLookup(function, keys_per_call), limits or Limits())
-    return SharedLookup(method, Random(0), time.monotonic)
+    return method.shared("1", Random(0), time.monotonic)
 
 
-async def rows(lookup: SharedLookup, keys: Sequence[Any]) -> list[Any]:
+async def rows(lookup: SharedTable, keys: Sequence[Any]) -> list[Any]:
     """Return the rows of each key, or the error."""
     return await rows_of(lookup, [(key,) for key in keys])
 
@@ -94,7 +94,7 @@ def test_no_more_than_the_limit_are_on_their_way_and_no_fewer_while_keys_wait() 
         async def work() -> None:
             source = HttpLookup(service.url + "/{a}")
             method = AccessMethod(TABLE, source, Limits(max_in_flight=5))
-            lookup = SharedLookup(method, Random(0), time.monotonic)
+            lookup = method.shared("1", Random(0), time.monotonic)
             await rows(lookup, range(50))
             assert lookup.statistics().most_in_flight == 5
             await lookup.close()
@@ -141,7 +141,7 @@ def test_a_server_that_asks_for_time_gets_it() -> None:
 
         async def work() -> None:
             method = AccessMethod(TABLE, HttpLookup(service.url + "/{a}"), Limits())
-            lookup = SharedLookup(method, Random(0), time.monotonic)
+            lookup = method.shared("1", Random(0), time.monotonic)
             assert await rows(lookup, [1]) == [[(1, "x")]]
             await lookup.close()
 

@@ -14,11 +14,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pytest
 
-from eddyline.asking.function_calls import FunctionCallError, FunctionCalls
+from eddyline.asking.function_method import FunctionMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
+from eddyline.asking.price import Books
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.users_function import ABANDONED, UsersFunction
+from eddyline.asking.way import Found
+from eddyline.asking.wire import ERROR, VALUE
 from tests.asked import answered
 
 TABLE = LookedUpTable("t", ("a", "b"), (pa.int64(), pa.string()), (0,))
@@ -86,17 +89,41 @@ KINDS: list[Made] = [
 ]
 
 
-def value_of(function: Callable[[Any], Any], given: object) -> Any:  # noqa: ANN401 - likewise
-    """Return what a concurrent function gives; or raise FunctionCallError."""
+class CallFailedError(Exception):
+    """A concurrent function has no value, for the reason that is its text."""
 
-    async def call() -> object:
-        calls = FunctionCalls(function, "f", LIMITS, Random(0), time.monotonic)
+
+def value_of(
+    function: Callable[[Any], Any],
+    given: object,
+    limits: Limits = LIMITS,
+    books: Books | None = None,
+) -> Any:  # noqa: ANN401 - likewise
+    """Return what a concurrent function gives; or raise CallFailedError."""
+    method = FunctionMethod(
+        1,
+        "f",
+        function,
+        (None,),
+        lambda values, _: pa.array(values),
+        pa.null(),
+        limits,
+        books=books or Books(),
+    )
+
+    async def call() -> Found:
+        calls = method.shared("1/0", Random(0), time.monotonic)
         try:
-            return await calls.call((given,), lambda: None)
+            (answer,) = calls.rows([(given,)])
+            return await answer
         finally:
             await calls.close()
 
-    return asyncio.run(call())
+    rows = asyncio.run(call()).rows
+    error = rows.column(ERROR)[0].as_py()
+    if error is not None:
+        raise CallFailedError(error)
+    return rows.column(VALUE)[0].as_py()
 
 
 @pytest.mark.parametrize("made", KINDS)
@@ -131,7 +158,7 @@ def test_nothing_that_is_raised_ends_the_loop(made: Made, end: type[BaseExceptio
     failed, found = answered(PythonLookup(made(function)), TABLE, [(1,), (2,)])[0]
     assert "StopIteration" in failed or end.__name__ in failed
     assert found == [(2, "x")]
-    with pytest.raises(FunctionCallError, match=f"{end.__name__}|StopIteration"):
+    with pytest.raises(CallFailedError, match=f"{end.__name__}|StopIteration"):
         value_of(made(function), 1)
 
 
@@ -151,7 +178,7 @@ def test_a_function_that_cancels_itself_has_failed(
     function: Callable[[object], Awaitable[object]],
 ) -> None:
     assert "CancelledError" in str(answered(PythonLookup(function), TABLE, [(1,)])[0][0])
-    with pytest.raises(FunctionCallError, match="CancelledError"):
+    with pytest.raises(CallFailedError, match="CancelledError"):
         value_of(function, 1)
 
 
@@ -160,18 +187,11 @@ SHORT = Limits(max_in_flight=2, timeout=0.2, retries=0)
 
 def kept_waiting(function: Callable[[Any], Any], given: object) -> str:
     """Return the error of a call for which there is too little time."""
-
-    async def call() -> str:
-        calls = FunctionCalls(function, "f", SHORT, Random(0), time.monotonic)
-        try:
-            await calls.call((given,), lambda: None)
-        except FunctionCallError as error:
-            return str(error)
-        finally:
-            await calls.close()
-        return "an answer"
-
-    return asyncio.run(call())
+    try:
+        value_of(function, given, SHORT)
+    except CallFailedError as error:
+        return str(error)
+    return "an answer"
 
 
 def until(done: Callable[[], bool]) -> None:
@@ -225,7 +245,7 @@ def test_calls_that_never_return_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert ABANDONED.calls == 3
         threads = threading.active_count()
         for made in (blocking, asynchronous):
-            with pytest.raises(FunctionCallError, match="is not called, as 3 calls"):
+            with pytest.raises(CallFailedError, match="is not called, as 3 calls"):
                 value_of(made(lambda number: number), 4)
         assert threading.active_count() <= threads
     finally:
@@ -247,17 +267,10 @@ def test_calls_behind_one_that_blocks_the_loop_are_bounded_too(
         for _ in range(3):
             assert "no answer" in kept_waiting(blocks, 1)
         assert ABANDONED.calls == 3
-        begun: list[None] = []
-
-        async def refused() -> None:
-            calls = FunctionCalls(blocks, "f", SHORT, Random(0), time.monotonic)
-            with pytest.raises(FunctionCallError, match="is not called, as 3 calls") as raised:
-                await calls.call((1,), lambda: begun.append(None))
-            assert raised.value.alone
-            await calls.close()
-
-        asyncio.run(refused())
-        assert not begun  # nothing is paid for it
+        books = Books()
+        with pytest.raises(CallFailedError, match="is not called, as 3 calls"):
+            value_of(blocks, 1, SHORT, books)
+        assert books.total("1/")[1].calls == 0  # nothing is paid for it
         (text,) = answered(PythonLookup(blocks, keys_per_call=4), TABLE, [(1,)])[0]
         assert "is not called, as 3 calls" in text
     finally:
@@ -286,7 +299,7 @@ def test_a_function_that_cancels_its_own_task_has_failed() -> None:
         task.cancel()
         await asyncio.sleep(0)
 
-    with pytest.raises(FunctionCallError, match="CancelledError"):
+    with pytest.raises(CallFailedError, match="CancelledError"):
         value_of(cancels, 1)
 
 

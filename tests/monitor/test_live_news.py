@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import pickle
 import socket
 import threading
@@ -11,11 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from eddyline.asking.wire import Address
-from eddyline.monitor.news_receiver import LONGEST, NewsReceiver
+from eddyline.asking.driver_channel import Address, DriverChannel, connected
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks import live_news
-from eddyline.tasks.live_news import LiveNews, News, NewsTask, address_of, setting_of
+from eddyline.tasks.live_news import (
+    LONGEST,
+    LiveNews,
+    News,
+    NewsTask,
+    address_of,
+    setting_of,
+)
+from eddyline.tasks.live_news import (
+    hearing as hearing_of,
+)
 
 PLACE = NewsTask(1, 2, 3, 4)
 
@@ -26,7 +35,8 @@ class Hearing:
     def __init__(self) -> None:
         self.heard: list[News] = []
         self._come = threading.Condition()
-        self.receiver = NewsReceiver(self.take, "127.0.0.1")
+        self.channel = DriverChannel()
+        self.address = self.channel.listen("news", hearing_of(self.take))
 
     def take(self, news: News) -> None:
         with self._come:
@@ -44,7 +54,7 @@ def hearing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hearing]:
     monkeypatch.setattr(live_news, "_line", live_news._Line("", None))
     made = Hearing()
     yield made
-    made.receiver.close()
+    made.channel.close()
     if live_news._line.socket is not None:
         live_news._line.socket.close()
 
@@ -58,7 +68,7 @@ def test_a_task_tells_now_and_then_and_at_its_end(
 ) -> None:
     monkeypatch.setattr(live_news, "EVERY", 0.0)
     monkeypatch.setattr(live_news, "SHARE", 0)
-    news = LiveNews("key", PLACE, setting_of(hearing.receiver.address))
+    news = LiveNews("key", PLACE, setting_of(hearing.address))
     news.glance(lambda: record(1))
     news.glance(lambda: record(2))
     news.end(record(3))
@@ -69,14 +79,14 @@ def test_a_task_tells_now_and_then_and_at_its_end(
 
 
 def test_no_record_is_made_before_its_time(hearing: Hearing) -> None:
-    news = LiveNews("key", PLACE, setting_of(hearing.receiver.address))
+    news = LiveNews("key", PLACE, setting_of(hearing.address))
     news.glance(lambda: pytest.fail("too early"))
     news.end(record(3))
     assert [each.record.rows_in for each in hearing.wait(1)] == [3]
 
 
 def test_parts_are_added_up_and_told_at_the_end(hearing: Hearing) -> None:
-    news = LiveNews("key", PLACE, setting_of(hearing.receiver.address))
+    news = LiveNews("key", PLACE, setting_of(hearing.address))
     for _ in range(3):
         news.add(record(10))
     del news
@@ -95,18 +105,18 @@ def test_nothing_is_told_where_nobody_looks(hearing: Hearing) -> None:
 
 
 def test_a_task_goes_on_where_nobody_listens_any_more(hearing: Hearing) -> None:
-    where = setting_of(hearing.receiver.address)
+    where = setting_of(hearing.address)
     LiveNews("key", PLACE, where).end(record(1))
     hearing.wait(1)
-    hearing.receiver.close()
+    hearing.channel.hang_up(hearing.address)
     for _ in range(3):
         LiveNews("key", PLACE, where).end(record(2))
     assert live_news._line.socket is None
     LiveNews("key", PLACE, "nowhere").end(record(3))  # no address at all
     again = Hearing()
-    LiveNews("key", PLACE, setting_of(again.receiver.address)).end(record(4))
+    LiveNews("key", PLACE, setting_of(again.address)).end(record(4))
     assert [each.record.rows_in for each in again.wait(1)] == [4]
-    again.receiver.close()
+    again.channel.close()
 
 
 class Harm:
@@ -119,23 +129,41 @@ class Harm:
         return Path.touch, (self._path,)
 
 
-@pytest.mark.parametrize("hello", [b'{"token": "guessed"}', b"[]", b"GET / HTTP/1.1", b"x" * 5000])
+def test_who_looks_again_is_told_of_over_the_same_channel(hearing: Hearing) -> None:
+    LiveNews("key", PLACE, setting_of(hearing.address)).end(record(1))
+    hearing.wait(1)
+    hearing.channel.hang_up(hearing.address)
+    LiveNews("key", PLACE, setting_of(hearing.address)).end(record(2))
+    address = hearing.channel.listen("news", hearing_of(hearing.take))
+    LiveNews("key", PLACE, setting_of(address)).end(record(3))
+    assert [each.record.rows_in for each in hearing.wait(2)] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        b'{"token": "guessed", "listener": "news/1"}',
+        b'{"listener": "news/1"}',
+        b"[]",
+        b"GET / HTTP/1.1",
+        b"x" * 5000,
+    ],
+)
 def test_nothing_is_read_of_who_does_not_know_the_token(
     hello: bytes, hearing: Hearing, tmp_path: Path
 ) -> None:
-    address = hearing.receiver.address
+    address = hearing.address
     harm = pickle.dumps(Harm(tmp_path / "harm"))
     with socket.create_connection((address.host, address.port), timeout=60) as connection:
-        connection.sendall(hello + b"\n" + b"%d\n" % len(harm) + harm)
-        connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(OSError):  # it may have hung up already
+            connection.sendall(hello + b"\n" + b"%d\n" % len(harm) + harm)
+            connection.shutdown(socket.SHUT_WR)
         assert _rest(connection) == b""
     assert not (tmp_path / "harm").exists()
 
 
 def test_a_message_that_is_too_long_ends_the_connection(hearing: Hearing) -> None:
-    address = hearing.receiver.address
-    with socket.create_connection((address.host, address.port), timeout=60) as connection:
-        connection.sendall(json.dumps({"token": address.token}).encode() + b"\n")
+    with connected(hearing.address, {}, 60) as connection:
         connection.sendall(b"%d\n" % (LONGEST + 1))
         assert _rest(connection) == b""
 
@@ -149,5 +177,5 @@ def _rest(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "driver.example"])
 def test_an_address_survives_the_setting(host: str) -> None:
-    address = Address(host, 4040, "secret")
+    address = Address(host, 4040, "secret", "news/3")
     assert address_of(setting_of(address)) == address

@@ -1,29 +1,29 @@
-"""Keys that are asked for once, however many want them: answers, keys that wait, and workers.
+"""Keys that are asked for once, however many want them.
 
-What the lookups of a table and the calls of a function have in common.
+What the lookups of a table and the calls of a function have in common: a function is an index
+access method with its arguments as bind fields, and what it returns as the one row for them
+(Raman, Deshpande and Hellerstein, 2003, Section 2.1.3).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Hashable, Iterable
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Generic, Protocol
 
-import pyarrow as pa
+from eddyline.asking.filling import Filling
+from eddyline.asking.lookup_source import Key, described_error
+from eddyline.asking.way import Found, Wanted, Way, WayAnswer
 
-Wanted = TypeVar("Wanted", bound=Hashable)
+OVERDUE: Final = 4.0
+"""How many times as long as usual a call must take before another way is asked as well."""
 
-
-class Found(NamedTuple):
-    """The rows of a key, and its part of the seconds that the call for it took.
-
-    They are ``respelled`` where they have another key than was asked for.
-    """
-
-    rows: pa.RecordBatch
-    seconds: float
-    respelled: bool = False
+SOON: Final = 0.05
+"""Seconds that no call is overdue for."""
 
 
 class AskedOnce(Generic[Wanted]):
@@ -121,3 +121,287 @@ class AskedOnce(Generic[Wanted]):
             if not answer.done():
                 answer.cancel()
                 del self._answers[key]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLookupStatistics:
+    """What was asked so far: distinct keys, calls for them, and the requests that these took.
+
+    ``by_source`` are the keys that each source was asked for, in the order of registration,
+    ``unmatched`` the rows that came with a key that their call had not asked for.
+    """
+
+    keys: int
+    calls: int
+    requests: int
+    tries: int
+    failures: int
+    most_in_flight: int
+    by_source: tuple[tuple[str, int], ...] = ()
+    unmatched: int = 0
+
+    def plus(self, other: SharedLookupStatistics) -> SharedLookupStatistics:
+        """Return the sum, for two jobs that ask the same sources."""
+        keys = zip(self.by_source, other.by_source, strict=True)
+        return SharedLookupStatistics(
+            self.keys + other.keys,
+            self.calls + other.calls,
+            self.requests + other.requests,
+            self.tries + other.tries,
+            self.failures + other.failures,
+            max(self.most_in_flight, other.most_in_flight),
+            tuple((source, one + two) for (source, one), (_, two) in keys),
+            self.unmatched + other.unmatched,
+        )
+
+
+class Method(Protocol):
+    """What can be asked: an access method of a table, or a function."""
+
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedMethod[Any]:
+        """Return what answers for one job."""
+        ...
+
+
+class SharedMethod(Generic[Wanted]):
+    """Asks for keys, each once, however many ask, and keeps the answers.
+
+    For one event loop. As many calls as the limits say are on their way as long as keys for them
+    wait; a call takes as many as its way does in one, or, where no more come, as there are
+    (:class:`~eddyline.asking.filling.Filling`).
+
+    Ways compete for the keys that wait: whichever has a call to spare takes the next, so the
+    one that answers sooner gets more, and no key is asked for twice for that. One that stalls
+    loses its keys to another that has nothing else to do, and one that fails for a key leaves it
+    to the others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here
+    keys, since many tasks ask for the same).
+    """
+
+    def __init__(
+        self,
+        ways: Sequence[Way[Wanted]],
+        now: Callable[[], float],
+        *,
+        identity: Callable[[Key], Wanted],
+        gathers: bool = True,
+    ) -> None:
+        """Get ready; keys of one ``identity`` are the same.
+
+        Without ``gathers`` a call takes what is there, whoever may bring more.
+        """
+        self._ways = tuple(ways)
+        self._alone = len(self._ways) == 1
+        self._identity = identity
+        self._gathers = gathers
+        self._filling = Filling(now)
+        self._reminder: asyncio.TimerHandle | None = None
+        self._now = now
+        self._asked = AskedOnce[Wanted]()
+        self._tried: dict[Wanted, set[Way[Wanted]]] = {}  # where a key has failed, if it has
+        self._calls = 0
+
+    def statistics(self) -> SharedLookupStatistics:
+        """Return what was asked so far."""
+        ways = self._ways
+        return SharedLookupStatistics(
+            self._asked.count,
+            self._calls,
+            sum(each.gate.requests for each in ways),
+            sum(each.tries for each in ways),
+            sum(each.failures for each in ways),
+            max(each.gate.most for each in ways),
+            tuple((each.label, each.keys) for each in ways),
+            sum(each.unmatched for each in ways),
+        )
+
+    def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
+        """Return for each key its answer to come, or the failure; from the event loop only.
+
+        Where it is to be ``exact``, without rows that have the key in another spelling.
+        """
+        if not self._asked.waiting:
+            self._filling.begin()
+        found = self._asked.answers(map(self._identity, keys))
+        self._let_work()
+        return found
+
+    def give_up(self, keys: Sequence[Key]) -> None:
+        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
+        self._asked.give_up(map(self._identity, keys))
+
+    def expect_of(self, tasks: int, beginning: int = 0) -> None:
+        """Know how many tasks may ask for more before they wait for answers alone.
+
+        So many are ``beginning``: they may ask for the first time.
+        """
+        if self._gathers:
+            self._filling.expect(tasks, beginning)
+            self._let_work()
+
+    async def close(self) -> None:
+        """Ask no more; keep the answers, and open the sources again if they are asked again."""
+        if self._reminder is not None:
+            self._reminder.cancel()
+            self._reminder = None
+        await self._asked.close()
+        for way in self._ways:
+            await way.close()
+
+    def _let_work(self) -> None:
+        """Begin as many calls as there are keys waiting for, and allowed; of mirrors in turn."""
+        starting = [
+            (number, way)
+            for way in self._ways
+            for number in range(
+                self._asked.workers_missing(way.gate.width, way, self._calls_for(way))
+            )
+        ]
+        if len(self._ways) > 1:
+            starting.sort(key=lambda one: one[0])
+        for _, way in starting:
+            self._asked.start(self._work(way), way)
+        self._remind()
+
+    def _calls_for(self, way: Way[Wanted]) -> int:
+        """Return how many calls the keys that wait are enough for."""
+        full, rest = divmod(len(self._asked.waiting), way.keys_per_call)
+        return full + (rest > 0 and not self._patience_for_more(way))
+
+    def _patience_for_more(self, way: Way[Wanted]) -> float:
+        """Return the seconds for which a call that is not full waits for more keys."""
+        under_way = any(each.under_way for each in self._ways)
+        return self._filling.patience(under_way=under_way, usual_seconds=way.usual_seconds)
+
+    def _remind(self) -> None:
+        """Come back to keys that wait for more, when they have waited long enough."""
+        if self._reminder is not None or not self._asked.waiting:
+            return
+        patience = min(map(self._patience_for_more, self._ways))
+        if patience:
+            loop = asyncio.get_running_loop()
+            self._reminder = loop.call_later(patience, self._reminded)
+
+    def _reminded(self) -> None:
+        self._reminder = None
+        self._let_work()
+
+    async def _work(self, way: Way[Wanted]) -> None:
+        """Make calls as long as there is a key for this way."""
+        while True:
+            keys = self._next(way)
+            if keys:
+                await self._call(way, keys)
+                continue
+            self._remind()
+            patience = self._patience(way)
+            if patience is None or way.lurking:
+                return
+            way.lurking = True
+            try:
+                await asyncio.sleep(patience)
+            finally:
+                way.lurking = False
+
+    def _next(self, way: Way[Wanted]) -> list[Wanted]:
+        """Take keys that this way can be asked for: waiting ones, else overdue ones."""
+        keys: list[Wanted] = []
+        passed: list[Wanted] = []
+        waiting = self._asked.waiting
+        while waiting and len(keys) < way.keys_per_call:
+            key = waiting.popleft()
+            (passed if way in self._tried.get(key, ()) else keys).append(key)
+        if self._wait_for_more(way, keys):
+            waiting.extendleft(reversed(keys))
+            keys.clear()
+        waiting.extendleft(reversed(passed))
+        if keys:
+            self._filling.begin()  # for those that are left
+        if keys or self._alone:
+            return keys
+        now = self._now()
+        for other in self._ways:
+            if other is way:
+                continue
+            for key, began in other.under_way.items():
+                if len(keys) == way.keys_per_call:
+                    break
+                if now - began >= self._limit(way, other) and self._may_take(way, key):
+                    keys.append(key)
+        return keys
+
+    def _wait_for_more(self, way: Way[Wanted], keys: Sequence[Wanted]) -> bool:
+        """Tell whether keys wait for more; where they do not, the call leaves with these."""
+        if not 0 < len(keys) < way.keys_per_call:
+            return False
+        if self._patience_for_more(way):
+            return True
+        self._filling.leave()
+        return False
+
+    def _may_take(self, way: Way[Wanted], key: Wanted) -> bool:
+        """Tell whether a key that is under way elsewhere may be asked for here as well."""
+        return (
+            key not in way.under_way
+            and way not in self._tried.get(key, ())
+            and not self._asked.answered(key)
+        )
+
+    def _limit(self, way: Way[Wanted], other: Way[Wanted]) -> float:
+        """Return the seconds after which a call elsewhere is overdue: several usual ones."""
+        return OVERDUE * max(way.usual_seconds, other.usual_seconds, SOON)
+
+    def _patience(self, way: Way[Wanted]) -> float | None:
+        """Return the seconds until a key elsewhere may be overdue; None where there is none."""
+        now = self._now()
+        waits = [
+            max(self._limit(way, other) - (now - began), 0.0) + SOON / 10
+            for other in self._ways
+            if other is not way
+            for key, began in other.under_way.items()
+            if self._may_take(way, key)
+        ]
+        return min(waits, default=None)
+
+    async def _call(self, way: Way[Wanted], keys: list[Wanted]) -> None:
+        self._calls += 1
+        began = way.begin(keys)
+        try:
+            async with aclosing(way.ask(keys, final=self._alone)) as answers:
+                async for answer in answers:
+                    self._give(way, answer, began)
+                    began = self._now()
+        except Exception as error:  # noqa: BLE001 - it is raised where the key was asked for
+            self._fail(way, keys, way.failed(keys, described_error(error)))
+        finally:
+            way.end(keys)
+
+    def _give(self, way: Way[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
+        """Give everybody what keys have, or the failure."""
+        keys, found = answer
+        if isinstance(found, Exception):
+            self._fail(way, keys, found)
+            return
+        seconds = self._now() - began
+        way.took(seconds)
+        for key, each in zip(keys, found, strict=True):
+            self._asked.answer(key, each._replace(seconds=seconds / len(keys)))
+
+    def _fail(self, way: Way[Wanted], keys: Sequence[Wanted], error: Exception) -> None:
+        """Leave keys to the sources that have not been asked yet; where all were, they fail."""
+        for key in keys:
+            if self._asked.answered(key):  # another has been sooner
+                continue
+            tried = self._tried.setdefault(key, set())
+            tried.add(way)
+            if len(tried) < len(self._ways):
+                # Whoever has it under way already will answer.
+                if not any(each is not way and key in each.under_way for each in self._ways):
+                    self._asked.waiting.append(key)
+                continue
+            found = error if self._alone else way.settled([key], error)
+            if isinstance(found, Exception):
+                self._asked.fail(key, found)
+            else:
+                self._asked.answer(key, found[0])
+        if self._asked.waiting:
+            self._let_work()

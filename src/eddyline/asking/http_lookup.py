@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import email.utils
+import json
+import ssl
+import time
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache, partial
 from typing import Final
 from urllib.parse import urlsplit
 
+import httpcore
+import httpx
 import jmespath
+import pyarrow as pa
 
 from eddyline.asking.checked_numbers import switch, text, whole_number
-from eddyline.asking.gate import Gate
-from eddyline.asking.http_connection import HttpConnection
-from eddyline.asking.http_pages import Cursor, NextLink, PageNumber
-from eddyline.asking.http_request import HttpRequests
-from eddyline.asking.lookup_source import LookedUpTable
+from eddyline.asking.http_line import Line, body, drained, header
+from eddyline.asking.http_request import Cursor, HttpRequests, NextLink, PageNumber, RequestTarget
+from eddyline.asking.lookup_source import Key, LookedUpTable, NoAnswerError, TryAgainError
+from eddyline.asking.patience import Gate
+from eddyline.asking.source_rows import RowReader
 from eddyline.asking.text_template import Template
 
 __all__ = ["Cursor", "HttpLookup", "NextLink", "PageNumber"]
@@ -136,3 +146,191 @@ def _texts_in(body: object) -> list[str]:
     if isinstance(body, Sequence):
         return [text for value in body for text in _texts_in(value)]
     return []
+
+
+MAX_REDIRECTS: Final = 5
+MAX_PAGES: Final = 10_000
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+BECOME_GET: Final = frozenset({301, 302, 303})
+"""Redirects after which a POST is none any more, as all clients have it."""
+
+NOT_FOUND: Final = frozenset({404, 410})
+MAY_PASS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses after which another try may succeed."""
+
+FOR_ALL_KEYS: Final = frozenset({401, 405, 407, 415, 501})
+"""Statuses that would be the same for any other key."""
+
+_TRANSPORT: Final = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.TimeoutException,
+)
+
+
+class HttpConnection:
+    """Lines to a service, as many as requests are on their way."""
+
+    def __init__(self, source: HttpLookup, table: LookedUpTable, gate: Gate) -> None:
+        """Read the secrets; connections are made when they are needed.
+
+        MissingSecretError where a secret is not set.
+        """
+        self._source = source
+        self._gate = gate
+        self._reader = RowReader(table)
+        self._requests = HttpRequests(source, table)
+        self._columns = {name: jmespath.compile(path) for name, path in source.columns.items()}
+        self._rows = jmespath.compile(source.rows) if source.rows else None
+        # A float is not all that a decimal may be.
+        exact = any(map(pa.types.is_decimal, table.types))
+        self._loads = partial(json.loads, parse_float=Decimal) if exact else json.loads
+        # It takes 17 ms to make, and many services are spoken to without.
+        self._tls = cache(partial(httpx.create_ssl_context, verify=source.verify))
+        self._free: list[Line] = []
+
+    async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
+        """Ask for the rows of keys, page by page."""
+        if self._source.pages is None:
+            page = await self._page(self._requests.place(keys, {}), keys)
+            return self._reader.batch(self._rows_of(page), keys)
+        rows: list[object] = []
+        async with aclosing(self._pages(keys)) as pages:
+            async for found in pages:
+                rows += found
+        return self._reader.batch(rows, keys)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        while self._free:
+            await self._free.pop().close()
+
+    @contextmanager
+    def _line(self) -> Iterator[Line]:
+        """Give a line that nobody else uses meanwhile."""
+        line = self._free.pop() if self._free else Line(self._tls)
+        try:
+            yield line
+        finally:
+            self._free.append(line)
+
+    async def _pages(self, keys: Sequence[Key]) -> AsyncGenerator[list[object], None]:
+        """Give the rows of one page after the other."""
+        pages = self._source.pages
+        paging = {pages.parameter: str(pages.first)} if isinstance(pages, PageNumber) else {}
+        place = self._requests.place(keys, paging)
+        for number in range(MAX_PAGES):
+            page = await self._page(place, keys)
+            if page is None:
+                return
+            rows = self._rows_of(page)
+            yield rows
+            if isinstance(pages, PageNumber):
+                if not rows:
+                    return
+                paging[pages.parameter] = str(pages.first + number + 1)
+                place = self._requests.place(keys, paging)
+                continue
+            following = jmespath.search(pages.path, page) if pages is not None else None
+            if not following:
+                return
+            if isinstance(pages, Cursor):
+                place = self._requests.place(keys, {pages.parameter: str(following)})
+            else:
+                place = self._allowed(place.following(str(following)))
+        raise NoAnswerError(f"more than {MAX_PAGES:,} pages")
+
+    async def _page(self, place: RequestTarget, keys: Sequence[Key]) -> object:
+        """Return what a page is as JSON; None where there is none."""
+        method, sent = self._requests.method, self._requests.body(keys)
+        for _ in range(MAX_REDIRECTS + 1):
+            headers = self._requests.headers(place.origin, body=sent is not None)
+            try:
+                async with self._gate.request():
+                    with self._line() as line:
+                        answer = await line.send(method, place, headers, sent)
+                        try:
+                            text = await self._text(answer, keys)
+                        finally:
+                            await answer.aclose()
+            except _TRANSPORT as error:
+                raise self._broken(error) from None
+            if text is not None:
+                return self._parsed(text)
+            if answer.status not in REDIRECTS:
+                return None
+            place = self._allowed(place.following(header(answer, b"location") or ""))
+            if answer.status in BECOME_GET and method != b"HEAD":
+                method, sent = b"GET", None
+        raise NoAnswerError(f"more than {MAX_REDIRECTS} redirects")
+
+    async def _text(self, answer: httpcore.Response, keys: Sequence[Key]) -> bytes | None:
+        """Return an answer's body; None for a redirect, and where no row was found.
+
+        That some of many keys are not found says nothing of the others. TryAgainError,
+        NoAnswerError for a status that is none of success.
+        """
+        status = answer.status
+        if 200 <= status < 300:  # noqa: PLR2004 - success
+            return await body(answer, self._source.max_bytes)
+        await drained(answer)
+        if status in REDIRECTS or (status in NOT_FOUND and len(keys) == 1):
+            return None
+        if status in MAY_PASS:
+            of_keys = status == 500  # noqa: PLR2004 - what the service fell over may be a key
+            raise TryAgainError(f"HTTP {status}", _after(answer), of_keys=of_keys)
+        raise NoAnswerError(f"HTTP {status}", of_keys=status not in FOR_ALL_KEYS)
+
+    def _parsed(self, text: bytes) -> object:
+        try:
+            return self._loads(text) if text.strip() else None
+        except (ValueError, RecursionError) as error:
+            raise NoAnswerError(f"the answer is no JSON: {error}") from None
+
+    def _rows_of(self, page: object) -> list[object]:
+        found = page if self._rows is None else self._rows.search(page)
+        if found is None:
+            return []
+        if isinstance(found, dict):
+            found = [found]
+        if not isinstance(found, list):
+            raise NoAnswerError(f"the rows are {type(found).__name__}, not a list of objects")
+        return list(map(self._row, found)) if self._columns else found
+
+    def _row(self, row: object) -> object:
+        if not isinstance(row, dict):
+            return row
+        found = {name: path.search(row) for name, path in self._columns.items()}
+        return row | {name: value for name, value in found.items() if value is not None}
+
+    def _allowed(self, place: RequestTarget) -> RequestTarget:
+        """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
+        origin = place.origin
+        if origin == self._requests.origin or origin.host in self._source.allow_hosts:
+            return place
+        where = self._requests.hidden(f"{origin.host}:{origin.port}")
+        raise NoAnswerError(f"it leads to {where}, which allow_hosts does not name", of_keys=False)
+
+    def _broken(self, error: Exception) -> NoAnswerError:
+        """Return what a connection's end means: another may go better, if it is let in."""
+        what = self._requests.hidden(f"{type(error).__name__}: {error}")
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return NoAnswerError(what, of_keys=False)
+            cause = cause.__cause__ or cause.__context__
+        return TryAgainError(what)
+
+
+def _after(answer: httpcore.Response) -> float | None:
+    """Return the seconds that a server asks to wait: Retry-After, a number or a date."""
+    asked = header(answer, b"retry-after")
+    if asked is None:
+        return None
+    if asked.strip().replace(".", "", 1).isdecimal():
+        return float(asked)
+    try:
+        return max(email.utils.parsedate_to_datetime(asked).timestamp() - time.time(), 0.0)
+    except ValueError:
+        return None

@@ -10,14 +10,38 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, quote_plus, urljoin
 
 import httpx
 
-from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.no_answer import NoAnswerError
+from eddyline.asking.lookup_source import Key, LookedUpTable, NoAnswerError
 from eddyline.asking.text_template import Prepared, Template, hidden, read_secrets
+
+
+@dataclass(frozen=True, slots=True)
+class NextLink:
+    """Pages that say where the next one is: at this JMESPath, a link; the last has none."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageNumber:
+    """Pages that are asked for by number, until one has no rows."""
+
+    parameter: str
+    first: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Pages that say by which value the next one is asked for; the last says nothing."""
+
+    path: str
+    parameter: str
+
 
 if TYPE_CHECKING:
     from eddyline.asking.http_lookup import HttpLookup

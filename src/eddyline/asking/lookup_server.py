@@ -1,34 +1,29 @@
 """Answers lookups of tasks, wherever they run: the limits hold for all of them together.
 
-Spark's tasks cannot talk to each other. So they ask here, over a socket, and here alone is
-asked outside: see :mod:`eddyline.asking.wire`.
+Spark's tasks cannot talk to each other. So they ask here, and here alone is asked outside: see
+:mod:`eddyline.asking.wire`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
-import secrets
-from collections import Counter, OrderedDict, defaultdict
+import socket
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
 import pyarrow as pa
 
-from eddyline.asking.asked_once import Found
-from eddyline.asking.beginning import Beginning, StageSize, TaskPlace
+from eddyline.asking.asked_job import AskedJob, AskingTask, TaskAnswers
+from eddyline.asking.asked_once import Method, SharedLookupStatistics, SharedMethod
+from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
-from eddyline.asking.frozen import frozen
-from eddyline.asking.listening import stop_listening
-from eddyline.asking.lookup_source import Key
-from eddyline.asking.served import Method, SharedMethod
-from eddyline.asking.shared_lookup import SharedLookupStatistics
-from eddyline.asking.task_answers import TaskAnswers
-from eddyline.asking.wire import LINE, Address
+from eddyline.asking.filling import StageSize, TaskPlace
+from eddyline.asking.way import Found
+from eddyline.asking.wire import LINE
 from eddyline.errors import LookupFailedError
 
 IDLE_SECONDS: Final = 2.0
@@ -50,29 +45,6 @@ REMEMBERED_JOBS: Final = 256
 """Jobs of which it is remembered what they asked for, when their answers are forgotten."""
 
 
-@dataclass(slots=True)
-class _Job:
-    """The lookups of one job, by access method, and the tasks that use them now.
-
-    ``asking`` are those of a method that may ask for more before they wait for answers alone,
-    ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
-    for, :func:`frozen`, as arguments may hold lists, and how many do.
-    """
-
-    lookups: dict[str, SharedMethod] = field(default_factory=dict)
-    users: int = 0
-    asking: Counter[str] = field(default_factory=Counter)
-    beginning: defaultdict[str, Beginning] = field(default_factory=lambda: defaultdict(Beginning))
-    wanted: dict[str, Counter[object]] = field(default_factory=dict)
-    leaving: asyncio.TimerHandle | None = None
-
-    def expect(self, method: str) -> None:
-        """Tell a method who may ask it for more, and who for the first time."""
-        lookup = self.lookups.get(method)
-        if lookup is not None:
-            lookup.expect_of(self.asking[method], self.beginning[method].count)
-
-
 class LookupServer:
     """Serves the tasks of all jobs from one event loop.
 
@@ -85,14 +57,13 @@ class LookupServer:
         loop: EventLoop,
         methods: Mapping[str, Method],
         now: Callable[[], float],
+        channel: DriverChannel,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
         seed: int = 0,
         size_of: Callable[[int], StageSize | None] | None = None,
         is_over: Callable[[str], bool] | None = None,
     ) -> None:
-        """Begin to listen at once, on any free port by default; OSError where that fails.
+        """Let tasks ask over the channel from now on, at ``address``.
 
         ``size_of`` tells how large a stage of Spark's is, None where it does not know, ``is_over``
         whether nobody will ask for a job any more; they are called in a thread of their own.
@@ -104,23 +75,19 @@ class LookupServer:
         self._size_of = size_of
         self._is_over = is_over
         self._threads = ThreadPoolExecutor(1, "eddyline-stages")  # starts with the first question
-        self._jobs: dict[str, _Job] = {}
+        self._jobs: dict[str, AskedJob] = {}
         self._resting: OrderedDict[str, int] = OrderedDict()  # with how many keys each has
         self._past: OrderedDict[str, dict[str, SharedLookupStatistics]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
-        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        token = secrets.token_hex(32)
-        self._token = token.encode()
-        self._server = asyncio.run_coroutine_threadsafe(
-            asyncio.start_server(self._connected, host, port, limit=LINE), loop.loop
-        ).result()
-        self.address = Address(host, self._server.sockets[0].getsockname()[1], token)
+        self._serving: dict[asyncio.Task[None], socket.socket] = {}
+        self._channel = channel
+        self.address: Final = channel.listen("keys", self._take)
 
     def statistics(self, job: str) -> dict[str, SharedLookupStatistics]:
         """Return what was asked for a job so far, by access method; from any thread."""
 
         async def found() -> dict[str, SharedLookupStatistics]:
-            return _statistics(self._jobs[job]) if job in self._jobs else {}
+            return self._jobs[job].statistics() if job in self._jobs else {}
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
@@ -131,7 +98,7 @@ class LookupServer:
         """
 
         async def found() -> dict[str, SharedLookupStatistics]:
-            now = {name: _statistics(job) for name, job in self._jobs.items()}
+            now = {name: job.statistics() for name, job in self._jobs.items()}
             sums: dict[str, SharedLookupStatistics] = {}
             for job, asked in (self._past | now).items():
                 if job.startswith(prefix):
@@ -157,7 +124,7 @@ class LookupServer:
         """How many keys have answers that are kept, for all jobs; from any thread."""
 
         async def found() -> int:
-            return sum(map(_keys, self._jobs.values()))
+            return sum(job.keys for job in self._jobs.values())
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
@@ -178,42 +145,43 @@ class LookupServer:
 
     def close(self) -> None:
         """Serve no more, and close what is open."""
+        self._channel.hang_up(self.address)
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 
     async def _close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
-        await stop_listening(self._server)
         for job in self._jobs.values():
             for lookup in job.lookups.values():
                 await lookup.close()
         self._jobs.clear()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a connection, and close it: also where its task is cancelled before it begins."""
-        task = self._loop.loop.create_task(self._serve(reader, writer))
-        self._serving[task] = writer
-        task.add_done_callback(self._served)
-
-    def _served(self, task: asyncio.Task[None]) -> None:
-        writer = self._serving.pop(task)
-        if task.cancelled():
-            writer.transport.abort()  # the loop ends, and sends no more
-        else:
-            writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one lookup of one task, until it hangs up."""
+    def _take(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve a connection in the loop; from the channel's thread."""
+        ours = socket.socket(fileno=connection.detach())
         try:
-            hello = json.loads(await reader.readline())
-            if not hmac.compare_digest(str(hello.get("token", "")).encode(), self._token):
-                return
+            self._loop.soon(lambda: self._begin(hello, ours))
+        except RuntimeError:  # it has ended
+            ours.close()
+
+    def _begin(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve a connection, and close it: also where its task is cancelled before it begins."""
+        task = self._loop.loop.create_task(self._serve(hello, connection))
+        self._serving[task] = connection
+        task.add_done_callback(lambda ended: self._serving.pop(ended).close())
+
+    async def _serve(self, hello: Hello, connection: socket.socket) -> None:
+        """Serve one lookup of one task, until it hangs up."""
+        reader, writer = await asyncio.open_connection(sock=connection, limit=LINE)
+        try:
             await self._serve_task(hello, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
             return  # whoever speaks like this is none of ours, or has gone
+        finally:
+            writer.transport.abort()  # whoever has gone, or is sent away, reads no more
 
     async def _serve_task(
         self,
-        hello: Mapping[str, Any],
+        hello: Hello,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
@@ -222,7 +190,7 @@ class LookupServer:
         answers = TaskAnswers(writer)
         sending = asyncio.create_task(answers.send())
         task = None if hello.get("task") is None else TaskPlace(*hello["task"])
-        asking = _Asking(job, method, task)
+        asking = AskingTask(job, method, task)
         if task is not None and asking.wants_size:
             self._find_size(job, method, task.stage)
         try:
@@ -249,7 +217,7 @@ class LookupServer:
             asking.end()
             self._left(name, job)
 
-    def _find_size(self, job: _Job, method: str, stage: int) -> None:
+    def _find_size(self, job: AskedJob, method: str, stage: int) -> None:
         """Find out how many tasks a stage has; until then it may have more."""
 
         def found(answer: asyncio.Future[StageSize | None]) -> None:
@@ -263,8 +231,8 @@ class LookupServer:
             loop = self._loop.loop
             loop.run_in_executor(self._threads, self._size_of, stage).add_done_callback(found)
 
-    def _entered(self, name: str) -> _Job:
-        job = self._jobs.setdefault(name, _Job())
+    def _entered(self, name: str) -> AskedJob:
+        job = self._jobs.setdefault(name, AskedJob())
         job.users += 1
         self._resting.pop(name, None)
         if job.leaving is not None:
@@ -272,18 +240,18 @@ class LookupServer:
             job.leaving = None
         return job
 
-    def _left(self, name: str, job: _Job) -> None:
+    def _left(self, name: str, job: AskedJob) -> None:
         job.users -= 1
         if not job.users:
             job.leaving = self._loop.loop.call_later(IDLE_SECONDS, self._rest, name, job)
 
-    def _rest(self, name: str, job: _Job) -> None:
+    def _rest(self, name: str, job: AskedJob) -> None:
         """Close what is open for a job that nobody works for, and keep its answers for a while."""
         for lookup in job.lookups.values():
             task = self._loop.loop.create_task(lookup.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
-        self._resting[name] = _keys(job)
+        self._resting[name] = job.keys
         while len(self._resting) > RESTING_JOBS or (
             len(self._resting) > 1 and sum(self._resting.values()) > RESTING_KEYS
         ):
@@ -291,7 +259,7 @@ class LookupServer:
             self._forget(oldest, self._jobs[oldest])
         self._wait_for_end(name, job, self._loop.loop.time() + KEPT_SECONDS)
 
-    def _wait_for_end(self, name: str, job: _Job, until: float) -> None:
+    def _wait_for_end(self, name: str, job: AskedJob, until: float) -> None:
         """Forget a job when it is over, at some time at the latest; unless it goes on."""
 
         def looked(answer: asyncio.Future[bool]) -> None:
@@ -314,17 +282,17 @@ class LookupServer:
         else:
             loop.run_in_executor(self._threads, self._is_over, name).add_done_callback(looked)
 
-    def _forget(self, name: str, job: _Job) -> None:
+    def _forget(self, name: str, job: AskedJob) -> None:
         """Forget a job's answers, and remember what was asked for."""
         if job.leaving is not None:
             job.leaving.cancel()
         self._resting.pop(name, None)
         del self._jobs[name]
-        self._past[name] = _statistics(job)
+        self._past[name] = job.statistics()
         if len(self._past) > REMEMBERED_JOBS:
             self._past.popitem(last=False)
 
-    def _lookup(self, name: str, job: _Job, method: str) -> SharedMethod | None:
+    def _lookup(self, name: str, job: AskedJob, method: str) -> SharedMethod[Any] | None:
         lookup = job.lookups.get(method)
         found = self._methods.get(method) if lookup is None else None
         if found is not None:
@@ -344,78 +312,3 @@ class LookupServer:
         )
         answer.exception()  # whoever has asked may have gone
         return answer
-
-
-class _Asking:
-    """A task that asks a method: what it waits for, and whether it may ask for more."""
-
-    def __init__(self, job: _Job, method: str, task: TaskPlace | None = None) -> None:
-        self._job = job
-        self._method = method
-        self._task = task
-        self._silent = task is not None
-        self.wants_size = task is not None and job.beginning[method].enter(task)
-        self._wanted = job.wanted.setdefault(method, Counter())
-        self._waits_for: dict[asyncio.Future[Found], Key] = {}
-        self._going_on = False
-        self.may_go_on(going_on=True)
-
-    def may_go_on(self, *, going_on: bool) -> None:
-        """Take note whether the task may ask for more before it waits for answers alone."""
-        if going_on == self._going_on:
-            return
-        self._going_on = going_on
-        self._job.asking[self._method] += 1 if going_on else -1
-        self._job.expect(self._method)
-
-    def speak(self) -> None:
-        """Take note that the task has brought its first keys, or has none."""
-        if self._silent and self._task is not None:
-            self._silent = False
-            self._job.beginning[self._method].speak(self._task)
-            self._job.expect(self._method)
-
-    def wait_for(self, key: Key, answer: asyncio.Future[Found]) -> None:
-        """Take note of a key that the task wants to know of."""
-        if not answer.done() and answer not in self._waits_for:
-            self._waits_for[answer] = key
-            self._wanted[frozen(key)] += 1
-            answer.add_done_callback(self._answered)
-
-    def end(self) -> None:
-        """The task has gone: let nobody be asked for what no other one wants."""
-        if self._task is not None:
-            self._job.beginning[self._method].leave(self._task)
-            self._job.expect(self._method)
-        self.may_go_on(going_on=False)
-        unwanted = []
-        for answer, key in list(self._waits_for.items()):
-            answer.remove_done_callback(self._answered)
-            if self._no_longer(key):
-                unwanted.append(key)
-        self._waits_for.clear()
-        lookup = self._job.lookups.get(self._method)
-        if unwanted and lookup is not None:
-            lookup.give_up(unwanted)
-
-    def _answered(self, answer: asyncio.Future[Found]) -> None:
-        key = self._waits_for.pop(answer, None)
-        if key is not None:  # else the task has gone meanwhile
-            self._no_longer(key)
-
-    def _no_longer(self, key: Key) -> bool:
-        """Count one task less that waits for a key; tell whether that was the last."""
-        known = frozen(key)
-        self._wanted[known] -= 1
-        if self._wanted[known]:
-            return False
-        del self._wanted[known]
-        return True
-
-
-def _statistics(job: _Job) -> dict[str, SharedLookupStatistics]:
-    return {name: lookup.statistics() for name, lookup in job.lookups.items()}
-
-
-def _keys(job: _Job) -> int:
-    return sum(each.keys for each in _statistics(job).values())

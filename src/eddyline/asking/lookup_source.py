@@ -3,12 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.asking.gate import Gate
+from eddyline.asking.limits import Limits, OnError
+
+if TYPE_CHECKING:
+    from eddyline.asking.patience import Gate
+
+
+def described_error(error: BaseException) -> str:
+    r"""Return an error's kind and text, also of one that cannot say what it is.
+
+    What no UTF-8 can say, half a surrogate pair, is escaped: the text goes through a socket.
+
+    >>> described_error(ValueError("half \ud800"))
+    'ValueError: half \\ud800'
+    """
+    kind = type(error).__name__
+    try:
+        text = f"{kind}: {error}"
+    except Exception:  # noqa: BLE001 - whatever it raises instead of its text
+        return kind
+    return text.encode(errors="backslashreplace").decode()
+
+
+class NoAnswerError(Exception):
+    """A source has given no rows for a call, and will not. It never leaves this package.
+
+    ``of_keys`` says whether some of the call's keys may be to blame, so that the others have
+    rows if they are asked for without.
+    """
+
+    def __init__(self, message: str, *, of_keys: bool = True) -> None:
+        """Say what happened; who has asked adds source and keys."""
+        super().__init__(message)
+        self.of_keys = of_keys
+
+
+class TryAgainError(NoAnswerError):
+    """A source has not answered this time; ``after`` so many seconds it may, if it has said so.
+
+    Mostly no key is to blame: it is the source that does not answer.
+    """
+
+    def __init__(self, message: str, after: float | None = None, *, of_keys: bool = False) -> None:
+        """Say what happened."""
+        super().__init__(message, of_keys=of_keys)
+        self.after = after
+
 
 Key: TypeAlias = tuple[object, ...]
 """The values of the bind columns, in their order, none of them NULL."""
@@ -44,8 +89,8 @@ class LookupConnection(Protocol):
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Return all rows of the table for the given keys, in any order; others may be among them.
 
-        Raises :class:`~eddyline.asking.no_answer.TryAgainError` where that may help,
-        :class:`~eddyline.asking.no_answer.NoAnswerError` where not; any other error means the
+        Raises :class:`TryAgainError` where that may help,
+        :class:`NoAnswerError` where not; any other error means the
         latter. Where some of the keys may be to blame, others are asked for without them.
         """
         ...
@@ -81,3 +126,38 @@ class LookupSource(Protocol):
     def connect(self, table: LookedUpTable, gate: Gate) -> LookupConnection:
         """Open it; every request goes through the gate."""
         ...
+
+
+@dataclass(frozen=True)
+class LookupMethod:
+    """A further way to the rows of a lookup table: by other bind columns, from its own source.
+
+    ``source`` is one source, or several that give the same rows (mirrors), each within these
+    limits. See :func:`eddyline.lookup_table`.
+    """
+
+    bind: Sequence[str]
+    source: LookupSource | Sequence[LookupSource]
+    max_in_flight: int = field(default=16, kw_only=True)
+    rate: float | None = field(default=None, kw_only=True)
+    timeout: float = field(default=30.0, kw_only=True)
+    retries: int = field(default=3, kw_only=True)
+
+    @property
+    def sources(self) -> tuple[LookupSource, ...]:
+        """The sources; ValueError where there is none, TypeError for what is none."""
+        found = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
+        if not found:
+            raise ValueError("a lookup needs a source at least")
+        for each in found:
+            if isinstance(each, type) or not hasattr(each, "connect"):
+                raise TypeError(
+                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {each!r}"
+                )
+        return found
+
+    def limits(self, on_error: str) -> Limits:
+        """Return the limits of each source; ValueError for what cannot be."""
+        return Limits(
+            self.max_in_flight, self.rate, self.timeout, self.retries, OnError.named(on_error)
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
 from eddyline.asking.checked_numbers import text
-from eddyline.asking.no_answer import described_error
+from eddyline.asking.lookup_source import described_error
 from eddyline.errors import CostError
 
 ROUNDING: Final = 1e-9

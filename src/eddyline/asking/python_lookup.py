@@ -10,9 +10,14 @@ import pandas as pd
 import pyarrow as pa
 
 from eddyline.asking.checked_numbers import whole_number
-from eddyline.asking.gate import Gate
-from eddyline.asking.lookup_source import Key, LookedUpTable
-from eddyline.asking.no_answer import NoAnswerError, TryAgainError, described_error
+from eddyline.asking.lookup_source import (
+    Key,
+    LookedUpTable,
+    NoAnswerError,
+    TryAgainError,
+    described_error,
+)
+from eddyline.asking.patience import Gate
 from eddyline.asking.source_rows import RowReader
 from eddyline.asking.users_function import ABANDONED, UsersFunction
 

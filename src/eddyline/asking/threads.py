@@ -1,10 +1,11 @@
-"""Calls in threads, and the way back from them."""
+"""Calls in threads of their own, and the way back from them into an eddy."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import (
@@ -14,6 +15,40 @@ from eddyline.engine.modules.callers import (
     as_error,
     checked_width,
 )
+
+
+class SharedAgenda:
+    """An agenda for modules that work in threads of their own.
+
+    >>> agenda = SharedAgenda()
+    >>> agenda.tell(3)
+    >>> agenda.tell(1)
+    >>> agenda.wait()
+    [3, 1]
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing told."""
+        self._told: SimpleQueue[int] = SimpleQueue()
+
+    def tell(self, module: int) -> None:
+        """Say that a module has answers; from any thread."""
+        self._told.put(module)
+
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have said so by now."""
+        told: dict[int, None] = {}
+        try:
+            while True:
+                told[self._told.get_nowait()] = None
+        except Empty:
+            return list(told)
+
+    def wait(self) -> Sequence[int]:
+        """Wait for the first that has, and return with it all that have said so by then."""
+        first = self._told.get()
+        time.sleep(0)  # lets the others have the interpreter: some have answers already
+        return list(dict.fromkeys((first, *self.poll())))
 
 
 class ThreadCaller:

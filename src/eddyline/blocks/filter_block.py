@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address
 from eddyline.expressions.expression import Call, Case, Expression
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.engine.join_graph import JoinGraph

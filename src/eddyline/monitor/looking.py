@@ -10,21 +10,17 @@ from typing import Final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from eddyline.asking.driver_channel import Address, DriverChannel
 from eddyline.catalyst import GONE, identity_of
+from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
-from eddyline.host.session import local_cores
 from eddyline.monitor.follower import Follower
-from eddyline.monitor.news_receiver import NewsReceiver
 from eddyline.monitor.query_book import QueryBook
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.block_reports import block_report
-from eddyline.planner.declare.lookup_tables import DRIVER_HOST
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import TaskRecord
-from eddyline.tasks.live_news import LOOKING, setting_of
-
-PORT: Final = "spark.eddyline.live.port"
-"""Setting: the port at the driver where tasks tell; any free one by default."""
+from eddyline.tasks.live_news import LOOKING, hearing, setting_of
 
 
 class Looking:
@@ -36,20 +32,18 @@ class Looking:
         self._registry = registry_of(context)
         self.book: Final = QueryBook(self._report, time.time)
         self._lookers: dict[str, int] = {}  # by session
-        self._receiver: NewsReceiver | None = None
+        self._channel: DriverChannel | None = None
+        self._address: Address | None = None
         self._follower: Follower | None = None
         self._changing = threading.Lock()
 
     def begin(self, spark: SparkSession) -> None:
         """Have the actions of a session told of, from the next one on; OSError for no port."""
         with self._changing:
-            if self._receiver is None:
-                self._open(spark)
-            if self._receiver is None:
-                raise AssertionError("it has just been opened")
+            address = self._address or self._open(spark)
             session = identity_of(spark)
             self._lookers[session] = self._lookers.get(session, 0) + 1
-            spark.conf.set(LOOKING, setting_of(self._receiver.address))
+            spark.conf.set(LOOKING, setting_of(address))
 
     def end(self, spark: SparkSession) -> None:
         """Look at a session no more, unless somebody else does."""
@@ -73,23 +67,18 @@ class Looking:
             self._close()
         self.book.end_all()
 
-    def _open(self, spark: SparkSession) -> None:
-        context = spark.sparkContext
-        settings = context.getConf()
-        if local_cores(str(context.master)) is not None:
-            host = shown = "127.0.0.1"
-        else:
-            host = "0.0.0.0"  # noqa: S104 - executors are elsewhere, and bring a token
-            shown = str(settings.get(DRIVER_HOST, "127.0.0.1"))
-        port = int(settings.get(PORT, "0") or 0)
-        self._receiver = NewsReceiver(self.book.take, host, port, shown)
+    def _open(self, spark: SparkSession) -> Address:
+        self._channel = channel_of(spark.sparkContext)
+        self._address = self._channel.listen("news", hearing(self.book.take))
         self._follower = Follower(spark, self.book)
+        return self._address
 
     def _close(self) -> None:
-        for each in (self._receiver, self._follower):
-            if each is not None:
-                each.close()
-        self._receiver = self._follower = None
+        if self._channel is not None and self._address is not None:
+            self._channel.hang_up(self._address)
+        if self._follower is not None:
+            self._follower.close()
+        self._channel = self._address = self._follower = None
 
     def _report(self, key: str, record: TaskRecord) -> BlockReport | None:
         made = self._registry.reporting(key)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from pyspark import TaskContext
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.eddy import Learned

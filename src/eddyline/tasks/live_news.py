@@ -5,15 +5,14 @@ Spark brings what tasks record to the driver when they end. Where somebody looks
 every task of an action, as local properties. So whoever looks later needs no new plan, and where
 nobody looks a task asks for one property and that is all.
 
-A worker process keeps one connection. It says hello, a line of JSON with the token; then messages
-follow, each a line with its length and so many bytes: a pickled :class:`News`. Nobody answers. What
-cannot be sent is not: then the driver learns of the task when it has ended.
+A worker process keeps one connection (:mod:`eddyline.asking.driver_channel`). Messages are lines
+with a length and so many bytes: a pickled :class:`News`. Nobody answers. What cannot be sent is
+not: then the driver learns of the task when it has ended.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import pickle
 import socket
@@ -24,20 +23,26 @@ from typing import Final, NamedTuple
 
 from pyspark import TaskContext
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address, Hello, Listener, connected
 from eddyline.reports.merging import merge
 from eddyline.reports.records import TaskRecord
 from eddyline.tasks.action_settings import ACTION
 
 LOOKING: Final = "spark.eddyline.live.token"
-"""Setting: where the one who looks listens, as ``host:port:token``. Spark's pages hide its value,
-as they do with all that is called a token."""
+"""Setting: where the one who looks listens, as ``host:port:token:listener``. Spark's pages hide its
+value, as they do with all that is called a token."""
 
 EVERY: Final = 0.25
 """Seconds between two messages of a task, at the least."""
 
 SHARE: Final = 200
 """A message is sent after so many times the time that the last one took, at the least: 0.5 %."""
+
+LONGEST: Final = 1 << 24
+"""Bytes of a message at the most; one of a large join has some 100,000."""
+
+_DIGITS: Final = 1 << 5
+"""Bytes of the line with its length."""
 
 PATIENCE: Final = 1.0
 """Seconds to wait for the driver to take a message."""
@@ -162,23 +167,35 @@ def _line_to(where: str) -> _Line:
 
 def _connected(where: str) -> socket.socket | None:
     with contextlib.suppress(OSError, ValueError):
-        address = address_of(where)
-        made = socket.create_connection((address.host, address.port), timeout=PATIENCE)
-        made.sendall(json.dumps({"token": address.token}).encode() + b"\n")
-        return made
+        return connected(address_of(where), {}, PATIENCE)
     return None
 
 
 def setting_of(address: Address) -> str:
     """Return the setting's value for an address."""
-    return f"{address.host}:{address.port}:{address.token}"
+    return f"{address.host}:{address.port}:{address.token}:{address.listener}"
 
 
 def address_of(where: str) -> Address:
     """Return the address that the setting says; ValueError where it says none.
 
-    >>> address_of("[::1]:80:a")
-    Address(host='::1', port=80)
+    >>> address_of("[::1]:80:a:news/1")
+    Address(host='::1', port=80, listener='news/1')
     """
-    host, port, token = where.rsplit(":", 2)
-    return Address(host.strip("[]"), int(port), token)
+    host, port, token, listener = where.rsplit(":", 3)
+    return Address(host.strip("[]"), int(port), token, listener)
+
+
+def hearing(take: Callable[[News], None]) -> Listener:
+    """Return the listener of who looks, which calls ``take`` in the threads of connections.
+
+    Messages are pickles, as all that Spark's workers send to the driver; so they are read only
+    of who knows the token.
+    """
+
+    def hear(_: Hello, connection: socket.socket) -> None:
+        with contextlib.suppress(EOFError, pickle.UnpicklingError), connection.makefile("rb") as s:
+            while (line := s.readline(_DIGITS)) and 0 <= int(line) <= LONGEST:
+                take(pickle.loads(s.read(int(line))))  # noqa: S301 - who knows the token is ours
+
+    return hear

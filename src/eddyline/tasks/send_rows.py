@@ -1,15 +1,13 @@
 """Sends the rows of a scan from where Spark reads them to who watches, while they are read.
 
-A task connects to the driver and says hello: a line of JSON with the token, its scan, its
-partition and its attempt. It is answered ``+``, or ``-`` where these rows have all come
+A task says in its hello which scan and partition it has (:mod:`eddyline.asking.driver_channel`).
+It is answered ``+``, or ``-`` where these rows have all come
 already; then it sends them as an Arrow stream, and an empty line at the end, so that rows which
 were cut off are not taken for all.
 """
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address, connected
 
 CONNECT_SECONDS: Final = 20.0
 WANTED: Final = b"+"
@@ -45,10 +43,10 @@ class SendRows:
 
     def _send(self, batches: Iterator[pa.RecordBatch]) -> int:
         sent = 0
-        address = (self.address.host, self.address.port)
-        with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
+        task = TaskContext.get()
+        place = {"scan": self.scan, "partition": 0 if task is None else task.partitionId()}
+        with connected(self.address, place, CONNECT_SECONDS) as connection:
             connection.settimeout(None)
-            connection.sendall(json.dumps(self._hello()).encode() + b"\n")
             answer = connection.recv(1)
             if answer == WANTED:
                 with connection.makefile("wb") as stream:
@@ -56,15 +54,6 @@ class SendRows:
                     stream.write(END)
                 answer = connection.recv(1)
             return sent if answer in {WANTED, THERE_ALREADY} else CUT_OFF
-
-    def _hello(self) -> dict[str, object]:
-        task = TaskContext.get()
-        return {
-            "token": self.address.token,
-            "scan": self.scan,
-            "partition": 0 if task is None else task.partitionId(),
-            "attempt": 0 if task is None else task.attemptNumber(),
-        }
 
 
 def _sent(batches: Iterator[pa.RecordBatch], stream: object) -> int:

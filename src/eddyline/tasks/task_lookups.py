@@ -7,9 +7,9 @@ from typing import Final
 
 from pyspark import TaskContext
 
-from eddyline.asking.beginning import TaskPlace
-from eddyline.asking.remote_lookup import RemoteLookup
-from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.asking.filling import TaskPlace
+from eddyline.asking.remote_method import RemoteLookup
+from eddyline.asking.threads import SharedAgenda
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.agenda import Agenda

@@ -1,27 +1,25 @@
-"""Lets Spark scan what a watched block reads, each scan in a job of its own."""
+"""Lets Spark scan what a watched block reads, each scan in a job of its own, and takes the rows."""
 
 from __future__ import annotations
 
 import contextlib
+import socket
+import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final
+from typing import BinaryIO
 
+import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.errors import ScanBrokenError
-from eddyline.host.session import local_cores
+from eddyline.host.context_channel import channel_of
 from eddyline.tasks.our_functions import sent
-from eddyline.tasks.send_rows import CUT_OFF, SendRows
+from eddyline.tasks.send_rows import CUT_OFF, END, THERE_ALREADY, WANTED, SendRows
 from eddyline.watching.arriving import Arriving
-from eddyline.watching.row_receiver import RowReceiver
-
-DRIVER_HOST: Final = "spark.driver.host"
-PORT: Final = "spark.eddyline.watch.port"
-"""Setting: the port at the driver where tasks bring the rows of scans; any free one by default."""
 
 
 class Scanning:
@@ -33,21 +31,14 @@ class Scanning:
         """Start them all, one job each, the smallest number first."""
         self._context = spark.sparkContext
         self._group = f"eddyline-watch-{uuid.uuid4().hex[:12]}"
-        local = local_cores(str(self._context.master)) is not None
-        # One value, not all of the context's: these take 7 ms.
-        port = int(spark.conf.get(PORT, "0") or 0)
         numbers = sorted(frames)
         self._arriving = [arriving[number] for number in numbers]
-        host = "127.0.0.1" if local else "0.0.0.0"  # noqa: S104 - executors are elsewhere, and bring a token
-        self._receiver = RowReceiver(self._arriving, host, port)
-        address = self._receiver.address
-        if not local:
-            outside = str(spark.conf.get(DRIVER_HOST, "127.0.0.1"))
-            address = Address(outside, address.port, address.token)
+        self._receiver = RowReceiver(self._arriving, channel_of(self._context))
         self._threads = []
         for scan, number in enumerate(numbers):
             thread = InheritableThread(
-                target=self._scan, args=(frames[number], arriving[number], SendRows(address, scan))
+                target=self._scan,
+                args=(frames[number], arriving[number], SendRows(self._receiver.address, scan)),
             )
             thread.daemon = True
             self._threads.append(thread)
@@ -81,3 +72,58 @@ class Scanning:
             arriving.fail(error)
         else:
             arriving.end()
+
+
+class RowReceiver:
+    """Listens for tasks, each of which sends one partition of one scan.
+
+    A partition counts once, however often Spark runs it: a second attempt waits for the first,
+    and is sent away where that has ended. Where the first breaks off after it has given rows, the
+    scan fails: these may be in results already.
+    """
+
+    def __init__(self, scans: Sequence[Arriving], channel: DriverChannel) -> None:
+        """Listen from now on."""
+        self._scans = tuple(scans)
+        self._locks: dict[tuple[int, int], threading.Lock] = {}
+        self._done: set[tuple[int, int]] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._channel = channel
+        self.address = channel.listen("rows", self._take)
+
+    def close(self) -> None:
+        """Take no more; tasks that send fail."""
+        self._closed = True
+        self._channel.hang_up(self.address)
+
+    def _take(self, hello: Hello, connection: socket.socket) -> None:
+        scan, partition = int(hello["scan"]), int(hello["partition"])
+        with self._lock:
+            one_at_a_time = self._locks.setdefault((scan, partition), threading.Lock())
+        with one_at_a_time:
+            if (scan, partition) in self._done:
+                connection.sendall(THERE_ALREADY)
+                return
+            connection.sendall(WANTED)
+            arriving = self._scans[scan]
+            with connection.makefile("rb") as stream:
+                whole = _received(stream, partition, arriving)
+            if not whole:
+                if not self._closed:
+                    arriving.broke_off(partition)
+                return
+            self._done.add((scan, partition))
+            arriving.end_partition(partition)
+            connection.sendall(WANTED)
+
+
+def _received(stream: BinaryIO, partition: int, arriving: Arriving) -> bool:
+    """Take the rows of a partition; tell whether these were all."""
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            for batch in reader:
+                arriving.put(partition, batch)
+        return stream.read(1) == END
+    except (OSError, pa.ArrowException):
+        return False

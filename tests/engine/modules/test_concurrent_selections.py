@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.threads import ThreadCaller
+from eddyline.asking.threads import SharedAgenda, ThreadCaller
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.eddy import Eddy

@@ -22,7 +22,8 @@ from eddyline.tasks.calling.arrow_values import ArrowWriter
 from eddyline.tasks.calling.pickled_functions import bind_keywords
 
 if TYPE_CHECKING:
-    from eddyline.asking.shared_function import FunctionMethod, SharedFunction
+    from eddyline.asking.asked_once import SharedMethod
+    from eddyline.asking.function_method import Arguments, FunctionMethod
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class _Served:
 
     method: FunctionMethod
 
-    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedFunction:
+    def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedMethod[Arguments]:
         """Return what makes the calls for one job."""
         DECLARED.used(self.method.number)
         return self.method.shared(job, random, now)
@@ -85,7 +86,7 @@ def _method(
     books: Books,
 ) -> FunctionMethod:
     # Only who has concurrent functions has what these need.
-    from eddyline.asking.shared_function import FunctionMethod  # noqa: PLC0415
+    from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
 
     write = ArrowWriter(spark_type(function.return_type), settings)
     return FunctionMethod(

@@ -16,7 +16,7 @@ from eddyline.errors import FunctionForgottenError
 from eddyline.latest import Latest
 
 if TYPE_CHECKING:  # only who has concurrent functions has what these need
-    from eddyline.asking.served import Method
+    from eddyline.asking.asked_once import Method
 
 LATEST: Final = 1_000
 """Functions that are kept though nobody holds them."""

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from eddyline import catalyst
-from eddyline.asking.lookup_method import LookupMethod
-from eddyline.asking.lookup_source import LookedUpTable, LookupSource
-from eddyline.asking.shared_lookup import AccessMethod
+from eddyline.asking.access_method import AccessMethod
+from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.expressions.key_types import MOST_FIELDS

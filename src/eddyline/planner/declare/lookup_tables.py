@@ -12,28 +12,25 @@ from weakref import WeakValueDictionary
 from pyspark import SparkContext
 
 from eddyline import catalyst
-from eddyline.asking.beginning import StageSize
+from eddyline.asking.driver_channel import Address
 from eddyline.asking.event_loop import EventLoop
+from eddyline.asking.filling import StageSize
 from eddyline.asking.price import Books
-from eddyline.asking.wire import Address
 from eddyline.blocks.lookup_table import LookupTable, PlannedLookup
 from eddyline.digest import digest
+from eddyline.host.context_channel import channel_of
 from eddyline.host.per_context import PerContext
 from eddyline.host.session import local_cores
 from eddyline.latest import Latest
 from eddyline.wall_clock import WallClock
 
 if TYPE_CHECKING:
+    from eddyline.asking.access_method import AccessMethod
+    from eddyline.asking.asked_once import Method, SharedLookupStatistics
     from eddyline.asking.lookup_server import LookupServer
-    from eddyline.asking.served import Method
-    from eddyline.asking.shared_lookup import AccessMethod, SharedLookupStatistics
 
 _CAPACITY: Final = 1_000
 """Tables remembered at a time."""
-
-DRIVER_HOST: Final = "spark.driver.host"
-PORT: Final = "spark.eddyline.lookups.port"
-"""Setting: the port at the driver where tasks ask for lookups; any free one by default."""
 
 
 class LookupTables:
@@ -105,16 +102,13 @@ class LookupTables:
                 # Only who has lookup tables has what these need.
                 from eddyline.asking.lookup_server import LookupServer  # noqa: PLC0415
 
-                context = self._living_context()
-                local = local_cores(str(context.master)) is not None
-                settings = context.getConf()
+                channel = channel_of(self._living_context())
                 self._loop = EventLoop()
                 self._server = LookupServer(
                     self._loop,
                     self._methods,
                     WallClock().now,
-                    host="127.0.0.1" if local else "0.0.0.0",  # noqa: S104 - executors are elsewhere, and bring a token
-                    port=int(settings.get(PORT, "0") or 0),
+                    channel,
                     size_of=self._stage_size,
                     is_over=_is_over,
                 )
@@ -123,11 +117,7 @@ class LookupTables:
     @property
     def address(self) -> Address:
         """Where tasks find the server."""
-        found = self.server.address
-        if found.host == "127.0.0.1":
-            return found
-        host = str(self._living_context().getConf().get(DRIVER_HOST, "127.0.0.1"))
-        return Address(host, found.port, found.token)
+        return self.server.address
 
     @property
     def answers(self) -> int:

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from eddyline import catalyst
-from eddyline.asking.wire import Address
+from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import arrow_type, spark_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.blocks.join_block import JoinBlock
