@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from eddyline.expressions import arithmetic_type, evaluate, fault_of
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Arithmetic,
     ArithmeticOperator,
@@ -26,6 +25,9 @@ from eddyline.expressions.expression import (
     Not,
     StringMatch,
     StringTest,
+    arithmetic_type,
+    evaluate,
+    fault_of,
 )
 from tests.oracle.awkward_values import (
     DDL,

@@ -17,12 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from eddyline.expressions import (
-    cast_never_fails,
-    evaluate,
-    fault_of,
-    type_of,
-)
-from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
@@ -42,6 +36,10 @@ from eddyline.expressions.expression import (
     Or,
     StringMatch,
     StringTest,
+    cast_never_fails,
+    evaluate,
+    fault_of,
+    type_of,
 )
 from eddyline.planner.adapt import adapted_blocks
 from tests.oracle.awkward_values import (

@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError, DeclineReason
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,
@@ -29,10 +28,10 @@ from eddyline.expressions.expression import (
     Like,
     Literal,
     Not,
+    evaluate,
 )
 from eddyline.planner.read.translation import (
     CatalystNode,
-    EvaluationMode,
     Path,
     parse,
     translate,
@@ -83,11 +82,8 @@ class Handles:
             node = node.children().apply(index)
         return node
 
-    def evaluation_mode(self, path: Path) -> EvaluationMode:
-        return EvaluationMode(str(self._at(path).evalMode()))
-
-    def escape(self, path: Path) -> str:
-        return str(self._at(path).escapeChar())
+    def field(self, path: Path, name: str) -> str:
+        return str(getattr(self._at(path), name)())
 
     def value(self, path: Path) -> object:
         return self._at(path).value()
@@ -103,11 +99,8 @@ class Handles:
 class Silent:
     """Details that nobody should need."""
 
-    def evaluation_mode(self, path: Path) -> EvaluationMode:
-        raise AssertionError(path)
-
-    def escape(self, path: Path) -> str:
-        raise AssertionError(path)
+    def field(self, path: Path, name: str) -> str:
+        raise AssertionError(path, name)
 
     def value(self, path: Path) -> object:
         raise AssertionError(path)

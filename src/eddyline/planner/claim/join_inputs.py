@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.expressions.expression import Argument, Expression, with_arguments
+from eddyline.expressions import Argument, Expression, with_arguments
 from eddyline.planner.claim.join_claim import JoinClaim
 
 

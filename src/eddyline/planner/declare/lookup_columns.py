@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from eddyline.blocks.column_types import can_travel
-from eddyline.expressions.key_types import MOST_FIELDS
+from eddyline.expressions.value_types import MOST_FIELDS
 
 
 def described_columns(schema: StructType | str, *, sensitive: bool) -> StructType:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from eddyline import catalyst
-from eddyline.expressions.expression import Argument, Comparison, ComparisonOperator, Expression
+from eddyline.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.planner.claim.join_inputs import Input
 
 
