@@ -67,10 +67,6 @@ class Ingredients(CatalystFields, Protocol):
     def below(self, position: int) -> Ingredients:
         """Return an operand as what another recipe would be given, to look into it."""
 
-    @property
-    def is_leaf(self) -> bool:
-        """Whether it comes as a whole, as a column does, so that nobody may look into it."""
-
     def declared_type(self) -> pa.DataType:
         """Return the type in the expression's own field."""
 

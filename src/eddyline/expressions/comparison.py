@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.expressions.catalyst_classes import CatalystClass, Ingredients, Recipe, yes
-from eddyline.expressions.expression import Expression, Names, Types, type_of
+from eddyline.expressions.expression import Expression, Names, Types
 from eddyline.expressions.program import (
     Operand,
     Program,
@@ -28,19 +28,15 @@ from eddyline.expressions.program import (
     with_nulls,
     without_errors,
 )
-from eddyline.expressions.strings import Like
 from eddyline.expressions.value_types import (
     has_equality,
     is_comparable,
     is_floating,
-    is_text,
     same_but_for_labels,
 )
 from eddyline.expressions.vector import Scope, Vector
 
 _Kernel = Callable[[Operand, Operand], pa.Array]
-
-_LONGEST_LENGTH_TEST: Final = 1000  # characters; Spark makes such tests of short patterns
 
 
 class ComparisonOperator(StrEnum):
@@ -214,22 +210,13 @@ def _comparison(operator: ComparisonOperator) -> Recipe:
     return build
 
 
-def _at_least(given: Ingredients) -> Expression:
-    """Build ``>=``; ``length(s) >= 2``, a part of what Spark makes of LIKE 'a%b', as LIKE."""
-    length, bound = given.below(0), given.below(1)
-    if length.name == "Length" and not length.is_leaf and bound.name == "Literal":
-        operand = length.operand()
-        least = bound.literal().value
-        if isinstance(least, int) and least <= _LONGEST_LENGTH_TEST and is_text(type_of(operand)):
-            return Like(operand, "_" * least + "%", "\\")
-    return _comparison(ComparisonOperator.GREATER_OR_EQUAL)(given)
-
-
 CATALYST: Final = (
     CatalystClass("EqualNullSafe", _comparison(ComparisonOperator.NULL_SAFE_EQUAL)),
     CatalystClass("EqualTo", _comparison(ComparisonOperator.EQUAL), is_strict=yes),
     CatalystClass("GreaterThan", _comparison(ComparisonOperator.GREATER), is_strict=yes),
-    CatalystClass("GreaterThanOrEqual", _at_least, is_strict=yes),
+    CatalystClass(
+        "GreaterThanOrEqual", _comparison(ComparisonOperator.GREATER_OR_EQUAL), is_strict=yes
+    ),
     CatalystClass("LessThan", _comparison(ComparisonOperator.LESS), is_strict=yes),
     CatalystClass("LessThanOrEqual", _comparison(ComparisonOperator.LESS_OR_EQUAL), is_strict=yes),
 )

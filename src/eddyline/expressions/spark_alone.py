@@ -114,7 +114,6 @@ def _tried(name: str, condition: ErrorCondition) -> CatalystClass:
 CATALYST: Final = (
     *map(CatalystClass, (*_OF_NUMBERS, *_OF_TEXTS, *_OF_TIMES, *_OF_NESTED, *_OTHERS)),
     CatalystClass("Concat", is_strict=yes),
-    CatalystClass("Length", is_strict=yes),
     CatalystClass("Lower", is_strict=yes),
     CatalystClass("Upper", is_strict=yes),
     CatalystClass("GetArrayItem", may_raise=is_ansi),

@@ -1,4 +1,4 @@
-"""LIKE, and tests for a prefix, a suffix or a substring; texts that are not valid UTF-8.
+"""LIKE, tests for a prefix, a suffix or a substring, length; texts that are not valid UTF-8.
 
 A string in Spark may hold any bytes. Comparisons, keys, prefixes and the like go by these. Where
 Spark needs characters, for LIKE or for rows that it pickles, it takes Java's text of them, in
@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +24,7 @@ from eddyline.expressions.catalyst_classes import (
 )
 from eddyline.expressions.expression import Expression, Names, OfOne, Types
 from eddyline.expressions.program import Errors, Program, Run, unary
-from eddyline.expressions.value_types import is_text
+from eddyline.expressions.value_types import is_text, is_text_like
 from eddyline.expressions.vector import NO_ERRORS
 
 
@@ -125,6 +125,30 @@ class StringMatch(TextTest):
         return f"{self.operand.part(names)} {self.test} {self.needle!r}"
 
 
+@dataclass(frozen=True, slots=True)
+class Length(OfOne):
+    """The number of a text's code points, or of a binary's bytes.
+
+    In what is no valid UTF-8 Spark goes by what first bytes promise: see :func:`length_in_spark`.
+    """
+
+    type: ClassVar[pa.DataType] = pa.int32()
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is neither text nor binary."""
+        return None if is_text_like(types[0]) else f"length of {types[0]}"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the count."""
+        (operand,) = operands
+        count = _lengths if is_text(operand.type) else pc.binary_length
+        return unary(operand, lambda values: (count(values).cast(self.type), NO_ERRORS))
+
+    def text(self, names: Names) -> str:
+        """Return the function."""
+        return f"length({self.operand.text(names)})"
+
+
 # ---------------------------------------------------------------- patterns
 
 
@@ -191,11 +215,47 @@ def with_valid_text(values: pa.Array) -> pa.Array:
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:
-        wide = pa.types.is_large_string(values.type)
-        data = values.cast(pa.large_binary() if wide else pa.binary()).to_pylist()
-        texts = [None if each is None else text_as_in_java(each) for each in data]
+        texts = [None if data is None else text_as_in_java(data) for data in _bytes_of(values)]
         return pa.array(texts, values.type)
     return values
+
+
+def length_in_spark(data: bytes) -> int:
+    r"""Return how many code points Spark counts in the bytes of a text.
+
+    It looks at the first byte of each, and skips as many as that one promises.
+
+    >>> length_in_spark("Aé😀".encode()), length_in_spark(b"\xc3A\xffB\xe2\x82")
+    (3, 4)
+    """
+    place = count = 0
+    while place < len(data):
+        place += _promised(data[place])
+        count += 1
+    return count
+
+
+def _promised(first: int) -> int:
+    """Return the bytes of the code point that begins with one."""
+    starts = ((2, 0xC2, 0xDF), (3, 0xE0, 0xEF), (4, 0xF0, 0xF4))
+    return next((bytes_ for bytes_, low, high in starts if low <= first <= high), 1)
+
+
+def _lengths(values: pa.Array) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(
+            [None if data is None else length_in_spark(data) for data in _bytes_of(values)],
+            pa.int32(),
+        )
+    return pc.utf8_length(values)
+
+
+def _bytes_of(values: pa.Array) -> list[bytes | None]:
+    wide = pa.types.is_large_string(values.type)
+    data: list[bytes | None] = values.cast(pa.large_binary() if wide else pa.binary()).to_pylist()
+    return data
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
@@ -243,6 +303,7 @@ def _like_several_may_raise(node: SparkOperator) -> bool:
 CATALYST: Final = (
     CatalystClass("Contains", _string_match(StringTest.CONTAINS), is_strict=yes),
     CatalystClass("EndsWith", _string_match(StringTest.ENDS_WITH), is_strict=yes),
+    CatalystClass("Length", lambda given: Length(given.operand()), is_strict=yes),
     CatalystClass("Like", _like, may_raise=_like_may_raise, is_strict=yes),
     CatalystClass("LikeAll", may_raise=_like_several_may_raise),
     CatalystClass("LikeAny", may_raise=_like_several_may_raise),

@@ -126,10 +126,6 @@ class _Node:
     def below(self, position: int) -> _Node:
         return _Node(self.translation, self.node.children[position], (*self.path, position))
 
-    @property
-    def is_leaf(self) -> bool:
-        return self.translation.leaf(self.node, self.path) is not None
-
     def declared_type(self) -> pa.DataType:
         described = self.node.fields.get("dataType")
         text = json.dumps(described)
