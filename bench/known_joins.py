@@ -27,7 +27,7 @@ from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 
 R, S, T = range(3)
 NAMES = ("R", "S", "T")

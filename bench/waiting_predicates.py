@@ -35,7 +35,7 @@ from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import Caller
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 from eddyline.wall_clock import WallClock
 
 ROWS: Final = 4_000

@@ -28,9 +28,8 @@ from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.expression import Comparison, ComparisonOperator, Expression
-from eddyline.expressions.vector import Function, Vector
+from eddyline.expressions import Comparison, ComparisonOperator, Expression
+from eddyline.expressions.vector import CollectiveFailure, Function, Vector
 from tests.oracle.plain_values import plain
 
 INT, BOOL = pa.int64(), pa.bool_()

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,

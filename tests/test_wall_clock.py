@@ -16,7 +16,7 @@ import pytest
 
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import AdaptivePolicy
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 from eddyline.expressions.vector import Vector
 from eddyline.wall_clock import SCHEDULING, WallClock, WorkClock
 

@@ -18,7 +18,7 @@ from bench.access_methods.world import World
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 
 INT: Final = pa.int64()
 

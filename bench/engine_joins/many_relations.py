@@ -12,7 +12,7 @@ from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 from eddyline.wall_clock import WallClock
 
 COUNT: Final = 20

@@ -21,7 +21,7 @@ from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Arithmetic,
     ArithmeticOperator,
     Comparison,

@@ -17,7 +17,7 @@ from bench.turns import Spread
 from bench.wisconsin import TYPES, UNIQUE2, table
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 
 FIXED = "fixed plan"
 ADAPTIVE = "adaptive"

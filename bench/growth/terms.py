@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.expressions.expression import And, Argument, Call, Or
+from eddyline.expressions import And, Argument, Call, Or
 from eddyline.expressions.vector import Vector
 from eddyline.wall_clock import WorkClock
 

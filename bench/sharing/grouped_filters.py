@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.turns import Spread, Turns, take_turns
-from eddyline.expressions.expression import Argument
+from eddyline.expressions import Argument
 from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.lineage import LineageSets
 from eddyline.standing.engine.ranges import Box, Range

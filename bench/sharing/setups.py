@@ -15,14 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions.expression import (
-    And,
-    Argument,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    Literal,
-)
+from eddyline.expressions import And, Argument, Comparison, ComparisonOperator, Expression, Literal
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 
 KEY, VALUE = range(2)

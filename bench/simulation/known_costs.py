@@ -13,7 +13,7 @@ import pyarrow as pa
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.policy import Policy
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 from eddyline.expressions.vector import Vector
 
 VISIT = 15e-6

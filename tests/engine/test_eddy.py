@@ -17,7 +17,7 @@ from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 
 COLUMN = Argument(0, pa.int64())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from eddyline.engine.join_graph import MIRRORED, JoinGraph, Key, Place
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.errors import EddylineError, NotExecutableError
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.settling import Held, Verdict, settle
-from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.vector import CollectiveFailure
 from tests.joins import Refused
 
 Alone = bool | Literal["fails"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from eddyline.expressions.demand import demand
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,
@@ -17,6 +16,7 @@ from eddyline.expressions.expression import (
     Not,
     Or,
 )
+from eddyline.expressions.demand import demand
 
 A, B = Argument(0, pa.bool_()), Argument(1, pa.bool_())
 X = Argument(2, pa.int64())

@@ -14,18 +14,10 @@ import pytest
 
 from eddyline.errors import UnsupportedExpressionError
 from eddyline.expressions import (
-    ArithmeticFailure,
-    ErrorCondition,
-    evaluate,
-    fault_of,
-    prepare,
-    type_of,
-)
-from eddyline.expressions.columns import Columns
-from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
+    ArithmeticFailure,
     ArithmeticOperator,
     Call,
     Case,
@@ -33,6 +25,7 @@ from eddyline.expressions.expression import (
     Coalesce,
     Comparison,
     ComparisonOperator,
+    ErrorCondition,
     Expression,
     Failure,
     In,
@@ -44,9 +37,13 @@ from eddyline.expressions.expression import (
     Or,
     StringMatch,
     StringTest,
+    evaluate,
+    fault_of,
+    prepare,
+    render,
+    type_of,
 )
-from eddyline.expressions.rendering import render
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import Columns, Vector
 
 BOOL, INT, DOUBLE, TEXT = pa.bool_(), pa.int64(), pa.float64(), pa.string()
 ADD, DIVIDE = ArithmeticOperator.ADD, ArithmeticOperator.DIVIDE

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.expressions.key_types import same_but_for_labels
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions.value_types import relabelled, same_but_for_labels
 from tests.nested_types import arrays, types
 
 

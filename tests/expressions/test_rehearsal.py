@@ -17,8 +17,7 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.errors import UnsupportedExpressionError
-from eddyline.expressions import evaluate, forget_programs, prepare, reason_not_to_evaluate, type_of
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,
@@ -39,6 +38,11 @@ from eddyline.expressions.expression import (
     Or,
     StringMatch,
     StringTest,
+    evaluate,
+    forget_programs,
+    prepare,
+    reason_not_to_evaluate,
+    type_of,
 )
 from eddyline.expressions.terms import conjuncts_of, expression_of
 from eddyline.expressions.vector import Vector

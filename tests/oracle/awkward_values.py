@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,
@@ -29,6 +29,7 @@ from eddyline.expressions.expression import (
     StringMatch,
     StringTest,
 )
+from eddyline.expressions.strings import Length
 from eddyline.expressions.vector import Vector
 
 NARROW = pa.decimal128(10, 2)
@@ -170,6 +171,8 @@ def sql(expression: Expression) -> str:  # noqa: C901, PLR0911, PLR0912  # one a
             pattern = constant(expression.pattern, pa.string())
             escape = expression.escape.replace("\\", "\\\\")
             return f"like({parts[0]}, {pattern}, '{escape}')"
+        case Length():
+            return f"length({parts[0]})"
         case StringMatch():
             needle = constant(expression.needle, pa.string())
             return f"{FUNCTIONS[expression.test]}({parts[0]}, {needle})"

@@ -20,14 +20,7 @@ from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.expressions.expression import (
-    Call,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    Literal,
-    Not,
-)
+from eddyline.expressions import Call, Comparison, ComparisonOperator, Expression, Literal, Not
 from eddyline.expressions.vector import Vector
 from tests.oracle.plain_values import plain
 from tests.oracle.random_access import TableLookup, with_access_methods, with_some_later

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from eddyline.expressions import arithmetic_type, evaluate, fault_of
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Arithmetic,
     ArithmeticOperator,
@@ -26,7 +25,11 @@ from eddyline.expressions.expression import (
     Not,
     StringMatch,
     StringTest,
+    arithmetic_type,
+    evaluate,
+    fault_of,
 )
+from eddyline.expressions.strings import Length
 from tests.oracle.awkward_values import (
     DDL,
     FLOATS,
@@ -178,3 +181,22 @@ def test_like(oracle: SparkSession, escape: str) -> None:
     cases = [expression for expression in cases if fault_of(expression) is None]
     assert len(cases) > 80
     assert check(oracle, (TEXT,), [(expression, None) for expression in cases]) == 0
+
+
+@pytest.mark.parametrize("kind", [TEXT, pa.binary()], ids=str)
+def test_length(oracle: SparkSession, kind: pa.DataType) -> None:
+    assert check(oracle, (kind,), [(Length(Argument(0, kind)), None)]) == 0
+
+
+def test_length_of_what_is_not_valid_utf8(oracle: SparkSession) -> None:
+    """All texts of two bytes that begin something, and of three."""
+    firsts = [0x00, 0x41, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5,
+              0xF8, 0xFF]  # fmt: skip
+    several = [bytes(each) for n in range(4) for each in product(firsts, repeat=n)]
+    data = pa.array([None, *several], pa.binary())
+    texts = pa.Array.from_buffers(TEXT, len(data), data.buffers())
+    ours = evaluate(Length(Argument(0, TEXT)), Columns([texts])).values.to_pylist()
+    table = pa.table({"n": range(len(data)), "b": data})
+    frame = oracle.createDataFrame(table).selectExpr("n", "length(CAST(b AS STRING)) AS it")
+    theirs = frame.orderBy("n").toArrow().column("it").to_pylist()
+    assert ours == theirs

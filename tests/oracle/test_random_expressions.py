@@ -17,12 +17,6 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 import eddyline
 from eddyline.expressions import (
-    cast_never_fails,
-    evaluate,
-    fault_of,
-    type_of,
-)
-from eddyline.expressions.expression import (
     And,
     Argument,
     Arithmetic,
@@ -42,7 +36,12 @@ from eddyline.expressions.expression import (
     Or,
     StringMatch,
     StringTest,
+    cast_never_fails,
+    evaluate,
+    fault_of,
+    type_of,
 )
+from eddyline.expressions.strings import Length
 from eddyline.planner.adapt import adapted_blocks
 from tests.oracle.awkward_values import (
     DDL,
@@ -110,6 +109,8 @@ def expressions(kind: pa.DataType, depth: int, *, ansi: bool, total: bool) -> St
         choices += [*predicates(of), connectives(of)]
     if kind in INTEGERS or kind in FLOATS:
         choices += [arithmetic(kind, of, ansi=ansi, total=total)] * 2
+    if kind == Length.type:
+        choices.append(st.sampled_from([pa.string(), pa.binary()]).flatmap(of).map(Length))
     sources = [
         source
         for source in VALUES

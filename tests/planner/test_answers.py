@@ -23,7 +23,7 @@ from pyspark.sql.pandas import functions as vectorized
 import eddyline
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.errors import UnknownPolicyError
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,

@@ -16,7 +16,7 @@ from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.policies.catalogue import make_policy, policy_name
-from eddyline.expressions.expression import Argument, Comparison, ComparisonOperator
+from eddyline.expressions import Argument, Comparison, ComparisonOperator
 from eddyline.watching.bounded_scans import BoundedScans
 
 TYPES = (pa.int64(), pa.int64())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,

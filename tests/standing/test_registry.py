@@ -9,12 +9,7 @@ import pytest
 from pyspark.sql.types import IntegerType, StructType
 
 from eddyline.errors import StateError, UnknownQueryError
-from eddyline.expressions.expression import (
-    And,
-    Comparison,
-    ComparisonOperator,
-    Literal,
-)
+from eddyline.expressions import And, Comparison, ComparisonOperator, Literal
 from eddyline.standing.engine.selections import split
 from eddyline.standing.log.batch_log import KEPT, BatchLog, BatchRun
 from eddyline.standing.log.live_queries import LiveQueries

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.errors import NotShareableError
-from eddyline.expressions.expression import Argument
+from eddyline.expressions import Argument
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.parameter_tables import as_sent, kinds_of

@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from eddyline.blocks.column_types import arrow_type, spark_type
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, UserFunction
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,

@@ -16,7 +16,7 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.exchange.blobs import Blob, packed, unpacked
-from eddyline.expressions.expression import Call, Expression, Or
+from eddyline.expressions import Call, Expression, Or
 from eddyline.latest import Latest
 from eddyline.reports.merging import merge
 from eddyline.tasks import block_task, early_selection, task_functions

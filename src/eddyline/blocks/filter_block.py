@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from eddyline.asking.driver_channel import Address
-from eddyline.expressions.expression import Call, Case, Expression
+from eddyline.expressions import Call, Case, Expression
 
 
 class FunctionKind(IntEnum):
@@ -107,11 +107,11 @@ class SessionSettings:
 class FilterBlock:
     """The claimed predicate of a chain of filters, and the call results needed above it.
 
-    ``predicate`` is boolean over :class:`~eddyline.expressions.expression.Argument`
+    ``predicate`` is boolean over :class:`~eddyline.expressions.Argument`
     (columns handed in by Spark, by position) and calls of ``functions``.
     A row is kept where it is TRUE. ``outputs`` are computed for kept rows; one that is a CASE is
     a call that is made for some of these only (see
-    :func:`~eddyline.expressions.expression.called_where`).
+    :func:`~eddyline.expressions.called_where`).
     ``texts`` shows each top-level conjunct as the user would recognize it, and
     ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
     driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
@@ -83,17 +83,26 @@ def holds_function(expression: CatalystExpression) -> bool:
     return bool(expression.java.containsPattern(tree_pattern("PYTHON_UDF")))
 
 
-@remembered
-def evaluation_mode(expression: CatalystExpression) -> str:
-    """Return what a cast or an arithmetic expression does where it has no result.
+def hidden_field(expression: CatalystExpression, field: str) -> str:
+    """Return as text a field of an expression that Catalyst's own JSON leaves out.
 
-    That is ``LEGACY``, ``ANSI`` or ``TRY``.
+    As ``evalMode`` of a cast or of arithmetic, which is ``LEGACY``, ``ANSI`` or ``TRY``.
     """
-    return str(expression.java.evalMode().toString())
+    if field not in expression.told:
+        expression.told[field] = str(_plain(getattr(expression.java, field)()))
+    return str(expression.told[field])
+
+
+def hidden_texts(expression: CatalystExpression, field: str) -> list[str]:
+    """Return a list of texts that Catalyst's own JSON leaves out, as ``patterns``."""
+    if field not in expression.told:
+        listed = in_python(getattr(expression.java, field)())
+        expression.told[field] = [str(text) for text in listed]
+    return cast("list[str]", expression.told[field])
 
 
 def aggregate_mode(function: CatalystExpression) -> str:
-    """Return what a sum or a mean does that its type cannot hold: as :func:`evaluation_mode`.
+    """Return what a sum or a mean does that its type cannot hold: its ``evalMode``.
 
     It stands in the function's context since PySpark 4.2.
     """
@@ -106,22 +115,10 @@ def aggregate_mode(function: CatalystExpression) -> str:
 
 
 @remembered
-def always_casts(cast: CatalystExpression) -> bool:
+def always_casts(expression: CatalystExpression) -> bool:
     """Whether a ``Cast`` has a result for every value, as from integer to long."""
-    operand = cast.java.child().dataType()
-    return bool(static(EXPRESSIONS + "Cast", "canUpCast")(operand, cast.java.dataType()))
-
-
-@remembered
-def escape_character(like: CatalystExpression) -> str:
-    """Return the escape character of a ``Like``."""
-    return str(like.java.escapeChar())
-
-
-@remembered
-def patterns_of(like: CatalystExpression) -> list[str]:
-    """Return the patterns of a ``LikeAny`` and its kind, which are no operands of it."""
-    return [str(each) for each in in_python(like.java.patterns())]
+    operand = expression.java.child().dataType()
+    return bool(static(EXPRESSIONS + "Cast", "canUpCast")(operand, expression.java.dataType()))
 
 
 @functools.lru_cache(1_000)

@@ -70,14 +70,14 @@ def told_by_patterns(patterns: int) -> dict[str, object]:
 
 
 _TOLD: Final = {
-    "mode": "evaluation_mode",
+    "mode": "evalMode",
     "always": "always_casts",
-    "escape": "escape_character",
+    "escape": "escapeChar",
     "deterministic": "is_deterministic",
     "value": "literal_value",
     "shown": "text_of_spark",
 }
-"""What the text tells beside fields, by the function of this room that is asked for it."""
+"""What the text tells beside fields, by the function of this room or the field that tells it."""
 
 _ONE: Final = ("condition", "functionExpr")
 """Fields of a node that are one expression, not several."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from eddyline.engine.join_query import JoinQuery, Lookup
 from eddyline.errors import NotExecutableError
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Comparison,
     ComparisonOperator,
@@ -18,7 +18,7 @@ from eddyline.expressions.expression import (
     calls_in,
     with_arguments,
 )
-from eddyline.expressions.key_types import (
+from eddyline.expressions.value_types import (
     is_joinable,
     is_one_value,
     is_ordered,

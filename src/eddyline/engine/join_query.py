@@ -9,9 +9,8 @@ from itertools import accumulate
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Argument, Call, Case, Expression, require_boolean
-from eddyline.expressions.key_types import is_joinable
-from eddyline.expressions.rendering import render
+from eddyline.expressions import Argument, Call, Case, Expression, render, require_boolean
+from eddyline.expressions.value_types import is_joinable
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.relation import Relation
 from eddyline.engine.term_modules import TermModule, TermModules
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from eddyline.expressions.terms import Disjunction, Leaf, Term, expression_of
 from eddyline.expressions.vector import Function
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from eddyline.engine.modules.concurrent_function import answers_later
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from eddyline.expressions.vector import Function
 
 

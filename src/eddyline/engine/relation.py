@@ -16,8 +16,7 @@ from eddyline.engine.modules.concurrent_function import later_calls
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.errors import FunctionAnswerError
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression, evaluate
 from eddyline.expressions.vector import Function, Scope, Vector
 
 

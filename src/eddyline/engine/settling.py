@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.vector import CollectiveFailure
 
 Held: TypeAlias = "Exception | Literal[False]"
 """What is held of a tuple that has passed a predicate which failed for it: the error; or
@@ -62,7 +62,7 @@ def settle(
 
 
 def verdicts(true: npt.NDArray[np.bool_], errors: Mapping[int, Exception]) -> list[Verdict]:
-    """Return what :func:`~eddyline.expressions.decide.decide` found, tuple by tuple.
+    """Return what :func:`~eddyline.expressions.terms.decide` found, tuple by tuple.
 
     A tuple that fails alone is the cause itself.
     """

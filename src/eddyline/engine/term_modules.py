@@ -26,7 +26,7 @@ from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.expressions.terms import Disjunction, Leaf, Term
 from eddyline.expressions.vector import Scope
 
@@ -168,7 +168,7 @@ class TuplesInHand:
 class RoutedTerm:
     """Decides an AND or OR for tuples by routing them among its terms.
 
-    The answer is that of :func:`~eddyline.expressions.decide.decide`, whatever the routing.
+    The answer is that of :func:`~eddyline.expressions.terms.decide`, whatever the routing.
     """
 
     def __init__(self, term: Term, name: str, tuples: TuplesInHand, modules: TermModules) -> None:

@@ -9,71 +9,121 @@ result cannot overflow, so the mode does not matter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.expression import ArithmeticOperator
-from eddyline.expressions.families import is_floating, is_integer
-from eddyline.expressions.overflow import overflows, overflows_alone
-from eddyline.expressions.program import Errors, Program, Run, true_mask
-from eddyline.expressions.row_errors import ArithmeticFailure, ErrorCondition
-from eddyline.expressions.strict import Operand, binary, unary, without_errors
-from eddyline.expressions.vector import NO_ERRORS
-
-_Kernel = Callable[..., pa.Array]
-
-_WRAPPING: dict[ArithmeticOperator, _Kernel] = {
-    ArithmeticOperator.ADD: pc.add,
-    ArithmeticOperator.SUBTRACT: pc.subtract,
-    ArithmeticOperator.MULTIPLY: pc.multiply,
-    ArithmeticOperator.NEGATE: pc.negate,
-    ArithmeticOperator.ABSOLUTE: pc.abs,
-}
-_CHECKED: dict[ArithmeticOperator, _Kernel] = {
-    ArithmeticOperator.ADD: pc.add_checked,
-    ArithmeticOperator.SUBTRACT: pc.subtract_checked,
-    ArithmeticOperator.MULTIPLY: pc.multiply_checked,
-    ArithmeticOperator.NEGATE: pc.negate_checked,
-    ArithmeticOperator.ABSOLUTE: pc.abs_checked,
-}
-UNARY = frozenset({ArithmeticOperator.NEGATE, ArithmeticOperator.ABSOLUTE})
-_DIVIDING = frozenset({ArithmeticOperator.DIVIDE, ArithmeticOperator.REMAINDER})
-_SMALL_BITS = 16  # Spark computes these in 32 bits and names their overflow differently
-_MOST_DIGITS = 38  # of a decimal, in Spark and in Arrow's decimal128
+from eddyline.expressions.catalyst_classes import (
+    FLOATS,
+    CatalystClass,
+    EvaluationMode,
+    Ingredients,
+    NotTranslatedError,
+    Recipe,
+    SparkOperator,
+    is_ansi,
+    mode_of,
+    yes,
+)
+from eddyline.expressions.expression import Expression, Names, Types, type_of
+from eddyline.expressions.program import (
+    Errors,
+    Operand,
+    Program,
+    Run,
+    binary,
+    true_mask,
+    unary,
+    without_errors,
+)
+from eddyline.expressions.value_types import is_floating, is_integer
+from eddyline.expressions.vector import NO_ERRORS, ArithmeticFailure, ErrorCondition
 
 
-def arithmetic(operator: ArithmeticOperator, operands: tuple[Program, ...], *, ansi: bool) -> Run:
-    """Prepare an operator over operands of types that :func:`arithmetic_fault` accepts."""
-    checked = ansi and is_integer(operands[0].type)
-    if operator in UNARY:
-        kernel = _WRAPPING[operator]
+class ArithmeticOperator(StrEnum):
+    """Arithmetic on two values of one type, or, for NEGATE and ABSOLUTE, on one."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    REMAINDER = "%"
+    NEGATE = "negate"
+    ABSOLUTE = "abs"
+
+
+UNARY: Final = frozenset({ArithmeticOperator.NEGATE, ArithmeticOperator.ABSOLUTE})
+_DIVIDING: Final = frozenset({ArithmeticOperator.DIVIDE, ArithmeticOperator.REMAINDER})
+_SMALL_BITS: Final = 16  # Spark computes these in 32 bits and names their overflow differently
+_MOST_DIGITS: Final = 38  # of a decimal, in Spark and in Arrow's decimal128
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expression):
+    """Arithmetic in ``type``.
+
+    ``ansi`` says what happens on overflow and on division by zero: True raises,
+    False wraps around or gives NULL, as Spark's ``spark.sql.ansi.enabled``.
+    """
+
+    operator: ArithmeticOperator
+    operands: tuple[Expression, ...]
+    type: pa.DataType
+    ansi: bool
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The operands."""
+        return self.operands
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse operands whose result is not Spark's."""
+        if len(types) != (1 if self.operator in UNARY else 2):
+            return f"{self.operator} of {len(types)} operands"
+        computed = arithmetic_type(self.operator, types)
+        if computed is not None and computed == self.type:
+            return None
+        return f"{self.operator} of {', '.join(map(str, types))} as {self.type}"
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the mode matters, and says so."""
+        return self.ansi and _needs_a_mode(self.operator, self.type)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the computation."""
+        operator, ansi = self.operator, self.ansi
+        checked = ansi and is_integer(operands[0].type)
+        if operator in UNARY:
+            kernel = _WRAPPING[operator]
+            if checked:
+                return unary(operands[0], lambda values: _checked(operator, values))
+            return unary(operands[0], lambda values: (kernel(values), NO_ERRORS))
+        left, right = operands
+        if operator in _DIVIDING:
+            # Spark looks at the divisor first.
+            return binary(
+                right,
+                left,
+                lambda divisor, dividend: _divided(operator, dividend, divisor, ansi=ansi),
+            )
         if checked:
-            return unary(operands[0], lambda values: _checked(operator, values))
-        return unary(operands[0], lambda values: (kernel(values), NO_ERRORS))
-    left, right = operands
-    if operator in _DIVIDING:
-        # Spark looks at the divisor first.
-        return binary(
-            right, left, lambda divisor, dividend: _divided(operator, dividend, divisor, ansi=ansi)
-        )
-    if checked:
-        return binary(left, right, lambda first, second: _checked(operator, first, second))
-    return binary(left, right, without_errors(_WRAPPING[operator]))
+            return binary(left, right, lambda first, second: _checked(operator, first, second))
+        return binary(left, right, without_errors(_WRAPPING[operator]))
 
-
-def arithmetic_fault(
-    operator: ArithmeticOperator, operands: tuple[pa.DataType, ...], result: pa.DataType
-) -> str | None:
-    """Return why an operator over some types is not computed here, or None if it is."""
-    if len(operands) != (1 if operator in UNARY else 2):
-        return f"{operator} of {len(operands)} operands"
-    computed = arithmetic_type(operator, operands)
-    if computed is not None and computed == result:
-        return None
-    return f"{operator} of {', '.join(map(str, operands))} as {result}"
+    def text(self, names: Names) -> str:
+        """Return the operator between the operands, or before the one."""
+        if self.operator is ArithmeticOperator.ABSOLUTE:
+            return f"abs({self.operands[0].text(names)})"
+        parts = [operand.part(names) for operand in self.operands]
+        if self.operator is ArithmeticOperator.NEGATE:
+            return f"-{parts[0]}"
+        return "(" + f" {self.operator} ".join(parts) + ")"
 
 
 def arithmetic_type(
@@ -107,6 +157,31 @@ def _decimal_type(
     else:
         return None
     return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
+
+
+def _needs_a_mode(operator: ArithmeticOperator, result: pa.DataType) -> bool:
+    """Whether there are values for which an operator has no result of its type."""
+    return operator in _DIVIDING or is_integer(result)
+
+
+# ---------------------------------------------------------------- over vectors
+
+_Kernel = Callable[..., pa.Array]
+
+_WRAPPING: dict[ArithmeticOperator, _Kernel] = {
+    ArithmeticOperator.ADD: pc.add,
+    ArithmeticOperator.SUBTRACT: pc.subtract,
+    ArithmeticOperator.MULTIPLY: pc.multiply,
+    ArithmeticOperator.NEGATE: pc.negate,
+    ArithmeticOperator.ABSOLUTE: pc.abs,
+}
+_CHECKED: dict[ArithmeticOperator, _Kernel] = {
+    ArithmeticOperator.ADD: pc.add_checked,
+    ArithmeticOperator.SUBTRACT: pc.subtract_checked,
+    ArithmeticOperator.MULTIPLY: pc.multiply_checked,
+    ArithmeticOperator.NEGATE: pc.negate_checked,
+    ArithmeticOperator.ABSOLUTE: pc.abs_checked,
+}
 
 
 def _checked(operator: ArithmeticOperator, *operands: Operand) -> tuple[pa.Array, Errors]:
@@ -199,3 +274,106 @@ def _failing(
         text = f"{operator}({shown[0]})" if operator in UNARY else f" {operator} ".join(shown)
         errors[int(row)] = ArithmeticFailure(condition, f"{text} in {values.type}")
     return values, errors
+
+
+# ---------------------------------------------------------------- overflow
+
+Integers = npt.NDArray[Any]
+
+
+def overflows(
+    operator: ArithmeticOperator, left: Integers, right: Integers, wrapped: Integers
+) -> npt.NDArray[np.bool_]:
+    """Return where ``left operator right`` is not ``wrapped``, its result modulo the width.
+
+    All three are of one signed integer type; the operator is ADD, SUBTRACT or MULTIPLY.
+    """
+    if operator is ArithmeticOperator.ADD:
+        return np.asarray(((wrapped ^ left) & (wrapped ^ right)) < 0)
+    if operator is ArithmeticOperator.SUBTRACT:
+        return np.asarray(((left ^ right) & (wrapped ^ left)) < 0)
+    lowest = np.iinfo(wrapped.dtype).min
+    # A wrapped product is off by a multiple of 2^width, which dividing by a factor
+    # shows, except for lowest * -1: there the division itself wraps around.
+    divisor = np.where(left == 0, 1, left)
+    with np.errstate(over="ignore"):
+        differs = (left != 0) & (wrapped // divisor != right)
+    negated_lowest = ((left == -1) & (right == lowest)) | ((left == lowest) & (right == -1))
+    return np.asarray(differs | negated_lowest)
+
+
+def overflows_alone(operand: Integers) -> npt.NDArray[np.bool_]:
+    """Return where the negative or the absolute value of an integer does not fit its width."""
+    return np.asarray(operand == np.iinfo(operand.dtype).min)
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _arithmetic(operator: ArithmeticOperator) -> Recipe:
+    def build(given: Ingredients) -> Expression:
+        operands = given.operands()
+        types = tuple(map(type_of, operands))
+        result = arithmetic_type(operator, types)
+        if result is None:
+            raise NotTranslatedError(f"{operator} of {', '.join(map(str, types))}")
+        ansi = _needs_a_mode(operator, result) and _raises(given, operator)
+        return Arithmetic(operator, operands, result, ansi)
+
+    return build
+
+
+def _raises(given: Ingredients, operator: ArithmeticOperator) -> bool:
+    """Whether arithmetic raises where it has no result."""
+    mode = mode_of(given)
+    if mode is EvaluationMode.TRY and operator not in _DIVIDING:
+        raise NotTranslatedError(f"try_{given.name.lower()} of integers")
+    return mode is EvaluationMode.ANSI  # division by zero is NULL in the other two
+
+
+# Overflow is an infinity in floating point.
+_SAFE_ON_FLOATS: Final = frozenset({"Abs", "Add", "Multiply", "Subtract", "UnaryMinus"})
+# A remainder always fits, and a quotient of whole numbers does but for one by -1.
+_SAFE_BY_CONSTANTS: Final = frozenset({"Remainder", "Pmod", "IntegralDivide"})
+
+
+def _may_raise(node: SparkOperator) -> bool:
+    on_floats = node.name in _SAFE_ON_FLOATS or (
+        node.name == "Divide" and _divides_by_a_constant(node)
+    )
+    if on_floats and node.kind in FLOATS:
+        return False
+    if node.name in _SAFE_BY_CONSTANTS and _divides_by_a_constant(node):
+        return False
+    return is_ansi(node)
+
+
+def _divides_by_a_constant(node: SparkOperator) -> bool:
+    """Whether the divisor is a constant by which every number can be divided."""
+    value = node.constant(1)
+    try:
+        return value is not None and float(value) not in {0.0, -1.0}
+    except ValueError:
+        return False
+
+
+def _class(
+    name: str,
+    operator: ArithmeticOperator | None = None,
+    condition: ErrorCondition = ErrorCondition.ARITHMETIC_OVERFLOW,
+) -> CatalystClass:
+    recipe = None if operator is None else _arithmetic(operator)
+    return CatalystClass(name, recipe, _may_raise, is_strict=yes, condition=lambda _: condition)
+
+
+CATALYST: Final = (
+    _class("Abs", ArithmeticOperator.ABSOLUTE),
+    _class("Add", ArithmeticOperator.ADD),
+    _class("Divide", ArithmeticOperator.DIVIDE, ErrorCondition.DIVIDE_BY_ZERO),
+    _class("IntegralDivide", condition=ErrorCondition.DIVIDE_BY_ZERO),
+    _class("Multiply", ArithmeticOperator.MULTIPLY),
+    _class("Pmod", condition=ErrorCondition.REMAINDER_BY_ZERO),
+    _class("Remainder", ArithmeticOperator.REMAINDER, ErrorCondition.REMAINDER_BY_ZERO),
+    _class("Subtract", ArithmeticOperator.SUBTRACT),
+    _class("UnaryMinus", ArithmeticOperator.NEGATE),
+)

@@ -6,51 +6,82 @@ booleans, those that need a time zone, and those that round decimals.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.families import is_floating, is_integer, is_text
-from eddyline.expressions.program import Errors, Program, Run
-from eddyline.expressions.row_errors import ArithmeticFailure, ErrorCondition
-from eddyline.expressions.strict import UnaryKernel, unary
-from eddyline.expressions.vector import NO_ERRORS
+from eddyline.expressions.catalyst_classes import (
+    FLOATS,
+    NUMBERS,
+    CatalystClass,
+    EvaluationMode,
+    Ingredients,
+    NotTranslatedError,
+    SparkOperator,
+    is_ansi,
+    mode_of,
+    yes,
+)
+from eddyline.expressions.expression import Expression, Names, OfOne, Types, type_of
+from eddyline.expressions.program import Errors, Program, Run, UnaryKernel, unary
+from eddyline.expressions.value_types import is_floating, is_integer, is_text
+from eddyline.expressions.vector import NO_ERRORS, ArithmeticFailure, ErrorCondition
 
 _INT_BITS = 32
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}  # decimal digits of a signed integer, by its width
 
 
-def cast(operand: Program, target: pa.DataType, *, ansi: bool) -> Run:
-    """Prepare a cast that :func:`cast_fault` accepts."""
-    source = operand.type
-    if source == target:
-        return operand.run
-    unknown = pa.types.is_null(source)  # is NULL in any type
-    if is_integer(target) and not unknown:
-        if is_floating(source):
-            return unary(operand, _truncation(target, ansi=ansi))
-        if ansi and not cast_never_fails(source, target):
-            return unary(operand, lambda values: _narrowed(values, target))
-    if pa.types.is_boolean(target) and not unknown:
-        zero = pa.scalar(0, source)
-        return unary(operand, lambda values: (pc.not_equal(values, zero), NO_ERRORS))
-    if pa.types.is_decimal128(source) and pa.types.is_float64(target):
-        # By way of text, which rounds to the nearest double as Spark does; Arrow's
-        # direct cast multiplies by an inexact power of ten.
-        return unary(
-            operand, lambda values: (pc.cast(pc.cast(values, pa.string()), target), NO_ERRORS)
-        )
-    return unary(operand, lambda values: (pc.cast(values, target, safe=False), NO_ERRORS))
+@dataclass(frozen=True, slots=True)
+class Cast(OfOne):
+    """CAST to ``type``; what does not fit raises with ``ansi``, and is NULL or cut without it."""
 
+    type: pa.DataType
+    ansi: bool
 
-def cast_fault(source: pa.DataType, target: pa.DataType) -> str | None:
-    """Return why a cast is not computed here, or None if it is."""
-    if source == target or cast_never_fails(source, target):
-        return None
-    if is_integer(target) and (is_integer(source) or is_floating(source)):
-        return None
-    return f"cast of {source} to {target}"
+    def fault(self, types: Types) -> str | None:
+        """Refuse a cast that is not computed here."""
+        (source,), target = types, self.type
+        if source == target or cast_never_fails(source, target):
+            return None
+        if is_integer(target) and (is_integer(source) or is_floating(source)):
+            return None
+        return f"cast of {source} to {target}"
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether some value does not fit, and the mode says that it raises."""
+        return self.ansi and not cast_never_fails(type_of(self.operand), self.type)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the cast."""
+        (operand,), target, ansi = operands, self.type, self.ansi
+        source = operand.type
+        if source == target:
+            return operand.run
+        unknown = pa.types.is_null(source)  # is NULL in any type
+        if is_integer(target) and not unknown:
+            if is_floating(source):
+                return unary(operand, _truncation(target, ansi=ansi))
+            if ansi and not cast_never_fails(source, target):
+                return unary(operand, lambda values: _narrowed(values, target))
+        if pa.types.is_boolean(target) and not unknown:
+            zero = pa.scalar(0, source)
+            return unary(operand, lambda values: (pc.not_equal(values, zero), NO_ERRORS))
+        if pa.types.is_decimal128(source) and pa.types.is_float64(target):
+            # By way of text, which rounds to the nearest double as Spark does; Arrow's
+            # direct cast multiplies by an inexact power of ten.
+            return unary(
+                operand, lambda values: (pc.cast(pc.cast(values, pa.string()), target), NO_ERRORS)
+            )
+        return unary(operand, lambda values: (pc.cast(values, target, safe=False), NO_ERRORS))
+
+    def text(self, names: Names) -> str:
+        """Return the cast."""
+        return f"CAST({self.operand.text(names)} AS {self.type})"
 
 
 def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
@@ -79,6 +110,9 @@ def cast_never_fails(source: pa.DataType, target: pa.DataType) -> bool:
             and source.precision - source.scale <= target.precision - target.scale
         )
     return False
+
+
+# ---------------------------------------------------------------- over vectors
 
 
 def _narrowed(values: pa.Array, target: pa.DataType) -> tuple[pa.Array, Errors]:
@@ -139,3 +173,50 @@ def _failing(values: pa.Array, operand: pa.Array, failed: pa.Array) -> tuple[pa.
     if not errors:
         return values, NO_ERRORS
     return pc.if_else(failed, pa.scalar(None, values.type), values), errors
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _cast(given: Ingredients) -> Expression:
+    operand = given.operand()
+    target = given.declared_type()
+    if type_of(operand) == target:
+        return operand
+    if cast_never_fails(type_of(operand), target):
+        return Cast(operand, target, ansi=False)
+    mode = mode_of(given)
+    if mode is EvaluationMode.TRY:
+        raise NotTranslatedError(f"try_cast to {target}")
+    return Cast(operand, target, ansi=mode is EvaluationMode.ANSI)
+
+
+_MOMENTS: Final = frozenset({'"timestamp"', '"timestamp_ntz"', '"date"'})
+
+
+def _may_raise(node: SparkOperator) -> bool:
+    return not _always_casts(node) and is_ansi(node)
+
+
+def _always_casts(node: SparkOperator) -> bool:
+    """Whether a cast has a result for every value, in whatever mode, be it computed here or not."""
+    if node.always_casts():
+        return True
+    source, target = node.operand_kind(0), node.kind
+    if source.startswith('"decimal'):
+        return target in FLOATS
+    if target == '"boolean"':
+        return source in NUMBERS
+    return (
+        (source in _MOMENTS and target in _MOMENTS)
+        or (source == '"boolean"' and target in NUMBERS)
+        or (source in NUMBERS and target in FLOATS)
+    )
+
+
+def _condition(node: SparkOperator) -> ErrorCondition:
+    of_text = node.operand_kind(0) == '"string"'
+    return ErrorCondition.CAST_INVALID_INPUT if of_text else ErrorCondition.CAST_OVERFLOW
+
+
+CATALYST: Final = (CatalystClass("Cast", _cast, _may_raise, is_strict=yes, condition=_condition),)

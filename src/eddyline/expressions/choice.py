@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
+from eddyline.expressions.catalyst_classes import CatalystClass, Ingredients
+from eddyline.expressions.expression import BOOLEAN, Expression, Names, Types, type_of
+from eddyline.expressions.leaves import Call, Literal
 from eddyline.expressions.program import (
     Positions,
     Program,
@@ -14,6 +20,83 @@ from eddyline.expressions.program import (
     true_mask,
 )
 from eddyline.expressions.vector import Scope, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """CASE WHEN: the value of the first branch whose condition is TRUE, else ``otherwise``.
+
+    A branch's value is computed only for the rows that take it.
+    """
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+    type: pa.DataType
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Condition and value of every branch, then the default."""
+        return (*(part for branch in self.branches for part in branch), self.otherwise)
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse conditions that are none, and values of several types."""
+        conditions, values = types[:-1:2], (*types[1:-1:2], types[-1])
+        if set(conditions) != {BOOLEAN}:
+            return "CASE without a boolean condition"
+        return None if set(values) == {self.type} else "CASE of several types"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the choice of a branch; a condition that failed makes its row fail."""
+        branches = tuple(zip(operands[:-1:2], operands[1:-1:2], strict=True))
+        return _case(branches, operands[-1])
+
+    def text(self, names: Names) -> str:
+        """Return the branches."""
+        whens = " ".join(f"WHEN {c.text(names)} THEN {v.text(names)}" for c, v in self.branches)
+        return f"CASE {whens} ELSE {self.otherwise.text(names)} END"
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Expression):
+    """The first operand that is not NULL; a later one is computed only where needed."""
+
+    operands: tuple[Expression, ...]
+    type: pa.DataType
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The operands."""
+        return self.operands
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse operands of several types."""
+        return None if set(types) == {self.type} else "COALESCE of several types"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the search for a value; an operand that failed ends it."""
+        return _coalesce(operands)
+
+    def text(self, names: Names) -> str:
+        """Return the operands."""
+        return f"coalesce({', '.join(operand.text(names) for operand in self.operands)})"
+
+
+def called_where(needed: Expression, call: Call) -> Case:
+    """Return a call that is made only for rows for which a condition is TRUE, NULL elsewhere."""
+    return Case(((needed, call),), Literal(None, call.type), call.type)
+
+
+def call_of(value: Call | Case) -> Call:
+    """Return the call of a value that is one, be it made for some rows only."""
+    if isinstance(value, Call):
+        return value
+    call = value.branches[0][1]
+    if not isinstance(call, Call):
+        raise TypeError(f"{value} is no call that is made for some rows")
+    return call
+
+
+# ---------------------------------------------------------------- over vectors
 
 
 class _Assembly:
@@ -50,9 +133,7 @@ class _Assembly:
         return Vector(pa.concat_arrays(self._parts).take(pa.array(source)), self._errors)
 
 
-def case(branches: tuple[tuple[Program, Program], ...], otherwise: Program) -> Run:
-    """Prepare CASE WHEN; a condition that failed makes its row fail."""
-
+def _case(branches: tuple[tuple[Program, Program], ...], otherwise: Program) -> Run:
     def run(scope: Scope) -> Vector:
         assembly = _Assembly(len(scope), otherwise.type)
         undecided: Positions = np.arange(len(scope))
@@ -73,8 +154,7 @@ def case(branches: tuple[tuple[Program, Program], ...], otherwise: Program) -> R
     return run
 
 
-def coalesce(operands: tuple[Program, ...]) -> Run:
-    """Prepare COALESCE: the first operand that is not NULL; a failed one ends the search."""
+def _coalesce(operands: tuple[Program, ...]) -> Run:
     *earlier, last = operands
 
     def run(scope: Scope) -> Vector:
@@ -106,3 +186,31 @@ def _add_run(assembly: _Assembly, program: Program, scope: Scope, positions: Pos
     """Run a program where it is wanted, and not at all where it is not."""
     if len(positions):
         assembly.add(program.run(_narrowed(scope, positions)), positions)
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _case_when(given: Ingredients) -> Expression:
+    parts = given.operands()
+    branches = tuple(zip(parts[:-1:2], parts[1::2], strict=False))
+    result = type_of(parts[1])
+    otherwise = parts[-1] if len(parts) % 2 else Literal(None, result)
+    return Case(branches, otherwise, result)
+
+
+def _if(given: Ingredients) -> Expression:
+    condition, value, otherwise = given.operands()
+    return Case(((condition, value),), otherwise, type_of(value))
+
+
+def _first_value(given: Ingredients) -> Expression:
+    operands = given.operands()
+    return Coalesce(operands, type_of(operands[0]))
+
+
+CATALYST: Final = (
+    CatalystClass("CaseWhen", _case_when),
+    CatalystClass("Coalesce", _first_value),
+    CatalystClass("If", _if),
+)

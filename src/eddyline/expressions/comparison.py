@@ -10,17 +10,100 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.expression import ComparisonOperator
-from eddyline.expressions.families import is_floating
-from eddyline.expressions.program import Program, Run, with_nulls
-from eddyline.expressions.strict import Operand, binary, merged, without_errors
+from eddyline.expressions.catalyst_classes import CatalystClass, Ingredients, Recipe, yes
+from eddyline.expressions.expression import Expression, Names, Types
+from eddyline.expressions.program import (
+    Operand,
+    Program,
+    Run,
+    binary,
+    merged,
+    with_nulls,
+    without_errors,
+)
+from eddyline.expressions.value_types import (
+    has_equality,
+    is_comparable,
+    is_floating,
+    same_but_for_labels,
+)
 from eddyline.expressions.vector import Scope, Vector
 
 _Kernel = Callable[[Operand, Operand], pa.Array]
+
+
+class ComparisonOperator(StrEnum):
+    """How two values of one type are compared."""
+
+    EQUAL = "="
+    NULL_SAFE_EQUAL = "<=>"  # never NULL: two NULLs are equal
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+
+    @property
+    def mirrored(self) -> ComparisonOperator:
+        """The operator that says the same with the operands exchanged."""
+        return _MIRRORED.get(self, self)
+
+
+_MIRRORED: Final = {
+    ComparisonOperator.LESS: ComparisonOperator.GREATER,
+    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
+    ComparisonOperator.GREATER: ComparisonOperator.LESS,
+    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
+}
+_EQUALITIES: Final = frozenset({ComparisonOperator.EQUAL, ComparisonOperator.NULL_SAFE_EQUAL})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Expression):
+    """Two operands of one type, compared as Spark compares them."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    is_compound: ClassVar[bool] = True
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Left, then right."""
+        return (self.left, self.right)
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse operands of several types, or of one that is not compared as in Spark."""
+        return fault_of_comparison(types, only_equality=self.operator in _EQUALITIES)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the comparison."""
+        left, right = operands
+        if self.operator is ComparisonOperator.NULL_SAFE_EQUAL:
+            return _null_safe_equality(left, right)
+        return binary(left, right, without_errors(_kernel(self.operator, left, right)))
+
+    def text(self, names: Names) -> str:
+        """Return the operands with the operator between them."""
+        return f"{self.left.part(names)} {self.operator} {self.right.part(names)}"
+
+
+def fault_of_comparison(types: Types, *, only_equality: bool) -> str | None:
+    """Return why the first of some values is not compared with the others here, None if it is."""
+    others = (option for option in types if not same_but_for_labels(types[0], option))
+    if (other := next(others, None)) is not None:
+        return f"comparison of {types[0]} with {other}"
+    exact = has_equality(types[0]) if only_equality else is_comparable(types[0])
+    return None if exact else f"comparison of {types[0]}"
+
+
+# ---------------------------------------------------------------- over vectors
 
 _ARROW_KERNELS: dict[ComparisonOperator, _Kernel] = {
     ComparisonOperator.EQUAL: pc.equal,
@@ -29,20 +112,6 @@ _ARROW_KERNELS: dict[ComparisonOperator, _Kernel] = {
     ComparisonOperator.GREATER: pc.greater,
     ComparisonOperator.GREATER_OR_EQUAL: pc.greater_equal,
 }
-_MIRRORED = {
-    ComparisonOperator.EQUAL: ComparisonOperator.EQUAL,
-    ComparisonOperator.LESS: ComparisonOperator.GREATER,
-    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
-    ComparisonOperator.GREATER: ComparisonOperator.LESS,
-    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
-}
-
-
-def comparison(operator: ComparisonOperator, left: Program, right: Program) -> Run:
-    """Prepare a comparison of two operands of one comparable type."""
-    if operator is ComparisonOperator.NULL_SAFE_EQUAL:
-        return _null_safe_equality(left, right)
-    return binary(left, right, without_errors(_kernel(operator, left, right)))
 
 
 def equality(operand_type: pa.DataType) -> _Kernel:
@@ -77,7 +146,7 @@ def _kernel(operator: ComparisonOperator, left: Program, right: Program) -> _Ker
     if _is_number(right.constant):
         return _against_number(operator)
     if _is_number(left.constant):
-        mirrored = _against_number(_MIRRORED[operator])
+        mirrored = _against_number(operator.mirrored)
         return lambda first, second: mirrored(second, first)
     return _FLOATING_KERNELS[operator]
 
@@ -128,3 +197,26 @@ _FLOATING_KERNELS: dict[ComparisonOperator, _Kernel] = {
     ComparisonOperator.GREATER: lambda left, right: _less(right, left),
     ComparisonOperator.GREATER_OR_EQUAL: lambda left, right: pc.invert(_less(left, right)),
 }
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _comparison(operator: ComparisonOperator) -> Recipe:
+    def build(given: Ingredients) -> Expression:
+        left, right = given.operands()
+        return Comparison(operator, left, right)
+
+    return build
+
+
+CATALYST: Final = (
+    CatalystClass("EqualNullSafe", _comparison(ComparisonOperator.NULL_SAFE_EQUAL)),
+    CatalystClass("EqualTo", _comparison(ComparisonOperator.EQUAL), is_strict=yes),
+    CatalystClass("GreaterThan", _comparison(ComparisonOperator.GREATER), is_strict=yes),
+    CatalystClass(
+        "GreaterThanOrEqual", _comparison(ComparisonOperator.GREATER_OR_EQUAL), is_strict=yes
+    ),
+    CatalystClass("LessThan", _comparison(ComparisonOperator.LESS), is_strict=yes),
+    CatalystClass("LessThanOrEqual", _comparison(ComparisonOperator.LESS_OR_EQUAL), is_strict=yes),
+)

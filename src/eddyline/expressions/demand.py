@@ -11,24 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-import pyarrow as pa
+from eddyline.expressions.choice import Case, Coalesce
+from eddyline.expressions.expression import BOOLEAN, Expression
+from eddyline.expressions.leaves import Call, Literal, calls_in
+from eddyline.expressions.logic import And, IsNull, Not, Or
 
-from eddyline.expressions.expression import (
-    And,
-    Call,
-    Case,
-    Coalesce,
-    Expression,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    calls_in,
-)
-
-_BOOLEAN: Final = pa.bool_()
-_ALL: Final = Literal(True, _BOOLEAN)  # noqa: FBT003 - SQL's TRUE
-_NONE: Final = Literal(False, _BOOLEAN)  # noqa: FBT003 - SQL's FALSE
+_ALL: Final = Literal(True, BOOLEAN)  # noqa: FBT003 - SQL's TRUE
+_NONE: Final = Literal(False, BOOLEAN)  # noqa: FBT003 - SQL's FALSE
 
 
 def demand(
@@ -38,7 +27,8 @@ def demand(
 
     O(nodes of the expressions x their depth).
 
-    >>> from eddyline.expressions.expression import Argument
+    >>> import pyarrow as pa
+    >>> from eddyline.expressions import Argument
     >>> few, call = Argument(0, pa.bool_()), Call(0, (Argument(1, pa.int64()),), pa.int64())
     >>> case = Case(((few, call),), Literal(None, pa.int64()), pa.int64())
     >>> demand(call, [case], lambda _: True) == few
@@ -120,7 +110,7 @@ def _case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expressi
         return otherwise
     if otherwise == _NONE and len(branches) == 1 and branches[0][1] == _ALL:
         return branches[0][0]
-    return Case(tuple(branches), otherwise, _BOOLEAN)
+    return Case(tuple(branches), otherwise, BOOLEAN)
 
 
 def _any(demands: Iterable[Expression]) -> Expression:

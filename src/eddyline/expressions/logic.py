@@ -1,4 +1,4 @@
-"""Three-valued logic, with an error as a fourth value.
+"""Three-valued logic, with an error as a fourth value; tests for NULL and NaN.
 
 AND and OR do not depend on the order of their terms: FALSE decides an AND and
 TRUE an OR whatever the other terms are, NULL or failed, and only then does an
@@ -8,52 +8,173 @@ it never gives another value.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.collective_failure import hides
-from eddyline.expressions.program import Errors, Program, Run, run_at, with_nulls
-from eddyline.expressions.strict import unary
-from eddyline.expressions.vector import NO_ERRORS, Scope, Vector
+from eddyline.expressions.catalyst_classes import (
+    CatalystClass,
+    Ingredients,
+    NotTranslatedError,
+    yes,
+)
+from eddyline.expressions.expression import BOOLEAN, Expression, Names, OfOne, Types, type_of
+from eddyline.expressions.program import Errors, Program, Run, run_at, unary, with_nulls
+from eddyline.expressions.value_types import is_floating
+from eddyline.expressions.vector import NO_ERRORS, Scope, Vector, hides
 
 
-def conjunction(terms: tuple[Program, ...]) -> Run:
-    """Prepare Kleene's AND of the terms."""
-    return _connective(terms, decisive=False)
+@dataclass(frozen=True, slots=True)
+class And(Expression):
+    """Kleene's AND of boolean terms; ValueError where there is none."""
+
+    terms: tuple[Expression, ...]
+    is_compound: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check that there is a term."""
+        if not self.terms:
+            raise ValueError("AND needs a term")
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The terms."""
+        return self.terms
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse terms that are no conditions."""
+        return _fault_of_terms(self, types)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return Kleene's AND of the terms."""
+        return _connective(operands, decisive=False)
+
+    def text(self, names: Names) -> str:
+        """Return the terms, an OR among them in parentheses."""
+        return " AND ".join(
+            term.part(names) if isinstance(term, Or) else term.text(names) for term in self.terms
+        )
 
 
-def disjunction(terms: tuple[Program, ...]) -> Run:
-    """Prepare Kleene's OR of the terms."""
-    return _connective(terms, decisive=True)
+@dataclass(frozen=True, slots=True)
+class Or(Expression):
+    """Kleene's OR of boolean terms; ValueError where there is none."""
+
+    terms: tuple[Expression, ...]
+    is_compound: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check that there is a term."""
+        if not self.terms:
+            raise ValueError("OR needs a term")
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The terms."""
+        return self.terms
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse terms that are no conditions."""
+        return _fault_of_terms(self, types)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return Kleene's OR of the terms."""
+        return _connective(operands, decisive=True)
+
+    def text(self, names: Names) -> str:
+        """Return the terms, an AND among them in parentheses."""
+        return " OR ".join(
+            term.part(names) if isinstance(term, And) else term.text(names) for term in self.terms
+        )
 
 
-def negation(operand: Program) -> Run:
-    """Prepare NOT."""
-    return unary(operand, lambda values: (pc.invert(values), NO_ERRORS))
+@dataclass(frozen=True, slots=True)
+class Not(OfOne):
+    """Kleene's NOT."""
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse an operand that is no condition."""
+        return _fault_of_terms(self, types)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return NOT, which leaves NULL as it is."""
+        return unary(operands[0], lambda values: (pc.invert(values), NO_ERRORS))
+
+    def text(self, names: Names) -> str:
+        """Return the test that is written so, or NOT."""
+        if isinstance(self.operand, IsNull):
+            return f"{self.operand.operand.part(names)} IS NOT NULL"
+        return f"NOT {self.operand.part(names)}"
 
 
-def null_test(operand: Program) -> Run:
-    """Prepare IS NULL: never NULL itself, but failed where the operand failed."""
+@dataclass(frozen=True, slots=True)
+class IsNull(OfOne):
+    """TRUE where the operand is NULL, else FALSE."""
 
-    def run(scope: Scope) -> Vector:
-        vector = operand.run(scope)
-        return _total(vector.values.is_null(), vector.errors)
+    def fault(self, types: Types) -> None:
+        """Return None: any value may be NULL."""
 
-    return run
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the test: never NULL itself, but failed where the operand failed."""
+        (operand,) = operands
+
+        def run(scope: Scope) -> Vector:
+            vector = operand.run(scope)
+            return _total(vector.values.is_null(), vector.errors)
+
+        return run
+
+    def text(self, names: Names) -> str:
+        """Return the test."""
+        return f"{self.operand.part(names)} IS NULL"
 
 
-def nan_test(operand: Program) -> Run:
-    """Prepare IS NaN, which is FALSE for NULL."""
+@dataclass(frozen=True, slots=True)
+class IsNaN(OfOne):
+    """TRUE where the operand is NaN, else FALSE; FALSE for NULL, as in Spark."""
 
-    def run(scope: Scope) -> Vector:
-        vector = operand.run(scope)
-        values = pc.is_nan(vector.values)
-        if values.null_count:
-            values = pc.fill_null(values, fill_value=False)
-        return _total(values, vector.errors)
+    def fault(self, types: Types) -> str | None:
+        """Refuse what can be no NaN."""
+        return None if is_floating(types[0]) else f"isnan of {types[0]}"
 
-    return run
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the test."""
+        (operand,) = operands
+
+        def run(scope: Scope) -> Vector:
+            vector = operand.run(scope)
+            values = pc.is_nan(vector.values)
+            if values.null_count:
+                values = pc.fill_null(values, fill_value=False)
+            return _total(values, vector.errors)
+
+        return run
+
+    def text(self, names: Names) -> str:
+        """Return the test."""
+        return f"isnan({self.operand.text(names)})"
+
+
+def require_boolean(predicate: Expression) -> None:
+    """Raise ValueError where a predicate, or a term of its AND, OR and NOT, is not boolean."""
+    if isinstance(predicate, And | Or | Not):
+        for term in predicate.children:
+            require_boolean(term)
+        return
+    if type_of(predicate) != BOOLEAN:
+        raise ValueError(f"{predicate} is {type_of(predicate)}, not boolean, and no predicate")
+
+
+def _fault_of_terms(expression: Expression, types: Types) -> str | None:
+    if set(types) == {BOOLEAN}:
+        return None
+    return f"{type(expression).__name__} of what is not boolean"
+
+
+# ---------------------------------------------------------------- over vectors
 
 
 def _total(values: pa.Array, errors: Errors) -> Vector:
@@ -106,3 +227,52 @@ def _undecided_errors(failed: dict[int, Errors], values: pa.Array) -> Errors:
             ):
                 errors[row] = error
     return errors
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _and(given: Ingredients) -> Expression:
+    terms: list[Expression] = []
+    for operand in given.operands():
+        terms.extend(operand.terms if isinstance(operand, And) else (operand,))
+    return And(tuple(terms))
+
+
+def _or(given: Ingredients) -> Expression:
+    terms: list[Expression] = []
+    for operand in given.operands():
+        terms.extend(operand.terms if isinstance(operand, Or) else (operand,))
+    return Or(tuple(terms))
+
+
+def _at_least_non_nulls(given: Ingredients) -> Expression:
+    """Build ``df.dropna()``: so many operands must be neither NULL nor NaN."""
+    operands = given.operands()
+    wanted = given.fields.get("n")
+    if wanted not in (1, len(operands)):
+        raise NotTranslatedError("a count of operands that are not NULL")
+    tests: list[Expression] = []
+    for operand in operands:
+        present: Expression = Not(IsNull(operand))
+        if is_floating(type_of(operand)):
+            present = And((present, Not(IsNaN(operand))))
+        tests.append(present)
+    if len(tests) == 1:
+        return tests[0]
+    return And(tuple(tests)) if wanted == len(operands) else Or(tuple(tests))
+
+
+CATALYST: Final = (
+    CatalystClass("And", _and),
+    CatalystClass("AtLeastNNonNulls", _at_least_non_nulls),
+    CatalystClass("IsNaN", lambda given: IsNaN(given.operand())),
+    CatalystClass("IsNotNull", lambda given: Not(IsNull(given.operand()))),
+    CatalystClass("IsNull", lambda given: IsNull(given.operand())),
+    # These tell the optimizer something and leave the value as it is.
+    CatalystClass("KnownFloatingPointNormalized", lambda given: given.operand()),
+    CatalystClass("KnownNotNull", lambda given: given.operand()),
+    CatalystClass("KnownNullable", lambda given: given.operand()),
+    CatalystClass("Not", lambda given: Not(given.operand()), is_strict=yes),
+    CatalystClass("Or", _or),
+)

@@ -1,40 +1,155 @@
-"""LIKE, and tests for a prefix, a suffix or a substring."""
+"""LIKE, tests for a prefix, a suffix or a substring, length; texts that are not valid UTF-8.
+
+A string in Spark may hold any bytes. Comparisons, keys, prefixes and the like go by these. Where
+Spark needs characters, for LIKE or for rows that it pickles, it takes Java's text of them, in
+which U+FFFD stands for what is malformed.
+"""
 
 from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions.expression import StringTest
-from eddyline.expressions.malformed_text import with_valid_text
-from eddyline.expressions.program import Errors, Program, Run
-from eddyline.expressions.strict import unary
+from eddyline.expressions.catalyst_classes import (
+    CatalystClass,
+    Ingredients,
+    Recipe,
+    SparkOperator,
+    yes,
+)
+from eddyline.expressions.expression import Expression, Names, OfOne, Types
+from eddyline.expressions.program import Errors, Program, Run, unary
+from eddyline.expressions.value_types import is_text, is_text_like
 from eddyline.expressions.vector import NO_ERRORS
 
-_MATCHERS = {
+
+class TextTest(Expression):
+    """Base of tests of one text, the operand."""
+
+    __slots__ = ()
+
+    @property
+    def prefix(self) -> str | None:
+        """What the text must start with, where the test asks for that and nothing else."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Like(OfOne, TextTest):
+    """SQL's LIKE against a constant pattern; ``escape`` is one character.
+
+    ``_`` is one code point, ``%`` any number, line ends included. What is no valid UTF-8 counts
+    as the replacement characters that Java puts in its place.
+    """
+
+    pattern: str
+    escape: str
+
+    @property
+    def prefix(self) -> str | None:
+        """The text before a single ``%``."""
+        if not self.pattern.endswith("%"):
+            return None
+        prefix = self.pattern.rstrip("%")
+        return None if any(sign in prefix for sign in ("%", "_", self.escape)) else prefix
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is no text, and a pattern that Spark rejects."""
+        if not is_text(types[0]):
+            return f"LIKE of {types[0]}"
+        return pattern_fault(self.pattern, self.escape)
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the match with a regular expression."""
+        expression = regular_expression(self.pattern, self.escape)
+
+        def matched(values: pa.Array) -> tuple[pa.Array, Errors]:
+            return pc.match_substring_regex(with_valid_text(values), pattern=expression), NO_ERRORS
+
+        return unary(operands[0], matched)
+
+    def text(self, names: Names) -> str:
+        """Return the operand and the pattern."""
+        return f"{self.operand.part(names)} LIKE {self.pattern!r}"
+
+
+class StringTest(StrEnum):
+    """What a string is tested for, against a constant string."""
+
+    STARTS_WITH = "starts with"
+    ENDS_WITH = "ends with"
+    CONTAINS = "contains"
+
+
+_MATCHERS: Final = {
     StringTest.STARTS_WITH: pc.starts_with,
     StringTest.ENDS_WITH: pc.ends_with,
     StringTest.CONTAINS: pc.match_substring,
 }
 
 
-def string_match(test: StringTest, operand: Program, needle: str) -> Run:
-    """Prepare a bytewise prefix, suffix or substring test."""
-    matcher = _MATCHERS[test]
-    return unary(operand, lambda values: (matcher(values, pattern=needle), NO_ERRORS))
+@dataclass(frozen=True, slots=True)
+class StringMatch(TextTest):
+    """A prefix, suffix or substring test against a constant, bytewise."""
+
+    test: StringTest
+    operand: Expression
+    needle: str
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The operand."""
+        return (self.operand,)
+
+    @property
+    def prefix(self) -> str | None:
+        """The needle, where it is to stand at the start."""
+        return self.needle if self.test is StringTest.STARTS_WITH else None
+
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is no text."""
+        return None if is_text(types[0]) else f"{self.test} of {types[0]}"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the comparison of bytes."""
+        matcher, needle = _MATCHERS[self.test], self.needle
+        return unary(operands[0], lambda values: (matcher(values, pattern=needle), NO_ERRORS))
+
+    def text(self, names: Names) -> str:
+        """Return the operand, the test and the needle."""
+        return f"{self.operand.part(names)} {self.test} {self.needle!r}"
 
 
-def like(operand: Program, pattern: str, escape: str) -> Run:
-    """Prepare LIKE: ``_`` is one code point, ``%`` any number, line ends included.
+@dataclass(frozen=True, slots=True)
+class Length(OfOne):
+    """The number of a text's code points, or of a binary's bytes.
 
-    What is no valid UTF-8 counts as the replacement characters that Java puts in its place.
+    In what is no valid UTF-8 Spark goes by what first bytes promise: see :func:`length_in_spark`.
     """
-    expression = regular_expression(pattern, escape)
 
-    def matched(values: pa.Array) -> tuple[pa.Array, Errors]:
-        return pc.match_substring_regex(with_valid_text(values), pattern=expression), NO_ERRORS
+    type: ClassVar[pa.DataType] = pa.int32()
 
-    return unary(operand, matched)
+    def fault(self, types: Types) -> str | None:
+        """Refuse what is neither text nor binary."""
+        return None if is_text_like(types[0]) else f"length of {types[0]}"
+
+    def run(self, operands: tuple[Program, ...]) -> Run:
+        """Return the count."""
+        (operand,) = operands
+        count = _lengths if is_text(operand.type) else pc.binary_length
+        return unary(operand, lambda values: (count(values).cast(self.type), NO_ERRORS))
+
+    def text(self, names: Names) -> str:
+        """Return the function."""
+        return f"length({self.operand.text(names)})"
+
+
+# ---------------------------------------------------------------- patterns
 
 
 def pattern_fault(pattern: str, escape: str) -> str | None:
@@ -74,3 +189,125 @@ def regular_expression(pattern: str, escape: str) -> str:
 
 def _quoted(character: str) -> str:
     return character if character.isalnum() else f"\\x{{{ord(character):x}}}"
+
+
+# ---------------------------------------------------------------- texts that are not valid UTF-8
+
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+_AS_IN_JAVA: Final = "eddyline.as_in_java"
+_SURROGATE: Final = 0xED  # first of the three bytes that would make a surrogate
+
+
+def text_as_in_java(data: bytes) -> str:
+    r"""Return the text that Java makes of bytes.
+
+    Java and Python replace the same parts, but for surrogates: the bytes of one are one
+    replacement in Java and three in Python.
+
+    >>> text_as_in_java(b"\xffA \xed\xa0\x80B")
+    '\ufffdA \ufffdB'
+    """
+    return data.decode("utf-8", _AS_IN_JAVA)
+
+
+def with_valid_text(values: pa.Array) -> pa.Array:
+    """Return a string column with Java's text in place of what is not valid UTF-8."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = [None if data is None else text_as_in_java(data) for data in _bytes_of(values)]
+        return pa.array(texts, values.type)
+    return values
+
+
+def length_in_spark(data: bytes) -> int:
+    r"""Return how many code points Spark counts in the bytes of a text.
+
+    It looks at the first byte of each, and skips as many as that one promises.
+
+    >>> length_in_spark("Aé😀".encode()), length_in_spark(b"\xc3A\xffB\xe2\x82")
+    (3, 4)
+    """
+    place = count = 0
+    while place < len(data):
+        place += _promised(data[place])
+        count += 1
+    return count
+
+
+def _promised(first: int) -> int:
+    """Return the bytes of the code point that begins with one."""
+    starts = ((2, 0xC2, 0xDF), (3, 0xE0, 0xEF), (4, 0xF0, 0xF4))
+    return next((bytes_ for bytes_, low, high in starts if low <= first <= high), 1)
+
+
+def _lengths(values: pa.Array) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(
+            [None if data is None else length_in_spark(data) for data in _bytes_of(values)],
+            pa.int32(),
+        )
+    return pc.utf8_length(values)
+
+
+def _bytes_of(values: pa.Array) -> list[bytes | None]:
+    wide = pa.types.is_large_string(values.type)
+    data: list[bytes | None] = values.cast(pa.large_binary() if wide else pa.binary()).to_pylist()
+    return data
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    first, second, third = (error.object[error.start : error.start + 3] + b"\0\0")[:3]
+    if first != _SURROGATE or not _continues(second):
+        return _REPLACEMENT, error.end
+    return _REPLACEMENT, error.start + (3 if _continues(third) else 2)
+
+
+def _continues(byte: int) -> bool:
+    """Whether a byte may stand after the first of a character."""
+    return byte & 0xC0 == 0x80  # noqa: PLR2004  # the two highest bits are 10
+
+
+codecs.register_error(_AS_IN_JAVA, _replaced)
+
+
+# ---------------------------------------------------------------- of Spark's expressions
+
+
+def _like(given: Ingredients) -> Expression:
+    pattern = given.below(1).constant_text("LIKE")
+    return Like(given.operand(), pattern, given.hidden("escapeChar"))
+
+
+def _string_match(test: StringTest) -> Recipe:
+    def build(given: Ingredients) -> Expression:
+        needle = given.below(1).constant_text(given.name)
+        return StringMatch(test, given.operand(), needle)
+
+    return build
+
+
+def _like_may_raise(node: SparkOperator) -> bool:
+    pattern = node.constant(1)
+    return pattern is None or pattern_fault(pattern, node.hidden("escapeChar")) is not None
+
+
+def _like_several_may_raise(node: SparkOperator) -> bool:
+    return any(pattern_fault(each, "\\") is not None for each in node.hidden_texts("patterns"))
+
+
+CATALYST: Final = (
+    CatalystClass("Contains", _string_match(StringTest.CONTAINS), is_strict=yes),
+    CatalystClass("EndsWith", _string_match(StringTest.ENDS_WITH), is_strict=yes),
+    CatalystClass("Length", lambda given: Length(given.operand()), is_strict=yes),
+    CatalystClass("Like", _like, may_raise=_like_may_raise, is_strict=yes),
+    CatalystClass("LikeAll", may_raise=_like_several_may_raise),
+    CatalystClass("LikeAny", may_raise=_like_several_may_raise),
+    CatalystClass("NotLikeAll", may_raise=_like_several_may_raise),
+    CatalystClass("NotLikeAny", may_raise=_like_several_may_raise),
+    CatalystClass("StartsWith", _string_match(StringTest.STARTS_WITH), is_strict=yes),
+)

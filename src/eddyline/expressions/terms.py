@@ -1,11 +1,20 @@
-"""Predicates as trees of terms that an eddy may reorder."""
+"""Predicates as trees of terms that an eddy may reorder.
+
+:func:`decide` takes them in the written order instead: the eddy's answer, without an eddy.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from eddyline.expressions.expression import And, Expression, Not, Or
+import numpy as np
+import numpy.typing as npt
+
+from eddyline.expressions.evaluation import evaluate
+from eddyline.expressions.expression import Expression
+from eddyline.expressions.logic import And, Not, Or
+from eddyline.expressions.vector import Scope, hides
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ def terms_of(predicate: Expression) -> Term:
     is kept once.
 
     >>> import pyarrow as pa
-    >>> from eddyline.expressions.expression import Argument
+    >>> from eddyline.expressions import Argument
     >>> a, b = Argument(0, pa.bool_()), Argument(1, pa.bool_())
     >>> terms_of(Not(And((a, b)))) == Disjunction((Leaf(Not(a)), Leaf(Not(b))))
     True
@@ -76,3 +85,37 @@ def _term(predicate: Expression, *, negated: bool) -> Term:
         for inner in term.terms if isinstance(term, kind) else (term,):
             terms.setdefault(inner)
     return kind(tuple(terms)) if len(terms) > 1 else next(iter(terms))
+
+
+def decide(term: Term, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
+    """Return for which rows a term is TRUE, and the error of each row for which that is unknown.
+
+    A row decided by one term of an AND or OR is not shown to the next; an error
+    counts where no other term decides the row, the first such error in the written order
+    (or, of several rows, one that may go away when its row is tried alone).
+    """
+    rows = len(scope)
+    if isinstance(term, Leaf):
+        vector = evaluate(term.expression, scope)
+        true = vector.values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+        return true, dict(vector.errors)
+    conjunction = isinstance(term, Conjunction)
+    errors: dict[int, Exception] = {}
+    open_ = np.arange(rows, dtype=np.int64)
+    for part in term.terms:
+        true, failed = decide(part, scope.narrow(open_))
+        stays = true.copy() if conjunction else ~true
+        for position, error in failed.items():
+            stays[position] = True
+            row = int(open_[position])
+            if row not in errors or (rows > 1 and hides(errors[row], error)):
+                errors[row] = error
+        open_ = open_[stays]
+        if not len(open_):
+            break
+    undecided = np.zeros(rows, dtype=np.bool_)
+    undecided[open_] = True
+    errors = {row: error for row, error in errors.items() if undecided[row]}
+    result = undecided if conjunction else ~undecided
+    result[list(errors)] = False
+    return result, errors

@@ -1,17 +1,23 @@
-"""A column of results in which single rows may hold an error instead of a value."""
+"""A column of results in which single rows may hold an error instead of a value.
+
+Also the errors that are not the user's own: what goes wrong in a native operator, under Spark's
+names, and what stands for the failure of a whole vector.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions.expression import Call
+if TYPE_CHECKING:  # a call is an expression, and these give vectors
+    from eddyline.expressions.leaves import Call
 
 NO_ERRORS: Mapping[int, Exception] = MappingProxyType({})
 
@@ -68,3 +74,83 @@ class Scope(Protocol):
     def __len__(self) -> int:
         """Return the number of rows."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns by the numbers that arguments have, each of so many ``rows``; no function is called.
+
+    Fulfils :class:`Scope`; ValueError for a call.
+    """
+
+    columns: Mapping[int, pa.Array]
+    rows: int
+
+    def argument(self, index: int) -> pa.Array:
+        """Return a column; KeyError for one that is not there."""
+        return self.columns[index]
+
+    def call(self, call: Call) -> NoReturn:
+        """Refuse."""
+        raise ValueError(f"{call} is no expression over columns alone")
+
+    def narrow(self, positions: npt.NDArray[np.int64]) -> Columns:
+        """Return the scope of some of the rows."""
+        chosen = pa.array(positions)
+        taken = {number: column.take(chosen) for number, column in self.columns.items()}
+        return Columns(taken, len(positions))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.rows
+
+
+class ErrorCondition(StrEnum):
+    """Spark's names of the error conditions that :func:`evaluate` can find in a row."""
+
+    ARITHMETIC_OVERFLOW = "ARITHMETIC_OVERFLOW"
+    BINARY_ARITHMETIC_OVERFLOW = "BINARY_ARITHMETIC_OVERFLOW"  # of 8 and 16 bit integers
+    CANNOT_PARSE_TIMESTAMP = "CANNOT_PARSE_TIMESTAMP"
+    CAST_INVALID_INPUT = "CAST_INVALID_INPUT"
+    CAST_OVERFLOW = "CAST_OVERFLOW"
+    DIVIDE_BY_ZERO = "DIVIDE_BY_ZERO"
+    REMAINDER_BY_ZERO = "REMAINDER_BY_ZERO"
+
+
+class ArithmeticFailure(ArithmeticError):  # noqa: N818  # an error of a row, not of the engine
+    """A row on which arithmetic or a cast has no result in ANSI mode.
+
+    The text starts with Spark's error condition in brackets, as Spark's own
+    ``ArithmeticException`` does, so that a user finds it in Spark's documentation.
+    """
+
+    def __init__(self, condition: ErrorCondition, detail: str) -> None:
+        """Remember the condition and what was being computed."""
+        super().__init__(condition, detail)
+        self.condition = condition
+        self.detail = detail
+
+    def __str__(self) -> str:
+        """Return the condition, the computation, and what the user can do."""
+        return (
+            f"[{self.condition}] {self.detail}. Use the try_ variant of the operation to get "
+            'NULL instead, or set "spark.sql.ansi.enabled" to "false".'
+        )
+
+
+class CollectiveFailure(Exception):  # noqa: N818 - it is a mark on rows, not an error of ours
+    """A function that works on whole vectors raised: any one row of the vector may be the cause.
+
+    It stands in :attr:`Vector.errors` for every row of
+    the vector. Rows that turn out to be wanted are tried again without the others.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        """Keep the user's own error, with its traceback."""
+        super().__init__(error)  # as its one argument, so that it can be pickled
+        self.error = error
+
+
+def hides(kept: Exception, other: Exception) -> bool:
+    """Whether to keep one of a row's errors would hide a failure that may yet go away."""
+    return isinstance(other, CollectiveFailure) and not isinstance(kept, CollectiveFailure)

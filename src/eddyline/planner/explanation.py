@@ -11,7 +11,7 @@ from eddyline.blocks.decline import LeftToSpark
 from eddyline.blocks.filter_block import UserFunction
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.chance import looks_non_deterministic
-from eddyline.expressions.expression import call_of
+from eddyline.expressions import call_of
 from eddyline.planner.block_registry import Block
 
 _AFTERWARDS: Final = "(eddyline.report says, after an action, what became of these blocks.)"

@@ -13,9 +13,19 @@ from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.join_graph import Place
-from eddyline.expressions import is_floating, is_integer, reason_not_to_evaluate, type_of
-from eddyline.expressions.expression import And, Argument, Call, Case, Expression, Literal
-from eddyline.expressions.key_types import is_joinable
+from eddyline.expressions import (
+    And,
+    Argument,
+    Call,
+    Case,
+    Expression,
+    Literal,
+    is_floating,
+    is_integer,
+    reason_not_to_evaluate,
+    type_of,
+)
+from eddyline.expressions.value_types import is_joinable
 from eddyline.planner.read.chains import ExpressionId, FilterLink, ProjectLink, Tree
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.expression_details import ExpressionDetails

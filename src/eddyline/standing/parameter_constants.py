@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from eddyline.blocks.decline import not_understood
-from eddyline.expressions import type_of
-from eddyline.expressions.expression import (
-    Argument,
-    Call,
-    Expression,
-    with_arguments,
-    with_children,
-)
+from eddyline.expressions import Argument, Call, Expression, type_of, with_arguments, with_children
 
 ALONE: Final = "a Python function of parameters alone"
 

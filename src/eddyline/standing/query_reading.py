@@ -16,13 +16,13 @@ from eddyline.blocks.decline import DeclinedError, not_understood
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.catalyst import Analyst, CatalystExpression, Plan
 from eddyline.errors import NotShareableError
-from eddyline.expressions import reason_not_to_evaluate
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Comparison,
     ComparisonOperator,
     Expression,
+    reason_not_to_evaluate,
     with_arguments,
 )
 from eddyline.planner.read.chains import ExpressionId, FilterLink, Tree, read_link

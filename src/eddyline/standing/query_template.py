@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.engine.join_graph import Place
-from eddyline.expressions.expression import Argument, Expression
+from eddyline.expressions import Argument, Expression
 from eddyline.standing.engine.aggregation.grouping import Aggregation
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.shared_query import SharedQuery

@@ -9,7 +9,7 @@ from pyspark.sql import types
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions import Argument, Call, Expression
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.definitions import Definitions, FunctionResult

@@ -31,9 +31,9 @@ from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.expressions.expression import call_of
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions import call_of
 from eddyline.expressions.program import spread
+from eddyline.expressions.value_types import relabelled
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     Change,

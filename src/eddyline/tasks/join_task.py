@@ -18,8 +18,8 @@ from eddyline.engine.join.join_statistics import JoinStatistics
 from eddyline.engine.policies.catalogue import make_policy
 from eddyline.engine.relation import CallStatistics
 from eddyline.exchange.blobs import together
-from eddyline.expressions.expression import Call, calls_in
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions import Call, calls_in
+from eddyline.expressions.value_types import relabelled
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     FunctionRecord,

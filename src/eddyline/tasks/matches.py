@@ -22,8 +22,8 @@ from eddyline.blocks.join_block import Counted, JoinBlock
 from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
-from eddyline.expressions.expression import Argument, Expression, with_arguments
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions import Argument, Expression, with_arguments
+from eddyline.expressions.value_types import relabelled
 from eddyline.tasks.in_place import InPlaceSide
 from eddyline.tasks.join_task import JoinTask
 from eddyline.tasks.our_functions import ending_quietly, send_last_results, send_results

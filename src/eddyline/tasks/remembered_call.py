@@ -16,9 +16,9 @@ from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.settling import cause
-from eddyline.expressions.expression import Argument, Case, call_of
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions import Argument, Case, call_of
 from eddyline.expressions.program import spread, true_mask
+from eddyline.expressions.value_types import relabelled
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
 from eddyline.tasks.calling import WorkerFunction

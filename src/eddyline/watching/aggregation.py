@@ -14,9 +14,8 @@ from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.errors import NotWatchableError
-from eddyline.expressions.expression import Argument, Expression
-from eddyline.expressions.labels import relabelled
-from eddyline.expressions.support import type_of
+from eddyline.expressions import Argument, Expression, type_of
+from eddyline.expressions.value_types import relabelled
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails

@@ -19,9 +19,8 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.errors import NotWatchableError
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import Argument, Expression, with_arguments
-from eddyline.expressions.terms import terms_of
+from eddyline.expressions import Argument, Expression, with_arguments
+from eddyline.expressions.terms import decide, terms_of
 from eddyline.planner.claim.own_values import in_join
 from eddyline.planner.read.chains import Tree
 from eddyline.planner.read.expression_details import ExpressionDetails

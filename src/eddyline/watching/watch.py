@@ -24,7 +24,7 @@ from eddyline.asking.checked_numbers import positive_number, real_number, switch
 from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.errors import NotWatchableError
-from eddyline.expressions.expression import calls_in
+from eddyline.expressions import calls_in
 from eddyline.host.classic import classic
 from eddyline.planner.adapt import checked_seed, table_of_session
 from eddyline.planner.claim.session_settings import task_memory

@@ -13,7 +13,7 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
 from eddyline.errors import NotWatchableError
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.planner.adapt import chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.join_inputs import Input, inputs_of

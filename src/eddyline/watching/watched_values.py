@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.engine.settling import cause
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions import Argument, Call, Expression, evaluate
 from eddyline.expressions.vector import Vector
 
 

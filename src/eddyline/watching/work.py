@@ -25,8 +25,8 @@ from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.exchange.spill import spill_folder
-from eddyline.expressions.expression import Expression
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions import Expression
+from eddyline.expressions.value_types import relabelled
 from eddyline.tasks.calling import make_function
 from eddyline.tasks.task_lookups import TaskLookups
 from eddyline.wall_clock import WallClock

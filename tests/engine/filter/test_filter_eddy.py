@@ -18,16 +18,8 @@ from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.errors import EddylineError, FunctionAnswerError
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.expression import (
-    And,
-    Argument,
-    Call,
-    Expression,
-    IsNull,
-    Or,
-)
-from eddyline.expressions.vector import Vector
+from eddyline.expressions import And, Argument, Call, Expression, IsNull, Or
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from tests.predicates import (
     BOOL,
     COLUMNS,

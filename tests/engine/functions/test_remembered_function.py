@@ -17,8 +17,7 @@ from eddyline.engine.functions import balance
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
 from eddyline.errors import FunctionAnswerError
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import CollectiveFailure, Vector
 
 
 class Costly:

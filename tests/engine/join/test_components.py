@@ -12,9 +12,8 @@ from eddyline.engine.join.components import ComponentStores, required_rows
 from eddyline.engine.join_graph import Place
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.expressions import evaluate
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.expression import Call, Comparison, Expression, Not
+from eddyline.expressions import Call, Comparison, Expression, Not, evaluate
+from eddyline.expressions.vector import CollectiveFailure
 from tests.joins import BOOL, EQUAL, INT, Refused, UserFunction, query_of, relation
 
 R, S = range(2)

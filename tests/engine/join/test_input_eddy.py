@@ -20,7 +20,7 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
-from eddyline.expressions.expression import Argument, Call, Expression, IsNull, Or, with_arguments
+from eddyline.expressions import Argument, Call, Expression, IsNull, Or, with_arguments
 from eddyline.expressions.vector import Function
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation
 from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of

@@ -14,7 +14,7 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from tests.joins import BOOL, LESS, equal, looked_up, query_of, relation
 
 A, B, C = range(3)

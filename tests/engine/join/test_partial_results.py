@@ -18,7 +18,7 @@ from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 from tests.joins import Row, TableSource, equal, held, looked_up, make_eddy, query_of, relation
 from tests.unruly import UnrulyAgenda, UnrulyCaller
 

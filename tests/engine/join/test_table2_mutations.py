@@ -20,7 +20,7 @@ from eddyline.engine.modules.stem import SteM
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import Call
+from eddyline.expressions import Call
 from tests.joins import (
     BOOL,
     Row,

@@ -28,7 +28,7 @@ from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
-from eddyline.expressions.expression import Call, Comparison, ComparisonOperator, Literal
+from eddyline.expressions import Call, Comparison, ComparisonOperator, Literal
 from tests.joins import (
     BOOL,
     INT,

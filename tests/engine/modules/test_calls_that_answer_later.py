@@ -19,9 +19,7 @@ from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,
@@ -32,8 +30,8 @@ from eddyline.expressions.expression import (
     Not,
     Or,
 )
-from eddyline.expressions.terms import terms_of
-from eddyline.expressions.vector import Function, Vector
+from eddyline.expressions.terms import decide, terms_of
+from eddyline.expressions.vector import CollectiveFailure, Function, Vector
 from tests.properties import examples
 
 ROWS = 30

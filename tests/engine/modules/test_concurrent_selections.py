@@ -29,7 +29,7 @@ from eddyline.engine.modules.selection import HeldErrors
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING
-from eddyline.expressions.expression import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
+from eddyline.expressions import And, Argument, Arithmetic, ArithmeticOperator, Call, Or
 from eddyline.expressions.vector import Function, Vector
 from eddyline.wall_clock import WallClock
 from tests.properties import examples

@@ -26,7 +26,7 @@ from eddyline.engine.modules import match_finder as access
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import ComparisonOperator
+from eddyline.expressions import ComparisonOperator
 from tests.joins import (
     INT,
     LESS,

@@ -19,7 +19,7 @@ from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 
 ROWS = 40_000
 

@@ -21,7 +21,7 @@ from eddyline.engine.modules.scan_access import HeldScan, ScanAccess
 from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Arithmetic,
     ArithmeticOperator,
     Call,

@@ -16,7 +16,7 @@ from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.errors import EddylineError, UnknownPolicyError
-from eddyline.expressions.expression import And, Argument, Call
+from eddyline.expressions import And, Argument, Call
 from tests.properties import examples
 
 EVERY_POLICY = pytest.mark.parametrize("name", list(PolicyName))

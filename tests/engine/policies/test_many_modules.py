@@ -21,7 +21,7 @@ from eddyline.engine.policies.adaptive_order import PooledOrder
 from eddyline.engine.policies.adaptive_plan import HORIZON
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.expressions.expression import And, Argument, Call, Or
+from eddyline.expressions import And, Argument, Call, Or
 from eddyline.expressions.vector import Vector
 
 ROWS = 2_000

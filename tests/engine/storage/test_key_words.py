@@ -16,7 +16,7 @@ from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.ordered_index import OrderColumn
 from eddyline.engine.storage.text_kernels import SHORT_TEXT
 from eddyline.errors import EddylineError, UnsupportedKeyError
-from eddyline.expressions.key_types import MOST_FIELDS, is_joinable, is_ordered
+from eddyline.expressions.value_types import MOST_FIELDS, is_joinable, is_ordered
 from tests.keys import (
     ORDERED,
     TYPES,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import ScanAccess
-from eddyline.expressions.expression import Comparison, ComparisonOperator
+from eddyline.expressions import Comparison, ComparisonOperator
 from tests.keys import TYPES, same, values_of
 from tests.oracle.plain_values import plain
 

@@ -11,7 +11,7 @@ import eddyline
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.join_query import JoinQuery, JoinRelation
-from eddyline.expressions.expression import Argument, Call, Comparison, ComparisonOperator
+from eddyline.expressions import Argument, Call, Comparison, ComparisonOperator
 from eddyline.tasks.matches import MOST_MATCHES, left_behind, matches_type
 
 LONG, TEXT = pa.int64(), pa.string()

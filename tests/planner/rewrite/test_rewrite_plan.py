@@ -16,7 +16,7 @@ import eddyline
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclineReason
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind
-from eddyline.expressions.expression import And, Argument, Call, Comparison, Literal, Or
+from eddyline.expressions import And, Argument, Call, Comparison, Literal, Or
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.planner.passes import Making, Rewriting, through_passes
 from eddyline.planner.read.lookup_leaves import lookup_leaves

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,

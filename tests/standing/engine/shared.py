@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
-from eddyline.expressions.expression import (
-    And,
-    Argument,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    Literal,
-)
+from eddyline.expressions import And, Argument, Comparison, ComparisonOperator, Expression, Literal
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.join_conditions import JoinAttribute, conditions_in
 from eddyline.standing.engine.shared_eddy import SharedEddy

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Arithmetic,
     ArithmeticOperator,
@@ -22,8 +21,9 @@ from eddyline.expressions.expression import (
     In,
     Literal,
     Not,
+    evaluate,
 )
-from eddyline.expressions.expression import ComparisonOperator as Compared
+from eddyline.expressions import ComparisonOperator as Compared
 from eddyline.expressions.terms import terms_of
 from eddyline.standing.engine import filter_kernels, grids, grouped_filter, stretches
 from eddyline.standing.engine.grouped_filter import GroupedFilter

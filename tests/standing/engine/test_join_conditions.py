@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Arithmetic,
@@ -28,7 +27,7 @@ from eddyline.expressions.expression import (
     Literal,
     Or,
 )
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.standing.engine import paired_condition
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.condition_templates import conditions_of

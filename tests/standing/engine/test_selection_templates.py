@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Comparison,

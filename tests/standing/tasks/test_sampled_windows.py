@@ -19,14 +19,7 @@ import pytest
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.engine.join_graph import Place
 from eddyline.exchange.blobs import unpacked
-from eddyline.expressions.expression import (
-    Argument,
-    Case,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    Literal,
-)
+from eddyline.expressions import Argument, Case, Comparison, ComparisonOperator, Expression, Literal
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate, AggregateFunction
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping
 from eddyline.standing.engine.aggregation.time_window import TimeWindow

@@ -18,13 +18,7 @@ from hypothesis import strategies as st
 
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.exchange.blobs import decoded, encoded
-from eddyline.expressions.expression import (
-    Argument,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    Literal,
-)
+from eddyline.expressions import Argument, Comparison, ComparisonOperator, Expression, Literal
 from eddyline.standing.engine.shared_query import SharedQuery, TimeBound, edge
 from eddyline.standing.log.jobs import Job, job_of
 from eddyline.standing.log.joined_streams import JoinedStreams

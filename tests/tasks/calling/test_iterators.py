@@ -16,8 +16,7 @@ import eddyline
 from eddyline.blocks.decline import DeclineReason
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
 from eddyline.errors import ReadAheadError
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.planner.adapt import adapt, explain
 from eddyline.tasks.calling import WorkerFunction, make_function
 from tests.tasks.calling.probes import Pinned, user_function

@@ -18,8 +18,7 @@ from pyspark.sql.types import Row
 
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.planner.claim.session_settings import session_settings
 from eddyline.tasks.calling import make_function
 from tests.tasks.calling.probes import parsed, user_function

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.tasks.calling import make_function
 from tests.tasks.calling.probes import Pinned, user_function
 

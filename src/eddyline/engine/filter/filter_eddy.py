@@ -25,13 +25,9 @@ from eddyline.engine.settling import Verdict, cause, settle, verdicts
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules
-from eddyline.expressions import evaluate
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import Call, Case, Expression, Literal, require_boolean
-from eddyline.expressions.rendering import render
-from eddyline.expressions.terms import Term, conjuncts_of, expression_of
-from eddyline.expressions.vector import Function, Vector
+from eddyline.expressions import Call, Case, Expression, Literal, evaluate, render, require_boolean
+from eddyline.expressions.terms import Term, conjuncts_of, decide, expression_of
+from eddyline.expressions.vector import CollectiveFailure, Function, Vector
 
 ALL_ROWS: Final = Literal(True, pa.bool_())  # noqa: FBT003 - SQL's TRUE
 """The predicate of a block that only computes values."""

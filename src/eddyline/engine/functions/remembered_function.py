@@ -19,8 +19,7 @@ from eddyline.engine.functions.argument_keys import keys_of
 from eddyline.engine.functions.balance import Balance
 from eddyline.engine.functions.function_memory import FunctionMemory
 from eddyline.errors import FunctionAnswerError
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import NO_ERRORS, Function, Vector
+from eddyline.expressions.vector import NO_ERRORS, CollectiveFailure, Function, Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from eddyline.engine.join_graph import Place
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.relation import Relation, RowScope
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from eddyline.expressions.vector import Vector
 
 

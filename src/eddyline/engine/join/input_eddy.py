@@ -27,7 +27,7 @@ from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from eddyline.expressions.terms import expression_of, terms_of
 from eddyline.expressions.vector import Function
 

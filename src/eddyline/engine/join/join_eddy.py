@@ -37,7 +37,7 @@ from eddyline.engine.relation import Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression
 from eddyline.expressions.terms import Leaf, Term, expression_of, terms_of
 from eddyline.expressions.vector import Function
 

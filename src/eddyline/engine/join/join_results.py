@@ -13,10 +13,8 @@ from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.settling import Held, Verdict, cause, settle
-from eddyline.expressions import evaluate
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.expression import Expression
-from eddyline.expressions.vector import Scope, Vector
+from eddyline.expressions import Expression, evaluate
+from eddyline.expressions.vector import CollectiveFailure, Scope, Vector
 
 
 @dataclass(frozen=True, slots=True)

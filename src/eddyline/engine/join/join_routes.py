@@ -15,7 +15,7 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 from eddyline.engine.table_progress import Fetching, TableProgress
-from eddyline.expressions.expression import Arithmetic, Call, Cast, Expression
+from eddyline.expressions import Call, cannot_fail
 
 
 def early_predicates(graph: JoinGraph) -> Iterator[int]:
@@ -35,13 +35,9 @@ def early_predicates(graph: JoinGraph) -> Iterator[int]:
             spanned == 1 << relation
             and not query.shares_rows(relation)
             and query.relations[relation].only_scanned
-            and not any(map(_may_fail, expression.walk()))
+            and cannot_fail(expression)
         ):
             yield predicate
-
-
-def _may_fail(node: Expression) -> bool:
-    return isinstance(node, Call) or (isinstance(node, Arithmetic | Cast) and node.ansi)
 
 
 class JoinRoutes(Routes):

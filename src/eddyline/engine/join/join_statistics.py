@@ -15,7 +15,7 @@ from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteM, SteMStatistics
 from eddyline.engine.relation import CallStatistics
 from eddyline.engine.statistics import EddyStatistics
-from eddyline.expressions.expression import Call
+from eddyline.expressions import Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.signature import Signature
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import Call, Expression
+from eddyline.expressions import Call, Expression, evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,8 @@ from eddyline.engine.eddy import Sort
 from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph, Place
 from eddyline.engine.signature import Signature
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import (
-    Argument,
-    Expression,
-    calls_in,
-    require_boolean,
-    with_arguments,
-)
-from eddyline.expressions.terms import terms_of
+from eddyline.expressions import Argument, Expression, calls_in, require_boolean, with_arguments
+from eddyline.expressions.terms import decide, terms_of
 
 PREFERRED = 10.0
 """What a row that a user prefers is worth beside another, unless told otherwise."""

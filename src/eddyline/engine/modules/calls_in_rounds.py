@@ -15,9 +15,8 @@ from eddyline.engine.batch import Rows, as_array
 from eddyline.engine.modules.callers import CallDone, Caller, CallKey, PlannedCall
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING, Signature
-from eddyline.expressions import evaluate
+from eddyline.expressions import Call, Expression, calls_in, evaluate
 from eddyline.expressions.demand import demand
-from eddyline.expressions.expression import Call, Expression, calls_in
 from eddyline.expressions.program import Positions, true_mask
 from eddyline.expressions.vector import NO_ERRORS, Vector
 

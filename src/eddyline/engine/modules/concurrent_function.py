@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.callers import Caller
-from eddyline.expressions.expression import Call, Expression, calls_in
+from eddyline.expressions import Call, Expression, calls_in
 from eddyline.expressions.vector import Function, Vector
 
 

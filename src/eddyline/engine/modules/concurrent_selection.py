@@ -16,7 +16,7 @@ from eddyline.engine.modules.module import Answer
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics, SelectionTotals
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import Call
+from eddyline.expressions import Call
 
 
 class ConcurrentSelection:

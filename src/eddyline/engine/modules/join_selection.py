@@ -16,9 +16,8 @@ from eddyline.engine.routes import Routes
 from eddyline.engine.settling import Held, Verdict, verdicts
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.row_store import RowStore
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import Call
-from eddyline.expressions.terms import Term, expression_of
+from eddyline.expressions import Call
+from eddyline.expressions.terms import Term, decide, expression_of
 from eddyline.expressions.vector import Scope
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.ordered_index import GREATEST_WORD, LEAST_WORD, KeyRange
 from eddyline.engine.storage.slots import Matches, Probing, all_valid, words_of
-from eddyline.expressions.expression import ComparisonOperator
+from eddyline.expressions import ComparisonOperator
 
 MOST_MATCHES = 1 << 18
 """Matches after which a probe hands the tuples not yet probed back to the eddy.

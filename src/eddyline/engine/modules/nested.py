@@ -15,7 +15,7 @@ from eddyline.engine.modules.selection import (
     SelectionTotals,
 )
 from eddyline.engine.signature import ENTERING
-from eddyline.expressions.collective_failure import CollectiveFailure
+from eddyline.expressions.vector import CollectiveFailure
 
 if TYPE_CHECKING:
     from eddyline.engine.eddy import Eddy

@@ -13,7 +13,7 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.expressions import evaluate
 
 if TYPE_CHECKING:
-    from eddyline.expressions.expression import Expression
+    from eddyline.expressions import Expression
     from eddyline.expressions.vector import Scope
 
 

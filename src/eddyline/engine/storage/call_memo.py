@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.row_store import RowStore
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.vector import NO_ERRORS, Vector
+from eddyline.expressions.vector import NO_ERRORS, CollectiveFailure, Vector
 
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from eddyline.engine.batch import Rows, as_array
 from eddyline.engine.storage.on_first_use import OnFirstUse
-from eddyline.expressions.key_types import is_binary, is_text_like
+from eddyline.expressions.value_types import is_binary, is_text_like
 
 text_kernels = OnFirstUse("eddyline.engine.storage.text_kernels")
 

@@ -25,7 +25,7 @@ from eddyline.engine.storage.growing import (
 )
 from eddyline.engine.storage.on_first_use import OnFirstUse
 from eddyline.errors import UnsupportedKeyError
-from eddyline.expressions.key_types import is_binary, is_joinable, is_text_like
+from eddyline.expressions.value_types import is_binary, is_joinable, is_text_like
 
 text_kernels = OnFirstUse("eddyline.engine.storage.text_kernels")
 

@@ -14,7 +14,7 @@ from eddyline.catalyst import CatalystExpression
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
 from eddyline.errors import NotExecutableError, UnboundLookupError
-from eddyline.expressions.expression import Argument, Comparison, ComparisonOperator, Expression
+from eddyline.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.planner.claim.column_constants import Constants
 from eddyline.planner.claim.join_terms import JoinTerms
 from eddyline.planner.read.chains import ProjectLink, Tree

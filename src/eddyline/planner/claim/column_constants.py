@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Comparison,
     ComparisonOperator,

@@ -27,7 +27,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Call,
     Case,

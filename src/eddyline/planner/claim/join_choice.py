@@ -12,7 +12,7 @@ from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, width
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.catalyst import Plan
-from eddyline.expressions.expression import calls_in
+from eddyline.expressions import calls_in
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_inputs import Input, inputs_of
 

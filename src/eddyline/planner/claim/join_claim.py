@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from eddyline.blocks.filter_block import UserFunction
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import CatalystExpression, PickledFunction
-from eddyline.expressions.expression import Argument, Call, Case, Expression, calls_in
+from eddyline.expressions import Argument, Call, Case, Expression, calls_in
 from eddyline.planner.claim.column_constants import Constants
 from eddyline.planner.claim.values_above import ValuesAbove
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Comparison,
     ComparisonOperator,

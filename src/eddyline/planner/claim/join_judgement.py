@@ -33,7 +33,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import CatalystExpression
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Call,
     Comparison,

@@ -7,7 +7,7 @@ from typing import Final
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.definitions import Definitions

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression
-from eddyline.expressions.expression import Call, call_of, calls_in
+from eddyline.expressions import Call, call_of, calls_in
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_edges import JoinEdges, join_edges
 from eddyline.planner.claim.reduction import (

@@ -18,7 +18,7 @@ from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.errors import NotExecutableError
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Comparison,
     ComparisonOperator,

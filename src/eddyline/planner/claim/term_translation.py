@@ -19,8 +19,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
 from eddyline.blocks.filter_block import CalledByDriver, FunctionKind, SessionSettings, UserFunction
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.chance import looks_non_deterministic
-from eddyline.expressions import reason_not_to_evaluate
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     And,
     Argument,
     Call,
@@ -29,6 +28,7 @@ from eddyline.expressions.expression import (
     Failure,
     Or,
     called_where,
+    reason_not_to_evaluate,
 )
 from eddyline.planner.claim.iterator_state import iterator_is_stateless
 from eddyline.planner.read.attempts import attempt

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError
 from eddyline.catalyst import CatalystExpression, Plan
-from eddyline.expressions.expression import Call
+from eddyline.expressions import Call
 from eddyline.planner.claim.join_terms import JoinTerms
 from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, Tree
 from eddyline.planner.read.definitions import Definitions

@@ -17,7 +17,7 @@ from eddyline.asking.access_method import AccessMethod
 from eddyline.asking.lookup_source import LookedUpTable, LookupMethod, LookupSource
 from eddyline.blocks.column_types import arrow_type_of, can_travel
 from eddyline.blocks.lookup_table import LookupTable
-from eddyline.expressions.key_types import MOST_FIELDS
+from eddyline.expressions.value_types import MOST_FIELDS
 from eddyline.host.classic import classic, classic_session
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.planner.read.lookup_leaves import LOOKUP_NAME

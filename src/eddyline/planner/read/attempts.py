@@ -2,70 +2,21 @@
 
 ``CAST(t AS INT) > 5`` is tried as ``TRY(CAST(t AS INT)) > 5``, and has failed where the cast gives
 NULL for a value that is none. That is known of those operators only that are NULL for NULL alone
-(:data:`_NULL_FOR_NULL`), and where whatever stands above them needs their value for every row:
-what a CASE or a COALESCE computes for some rows only is left as it is.
+(those whose :class:`~eddyline.expressions.catalyst_classes.CatalystClass` has a condition), and
+where whatever stands above them needs their value for every row: what a CASE or a COALESCE
+computes for some rows only is left as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression
+from eddyline.expressions import catalyst_class
 from eddyline.planner.read.chains import Tree
-from eddyline.planner.read.throwing import may_throw, top_may_throw
-
-# Operators that raise, and in no other case give NULL but where an operand is NULL.
-_NULL_FOR_NULL: Final = frozenset(
-    {
-        "Abs",
-        "Add",
-        "Cast",
-        "DateAdd",
-        "DateSub",
-        "Divide",
-        "GetTimestamp",
-        "IntegralDivide",
-        "Multiply",
-        "Pmod",
-        "Remainder",
-        "Subtract",
-        "ToUnixTimestamp",
-        "UnaryMinus",
-        "UnixTimestamp",
-    }
-)
-
-_CONDITIONS: Final = {
-    "Cast": "CAST_OVERFLOW",
-    "Divide": "DIVIDE_BY_ZERO",
-    "GetTimestamp": "CANNOT_PARSE_TIMESTAMP",
-    "IntegralDivide": "DIVIDE_BY_ZERO",
-    "Pmod": "REMAINDER_BY_ZERO",
-    "Remainder": "REMAINDER_BY_ZERO",
-    "ToUnixTimestamp": "CANNOT_PARSE_TIMESTAMP",
-    "UnixTimestamp": "CANNOT_PARSE_TIMESTAMP",
-}
-
-# Those that are NULL where their value is, and look at it in any case.
-_STRICT: Final = _NULL_FOR_NULL | {
-    "Concat",
-    "Contains",
-    "EndsWith",
-    "EqualTo",
-    "GreaterThan",
-    "GreaterThanOrEqual",
-    "Length",
-    "LessThan",
-    "LessThanOrEqual",
-    "Like",
-    "Lower",
-    "Not",
-    "StartsWith",
-    "Upper",
-}
+from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_throw
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +62,8 @@ def _tried(tree: Tree) -> tuple[CatalystExpression, Sequence[CatalystExpression]
     """Return an expression as it is tried, and where a part of it has failed."""
     if not may_throw(tree):
         return tree.handle, ()
-    if tree.name not in _STRICT and not _is_in_constants(tree):
+    known_class = catalyst_class(tree.name)
+    if not known_class.is_strict(TreeOperator(tree)):
         return None
     parts = [_tried(each) for each in tree.children]
     known = [each for each in parts if each is not None]
@@ -120,7 +72,7 @@ def _tried(tree: Tree) -> tuple[CatalystExpression, Sequence[CatalystExpression]
     value = catalyst.with_operands(tree.handle, [each for each, _ in known])
     failed = [each for _, several in known for each in several]
     if top_may_throw(tree):
-        if tree.name not in _NULL_FOR_NULL or not _gives_a_scalar(tree):
+        if known_class.condition is None or not _gives_a_scalar(tree):
             return None
         value = catalyst.tried(value)
         given = [
@@ -136,16 +88,9 @@ def _conditions(tree: Tree) -> Iterator[str]:
     """Yield Spark's names of what can go wrong, by the operators that are evaluated first."""
     for child in tree.children:
         yield from _conditions(child)
-    if top_may_throw(tree):
-        of_text = tree.name == "Cast" and catalyst.data_type(tree.children[0].handle) == '"string"'
-        yield "CAST_INVALID_INPUT" if of_text else _CONDITIONS.get(tree.name, "ARITHMETIC_OVERFLOW")
-
-
-def _is_in_constants(tree: Tree) -> bool:
-    """Whether a value is looked up among constants: then there is no other operand to be tried."""
-    return tree.name in {"In", "InSet"} and all(
-        each.name == "Literal" for each in tree.children[1:]
-    )
+    condition = catalyst_class(tree.name).condition
+    if condition is not None and top_may_throw(tree):
+        yield condition(TreeOperator(tree))
 
 
 def _gives_a_scalar(tree: Tree) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from eddyline import catalyst
 from eddyline.blocks.filter_block import UserFunction
 from eddyline.catalyst import CatalystExpression, PickledFunction
-from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions import Argument, Call, Expression
 from eddyline.planner.read.chains import ExpressionId
 
 

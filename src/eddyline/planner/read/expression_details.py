@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddyline import catalyst
 from eddyline.planner.read.chains import Tree
-from eddyline.planner.read.translation import EvaluationMode, Path
+from eddyline.planner.read.translation import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,9 @@ class ExpressionDetails:
 
     tree: Tree
 
-    def evaluation_mode(self, path: Path) -> EvaluationMode:
-        """Return what an arithmetic expression or a cast does where it has no result."""
-        return EvaluationMode(catalyst.evaluation_mode(self.tree.at(path).handle))
-
-    def escape(self, path: Path) -> str:
-        """Return the escape character of a ``Like``."""
-        return catalyst.escape_character(self.tree.at(path).handle)
+    def field(self, path: Path, name: str) -> str:
+        """Return a field that JSON leaves out, as text."""
+        return catalyst.hidden_field(self.tree.at(path).handle, name)
 
     def value(self, path: Path) -> object:
         """Return Catalyst's own value of a ``Literal``."""

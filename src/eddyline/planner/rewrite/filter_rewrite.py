@@ -18,14 +18,7 @@ from eddyline import catalyst
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions.expression import (
-    Argument,
-    Call,
-    Case,
-    Expression,
-    calls_in,
-    with_children,
-)
+from eddyline.expressions import Argument, Call, Case, Expression, calls_in, with_children
 from eddyline.planner.claim.filter_claim import Claim
 from eddyline.planner.read.chains import (
     Chain,

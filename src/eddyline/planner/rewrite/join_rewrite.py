@@ -33,7 +33,7 @@ from eddyline.catalyst import CatalystExpression, PickledFunction, Plan
 from eddyline.engine.join.input_eddy import predicates_with_calls
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.exchange.hypercube import Hypercube, plan_hypercube
-from eddyline.expressions.expression import Argument, Comparison, ComparisonOperator, Expression
+from eddyline.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.planner.claim.bindings import looked_up_relation, require_bound
 from eddyline.planner.claim.join_choice import driving_input
 from eddyline.planner.claim.join_claim import JoinClaim

@@ -22,7 +22,7 @@ from eddyline import catalyst
 from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions.expression import And, Argument, Call, Expression, calls_in, with_children
+from eddyline.expressions import And, Argument, Call, Expression, calls_in, with_children
 from eddyline.planner.claim.filter_claim import Claim
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.native_choice import NativeJoins

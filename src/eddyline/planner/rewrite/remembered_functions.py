@@ -19,7 +19,7 @@ from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSetti
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions.expression import Call, Case, called_where
+from eddyline.expressions import Call, Case, called_where
 from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import (

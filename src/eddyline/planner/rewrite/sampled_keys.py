@@ -13,7 +13,7 @@ from eddyline.catalyst import PickledFunction, Plan
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.exchange.hypercube import Dimension, Hypercube
-from eddyline.expressions.expression import calls_in
+from eddyline.expressions import calls_in
 from eddyline.planner.claim.join_inputs import Input
 from eddyline.planner.rewrite.steps import blobs_of, in_one_row, map_in_arrow
 from eddyline.tasks.our_functions import pickled

@@ -16,7 +16,7 @@ from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
-from eddyline.expressions.expression import Call, Case, called_where
+from eddyline.expressions import Call, Case, called_where
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.chains import EvaluationLink, fused_name
 from eddyline.planner.read.definitions import Definitions, FunctionResult

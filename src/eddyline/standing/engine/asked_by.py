@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 
 

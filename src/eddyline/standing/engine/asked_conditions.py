@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions import Argument, Call, Expression
 from eddyline.expressions.terms import Conjunction, Term, terms_of
 from eddyline.standing.engine.join_conditions import (
     JoinAttribute,

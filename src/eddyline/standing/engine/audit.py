@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 
 Arrivals = npt.NDArray[np.int64]
 

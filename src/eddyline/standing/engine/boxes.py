@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from eddyline.expressions import evaluate, type_of
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression, evaluate, type_of
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine.key_space import KeySpace, key_space
 from eddyline.standing.engine.ranges import Box, Range

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.settling import cause
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
+from eddyline.expressions.terms import decide
+from eddyline.expressions.vector import CollectiveFailure
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.expressions.terms import Term, conjuncts_of, expression_of
 from eddyline.standing.engine.join_conditions import JoinAttribute, JoinCondition, condition_of
 from eddyline.standing.engine.ranges import Range

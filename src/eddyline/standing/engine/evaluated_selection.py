@@ -9,9 +9,8 @@ import numpy as np
 from eddyline.engine.batch import Rows, TupleBatch, pick
 from eddyline.engine.relation import Relation
 from eddyline.engine.settling import cause
-from eddyline.expressions import evaluate
-from eddyline.expressions.decide import decide
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression, evaluate
+from eddyline.expressions.terms import decide
 from eddyline.standing.engine.lineage import DEAD, Lineages
 from eddyline.standing.engine.operators import SharedOperator, alive, lineage_of
 from eddyline.standing.engine.selections import Selections

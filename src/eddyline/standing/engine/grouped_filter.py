@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine import filter_kernels as kernels
 from eddyline.standing.engine.boxes import Boxes, Integers

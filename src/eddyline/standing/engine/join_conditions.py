@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Argument, Expression
+from eddyline.expressions import Argument, Expression, cannot_fail
 from eddyline.expressions.terms import Term, conjuncts_of, expression_of
-from eddyline.standing.engine.ranges import Range, boxes_of, cannot_fail
+from eddyline.standing.engine.ranges import Range, boxes_of
 
 MOST_COLUMNS: Final = 1 << 20
 """Columns of one stream: in conditions, arguments are numbered stream by stream, so far apart."""

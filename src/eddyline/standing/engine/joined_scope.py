@@ -11,7 +11,7 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, spread
 from eddyline.engine.join.components import ColumnScope
 from eddyline.engine.relation import Relation
-from eddyline.expressions.expression import Argument, Call
+from eddyline.expressions import Argument, Call
 from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS, streams_in
 from eddyline.standing.engine.stems import StreamRows

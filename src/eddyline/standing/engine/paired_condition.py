@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions import evaluate
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression, evaluate
 from eddyline.standing.engine.asked_by import AskedBy, Undecided
 from eddyline.standing.engine.join_conditions import JoinAttribute, JoinCondition
 from eddyline.standing.engine.joined_scope import JoinedScope

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions import evaluate, type_of
-from eddyline.expressions.expression import Argument, Call, Expression
+from eddyline.expressions import Argument, Call, Expression, evaluate, type_of
 from eddyline.standing.engine.asked_by import AskedBy, Undecided
 from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.join_conditions import JoinCondition

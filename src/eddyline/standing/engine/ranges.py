@@ -16,24 +16,20 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions import cast_never_fails, is_floating, type_of
-from eddyline.expressions.expression import (
-    Arithmetic,
-    ArithmeticOperator,
-    Call,
-    Cast,
+from eddyline.expressions import (
     Comparison,
     ComparisonOperator,
     Expression,
     In,
     IsNaN,
     IsNull,
-    Like,
     Literal,
     Not,
-    StringMatch,
-    StringTest,
+    cannot_fail,
+    is_floating,
+    type_of,
 )
+from eddyline.expressions.strings import TextTest
 from eddyline.expressions.terms import Conjunction, Leaf, Term
 
 MOST_BOXES: Final = 64
@@ -44,26 +40,6 @@ Key: TypeAlias = Any
 
 Position: TypeAlias = "tuple[Key, int]"
 """A place among the values of an attribute: just below (-1), at (0) or just above (1) a key."""
-
-MIRRORED: Final = {
-    ComparisonOperator.EQUAL: ComparisonOperator.EQUAL,
-    ComparisonOperator.NULL_SAFE_EQUAL: ComparisonOperator.NULL_SAFE_EQUAL,
-    ComparisonOperator.LESS: ComparisonOperator.GREATER,
-    ComparisonOperator.LESS_OR_EQUAL: ComparisonOperator.GREATER_OR_EQUAL,
-    ComparisonOperator.GREATER: ComparisonOperator.LESS,
-    ComparisonOperator.GREATER_OR_EQUAL: ComparisonOperator.LESS_OR_EQUAL,
-}
-
-_NEVER_FAILS: Final = frozenset(
-    {
-        ArithmeticOperator.ADD,
-        ArithmeticOperator.SUBTRACT,
-        ArithmeticOperator.MULTIPLY,
-        ArithmeticOperator.NEGATE,
-        ArithmeticOperator.ABSOLUTE,
-    }
-)
-"""Arithmetic that cannot fail on floating-point numbers, whatever the mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +147,13 @@ def _ranges_of(leaf: Expression) -> tuple[Expression, list[Range], list[Range]]:
         case Comparison(operator, Literal() as constant, operand) if not isinstance(
             operand, Literal
         ):
-            found = operand, *_compared(MIRRORED[operator], constant)
+            found = operand, *_compared(operator.mirrored, constant)
         case Comparison(operator, operand, Literal() as constant):
             found = operand, *_compared(operator, constant)
         case In(operand, options) if all(isinstance(option, Literal) for option in options):
             found = operand, *_among([option for option in options if isinstance(option, Literal)])
-        case StringMatch(StringTest.STARTS_WITH, operand, needle):
-            found = operand, *_prefixed(needle)
-        case Like(operand, pattern, escape) if (prefix := _prefix(pattern, escape)) is not None:
-            found = operand, *_prefixed(prefix)
+        case TextTest() if (prefix := leaf.prefix) is not None:
+            found = leaf.children[0], *_prefixed(prefix)
     if found is None or not has_order(type_of(found[0])):
         return leaf, [Range.of(True)], [Range.of(False)]  # noqa: FBT003 - a value, no switch
     return found
@@ -237,14 +211,6 @@ def _prefixed(prefix: str) -> tuple[list[Range], list[Range]]:
     return [true], _outside(true)
 
 
-def _prefix(pattern: str, escape: str) -> str | None:
-    """Return the prefix that a pattern asks for and nothing else; None for any other pattern."""
-    if not pattern.endswith("%"):
-        return None
-    prefix = pattern.rstrip("%")
-    return None if any(sign in prefix for sign in ("%", "_", escape)) else prefix
-
-
 def has_order(a_type: pa.DataType) -> bool:
     """Tell whether Python can order the values of a type as Spark does."""
     types = pa.types
@@ -277,20 +243,3 @@ def ordered_key(value: Any, a_type: pa.DataType) -> Key:  # noqa: ANN401 - of an
     if is_floating(a_type):
         return (True, 0.0) if math.isnan(value) else (False, value + 0.0)
     return value.encode() if isinstance(value, str) else value
-
-
-def cannot_fail(expression: Expression) -> bool:
-    """Tell whether an expression has a value, or NULL, for every row."""
-    return not any(_may_fail(node) for node in expression.walk())
-
-
-def _may_fail(node: Expression) -> bool:
-    match node:
-        case Call():
-            return True
-        case Arithmetic():
-            safe = is_floating(node.type) and node.operator in _NEVER_FAILS
-            return node.ansi and not safe
-        case Cast():
-            return node.ansi and not cast_never_fails(type_of(node.operand), node.type)
-    return False

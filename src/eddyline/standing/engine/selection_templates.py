@@ -7,21 +7,21 @@ from typing import Final
 
 import pyarrow as pa
 
-from eddyline.expressions import is_floating, is_text
-from eddyline.expressions.expression import (
+from eddyline.expressions import (
     Argument,
     Comparison,
     ComparisonOperator,
     Expression,
+    cannot_fail,
+    is_floating,
+    is_text,
 )
 from eddyline.expressions.terms import Conjunction, Leaf, Term, terms_of
 from eddyline.standing.engine.ranges import (
-    MIRRORED,
     Box,
     Key,
     Range,
     boxes_of,
-    cannot_fail,
     has_order,
     ordered_key,
 )
@@ -103,7 +103,7 @@ def compared(
         case Comparison(operator, attribute, Argument(number)) if number < 0:
             pass
         case Comparison(operator, Argument(number), attribute) if number < 0:
-            operator = MIRRORED[operator]
+            operator = operator.mirrored
         case _:
             return None
     kind = constants[-1 - number].type

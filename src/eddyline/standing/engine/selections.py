@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Expression, Literal
+from eddyline.expressions import Expression, Literal
 from eddyline.expressions.terms import Conjunction, Term, expression_of, terms_of
 from eddyline.expressions.vector import Scope
 from eddyline.standing.engine.grouped_filter import GroupedFilter

@@ -24,7 +24,7 @@ from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.audit import Audit

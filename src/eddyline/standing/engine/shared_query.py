@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from eddyline.engine.join_graph import Key, Place
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.standing.engine.join_conditions import JoinCondition
 from eddyline.standing.engine.selections import Selection
 

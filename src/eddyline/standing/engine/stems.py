@@ -17,7 +17,7 @@ from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 from eddyline.standing.engine.shared_query import Stream

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch, as_array
-from eddyline.expressions.expression import Argument, Expression
+from eddyline.expressions import Argument, Expression
 from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.key_space import NULL_WORD
 from eddyline.standing.engine.lineage import Lineages, LineageSets

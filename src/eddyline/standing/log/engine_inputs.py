@@ -12,13 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from eddyline.engine.join_graph import Place
-from eddyline.expressions.expression import (
-    Argument,
-    Call,
-    Expression,
-    with_arguments,
-    with_children,
-)
+from eddyline.expressions import Argument, Call, Expression, with_arguments, with_children
 from eddyline.standing.engine.aggregation.grouping import Aggregation
 from eddyline.standing.engine.join_conditions import MOST_COLUMNS
 from eddyline.standing.engine.shared_query import SharedQuery

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from eddyline.expressions import evaluate
-from eddyline.expressions.columns import Columns
-from eddyline.expressions.expression import Argument, Expression, Literal
+from eddyline.expressions import Argument, Expression, Literal, evaluate
+from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.condition_templates import conditions_of
 from eddyline.standing.engine.join_conditions import JoinCondition
 from eddyline.standing.engine.selection_templates import selections_of

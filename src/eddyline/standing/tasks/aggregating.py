@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions import evaluate
-from eddyline.expressions.columns import Columns
-from eddyline.expressions.expression import Argument, Expression
+from eddyline.expressions import Argument, Expression, evaluate
+from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate
 from eddyline.standing.engine.aggregation.estimates import Weights
 from eddyline.standing.engine.aggregation.grouping import Grouping

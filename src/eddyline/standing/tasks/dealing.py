@@ -17,7 +17,7 @@ from pyspark.accumulators import Accumulator
 from eddyline.engine.relation import Relation
 from eddyline.exchange.blobs import BLOB_ROWS, Blob, Sorter, encoded, gathered, packed
 from eddyline.exchange.hypercube import coordinates, key_words
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 from eddyline.standing.engine.grouped_filter import GroupedFilter

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions.expression import Argument
+from eddyline.expressions import Argument
 from eddyline.standing.engine.aggregation.grouping import Grouping
 from eddyline.standing.engine.aggregation.shared_aggregate import GONE, PANE
 from eddyline.standing.log.engine_inputs import aggregation_of

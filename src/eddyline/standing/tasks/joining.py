@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eddyline.exchange.hypercube import coordinates, key_words
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions.value_types import relabelled
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import NEVER, Stream
 from eddyline.standing.engine.shared_results import SharedResults

@@ -14,9 +14,8 @@ from pyspark.accumulators import Accumulator
 
 from eddyline.blocks.column_types import arrow_type
 from eddyline.exchange.blobs import decoded
-from eddyline.expressions.columns import Columns
-from eddyline.expressions.decide import decide
-from eddyline.expressions.terms import terms_of
+from eddyline.expressions.terms import decide, terms_of
+from eddyline.expressions.vector import Columns
 from eddyline.standing.engine.aggregation.aggregate_functions import value_of
 from eddyline.standing.engine.aggregation.estimates import Lost, estimated
 from eddyline.standing.engine.aggregation.grouping import Aggregation, Grouping

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.blocks.column_types import returned_type, spark_type
-from eddyline.expressions.labels import relabelled
+from eddyline.expressions.value_types import relabelled
 from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.query_template import ShownParameter
 

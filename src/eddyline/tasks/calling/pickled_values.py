@@ -18,7 +18,7 @@ from pyspark.sql import types
 
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.expressions.malformed_text import text_as_in_java
+from eddyline.expressions.strings import text_as_in_java
 from eddyline.tasks.calling.arrow_values import arrow_reader
 from eddyline.tasks.calling.jvm_values import jvm_converter
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one

@@ -12,9 +12,8 @@ from pyspark.util import fail_on_stopiteration
 
 from eddyline.blocks.column_types import arrow_type_of, as_sent
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.expressions.collective_failure import CollectiveFailure
-from eddyline.expressions.labels import relabelled
-from eddyline.expressions.vector import Vector
+from eddyline.expressions.value_types import relabelled
+from eddyline.expressions.vector import CollectiveFailure, Vector
 from eddyline.tasks.calling.pickled_functions import UserCode
 
 Pack = Callable[[Sequence[pa.Array]], Sequence[Any]]

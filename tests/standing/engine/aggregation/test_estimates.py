@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import Argument
+from eddyline.expressions import Argument
 from eddyline.standing.engine.aggregation.aggregate_functions import (
     Aggregate,
     AggregateFunction,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eddyline.expressions.expression import Argument
+from eddyline.expressions import Argument
 from eddyline.standing.engine.aggregation.aggregate_functions import (
     Aggregate,
     AggregateFunction,

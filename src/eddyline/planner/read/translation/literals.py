@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from eddyline.expressions.expression import Literal
+from eddyline.expressions import Literal
 
 _REPLACEMENT_CHARACTER = "\ufffd"
 

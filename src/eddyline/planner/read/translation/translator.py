@@ -1,86 +1,164 @@
-"""The walk over a Catalyst tree that asks for leaves, then applies a rule a node."""
+"""The walk over a Catalyst tree that asks for leaves, then for the recipe of each class.
+
+The recipes stand with the expressions that they build: see :mod:`eddyline.expressions.families`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import not_understood
-from eddyline.expressions.expression import Expression, Literal
-from eddyline.planner.read.translation.details import Details
+from eddyline.expressions import Expression, Literal, catalyst_class, fault_of
+from eddyline.expressions.catalyst_classes import NotTranslatedError
 from eddyline.planner.read.translation.literals import UnreadableValueError, literal, text_of
 from eddyline.planner.read.translation.tree import CatalystNode, Path
 
 Leaf: TypeAlias = Callable[[CatalystNode, Path], Expression | None]
 """Asked at every node: the expression that stands for it and all below it, or None."""
 
-Rule: TypeAlias = "Callable[[Translator, CatalystNode, Path], Expression]"
-"""Translates a node of one class; raises ``DeclinedError`` where it cannot."""
+
+class Details(Protocol):
+    """Fields of nodes that JSON does not show (checked with Spark 4.3), by the node's path.
+
+    The host adapter answers from the expression in the JVM. A question costs a
+    trip there, so only what matters for the translation is asked for.
+    """
+
+    def field(self, path: Path, name: str) -> str:
+        """Return a field that is null in JSON as text.
+
+        As ``evalMode`` of an arithmetic expression or a ``Cast``, and ``escapeChar`` of a ``Like``.
+        """
+        ...
+
+    def value(self, path: Path) -> object:
+        """Return Catalyst's own value of a ``Literal`` that is not NULL.
+
+        JSON shows a timestamp as local time, which one hour a year is ambiguous,
+        and of binary only an address. Microseconds since 1970 and ``bytes`` are
+        meant; days since 1970 for a date.
+        """
+        ...
+
+    def members(self, path: Path) -> Sequence[object]:
+        """Return ``hset`` of an ``InSet``, null in JSON: Catalyst's own values, None for NULL.
+
+        Numbers, booleans and ``bytes`` as themselves, dates in days, timestamps in
+        microseconds; strings and decimals as text.
+        """
+        ...
+
+
+def translate(
+    node: CatalystNode, leaf: Leaf, details: Details, *, time_zone: str = "UTC"
+) -> Expression:
+    """Translate a Catalyst expression into one that is evaluated exactly alike.
+
+    ``leaf`` is asked first at every node, with its path from ``node``; what it
+    returns stands for the whole subtree. It must answer for attributes, and must
+    not answer for an expression whose value is a collated string. ``details`` is
+    asked for what JSON leaves out. ``time_zone`` is the one in the Arrow types of
+    the leaves' timestamps. Raises :class:`~eddyline.blocks.decline.DeclinedError` for
+    whatever cannot be evaluated exactly.
+    """
+    try:
+        expression = _Translation(leaf, details, time_zone).of(node, ())
+    except NotTranslatedError as refusal:
+        raise not_understood(str(refusal)) from None
+    fault = fault_of(expression)
+    if fault is not None:
+        raise not_understood(fault)
+    return expression
 
 
 @dataclass(frozen=True, slots=True)
-class Translator:
-    """One translation: where leaves and hidden details come from, and the rules by class name."""
+class _Translation:
+    """One translation: where leaves and hidden details come from."""
 
     leaf: Leaf
     details: Details
     time_zone: str
-    rules: Mapping[str, Rule]
 
-    def translated(self, node: CatalystNode, path: Path) -> Expression:
-        """Return the expression for a node, or raise ``DeclinedError``."""
+    def of(self, node: CatalystNode, path: Path) -> Expression:
+        """Return the expression for a node."""
         if "collate" in str(node.fields.get("dataType", "")):
-            raise not_understood(f"a collated string in {node.name}")
+            raise NotTranslatedError(f"a collated string in {node.name}")
         given = self.leaf(node, path)
         if given is not None:
             return given
-        rule = self.rules.get(node.name)
-        if rule is None:
-            raise not_understood(f"the expression {node.name}")
-        return rule(self, node, path)
+        recipe = catalyst_class(node.name).recipe
+        if recipe is None:
+            raise NotTranslatedError(f"the expression {node.name}")
+        return recipe(_Node(self, node, path))
 
-    def child(self, node: CatalystNode, path: Path, index: int = 0) -> Expression:
-        """Translate one child of a node."""
-        return self.translated(node.children[index], (*path, index))
 
-    def children(self, node: CatalystNode, path: Path) -> tuple[Expression, ...]:
-        """Translate all children of a node."""
-        return tuple(self.child(node, path, index) for index in range(len(node.children)))
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node that a recipe takes; :class:`~eddyline.expressions.catalyst_classes.Ingredients`."""
 
-    def arrow_type(self, node: CatalystNode) -> pa.DataType:
-        """Return the type that a node names in its fields."""
-        described = node.fields.get("dataType")
+    translation: _Translation
+    node: CatalystNode
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        return self.node.fields
+
+    def hidden(self, field: str) -> str:
+        return self.translation.details.field(self.path, field)
+
+    def operand(self, position: int = 0) -> Expression:
+        return self.translation.of(self.node.children[position], (*self.path, position))
+
+    def operands(self) -> tuple[Expression, ...]:
+        return tuple(self.operand(position) for position in range(len(self.node.children)))
+
+    def below(self, position: int) -> _Node:
+        return _Node(self.translation, self.node.children[position], (*self.path, position))
+
+    def declared_type(self) -> pa.DataType:
+        described = self.node.fields.get("dataType")
         text = json.dumps(described)
         if not can_travel(text):
-            raise not_understood(f"the type {described}")
-        return arrow_type(text, self.time_zone)
+            raise NotTranslatedError(f"the type {described}")
+        return arrow_type(text, self.translation.time_zone)
 
-    def literal(self, node: CatalystNode, path: Path) -> Literal:
-        """Return a ``Literal``'s value, from JSON where that shows it exactly."""
-        column_type = self.arrow_type(node)
+    def literal(self) -> Literal:
+        """Return the value from JSON, where that shows it exactly."""
+        declared = self.declared_type()
         try:
-            return literal(node.fields.get("value"), column_type)
+            return literal(self.node.fields.get("value"), declared)
         except UnreadableValueError:
-            return self.exact_literal(self.details.value(path), column_type)
+            return _exact(self.translation.details.value(self.path), declared)
 
-    def exact_literal(self, value: object, column_type: pa.DataType) -> Literal:
-        """Return a literal of one of Catalyst's own values."""
-        try:
-            return literal(value, column_type)
-        except UnreadableValueError as unreadable:
-            raise not_understood(str(unreadable)) from None
-
-    def constant_text(self, node: CatalystNode, where: str) -> str:
-        """Return the string literal that must stand as pattern or needle in ``where``."""
-        value = node.fields.get("value")
-        if node.name != "Literal" or value is None or node.fields.get("dataType") != "string":
-            raise not_understood(f"{where} with a pattern that is not constant")
+    def constant_text(self, where: str) -> str:
+        value = self.node.fields.get("value")
+        is_text = self.node.fields.get("dataType") == "string"
+        if self.node.name != "Literal" or value is None or not is_text:
+            raise NotTranslatedError(f"{where} with a pattern that is not constant")
         try:
             return text_of(value)
         except UnreadableValueError as unreadable:
-            raise not_understood(str(unreadable)) from None
+            raise NotTranslatedError(str(unreadable)) from None
+
+    def members(self, a_type: pa.DataType) -> Iterator[Literal]:
+        for member in self.translation.details.members(self.path):
+            yield _exact(member, a_type)
+
+
+def _exact(value: object, a_type: pa.DataType) -> Literal:
+    """Return a literal of one of Catalyst's own values."""
+    try:
+        return literal(value, a_type)
+    except UnreadableValueError as unreadable:
+        raise NotTranslatedError(str(unreadable)) from None

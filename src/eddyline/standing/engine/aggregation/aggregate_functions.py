@@ -18,8 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eddyline.expressions import ArithmeticFailure, ErrorCondition, is_floating, is_integer
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import (
+    ArithmeticFailure,
+    ErrorCondition,
+    Expression,
+    is_floating,
+    is_integer,
+)
 from eddyline.expressions.vector import Vector
 
 LOW_BITS: Final = 32

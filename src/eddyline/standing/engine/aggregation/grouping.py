@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from eddyline.engine.join_graph import Place
-from eddyline.expressions.expression import Expression
+from eddyline.expressions import Expression
 from eddyline.standing.engine.aggregation.aggregate_functions import Aggregate
 from eddyline.standing.engine.aggregation.time_window import TimeWindow
 
