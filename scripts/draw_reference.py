@@ -87,9 +87,9 @@ RESULTS: Final = {
         "eddyline.watching.running_aggregates.Estimates",
     ),
     "HttpLookup": (
-        "eddyline.asking.http_pages.NextLink",
-        "eddyline.asking.http_pages.PageNumber",
-        "eddyline.asking.http_pages.Cursor",
+        "eddyline.asking.http_request.NextLink",
+        "eddyline.asking.http_request.PageNumber",
+        "eddyline.asking.http_request.Cursor",
     ),
     "StandingQueries": ("eddyline.standing.sinks.Batch",),
 }

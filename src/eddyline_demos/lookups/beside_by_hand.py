@@ -17,7 +17,7 @@ from eddyline_demos.lookups.running import RequestsSeen, Services, running_servi
 from eddyline_demos.lookups.tables_and_services import Data
 
 
-class Way(StrEnum):
+class LookupWay(StrEnum):
     """How the rows are joined with the services."""
 
     WATCHED = "watch"
@@ -29,7 +29,7 @@ class Way(StrEnum):
 class Trial:
     """One run: its rows, the seconds to the first and to the last, and what the services saw."""
 
-    way: Way
+    way: LookupWay
     rows: Counter[tuple[object, ...]]
     first: float
     seconds: float
@@ -38,7 +38,7 @@ class Trial:
 
 
 def compare(
-    spark: SparkSession, data: Data, runs: int, announce: Callable[[Way], None]
+    spark: SparkSession, data: Data, runs: int, announce: Callable[[LookupWay], None]
 ) -> Iterator[Trial]:
     """Ask ``runs`` times in each way, in turns; yield each trial when it is done.
 
@@ -46,12 +46,12 @@ def compare(
     ``spark``. ``announce`` is told who comes next.
     """
     for _ in range(runs):
-        for way in Way:
+        for way in LookupWay:
             announce(way)
             yield try_out(spark, data, way)
 
 
-def try_out(spark: SparkSession, data: Data, way: Way) -> Trial:
+def try_out(spark: SparkSession, data: Data, way: LookupWay) -> Trial:
     """Ask in one way."""
     with running_services(data.weather, data.aircraft) as services:
         register_tables(spark, services)
@@ -68,15 +68,15 @@ def differing(trials: Sequence[Trial]) -> bool:
 
 
 def _asked(
-    spark: SparkSession, services: Services, way: Way
+    spark: SparkSession, services: Services, way: LookupWay
 ) -> tuple[list[tuple[object, ...]], float]:
     """Return all rows, and when the first was there."""
     match way:
-        case Way.WATCHED:
+        case LookupWay.WATCHED:
             return _watched(spark)
-        case Way.ADAPTED:
+        case LookupWay.ADAPTED:
             return _collected(eddyline.adapt(spark.sql(COUNTED)))
-        case Way.BY_HAND:
+        case LookupWay.BY_HAND:
             return _collected(joined_by_hand(spark.table("flights"), services))
 
 

@@ -15,7 +15,7 @@ from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show, without_blanks_in_a_pipe
-from eddyline_demos.lookups.beside_by_hand import Trial, Way, compare, differing, try_out
+from eddyline_demos.lookups.beside_by_hand import Trial, LookupWay, compare, differing, try_out
 from eddyline_demos.lookups.lookups_display import competition, contest, introduction, outcome
 from eddyline_demos.lookups.questions import WATCHED, register_tables
 from eddyline_demos.lookups.running import Rest, running_services
@@ -64,7 +64,7 @@ def perform(sample: int, runs: int) -> None:
 def warm_up(spark: SparkSession, data: Data, folder: Path) -> None:
     """Join a few flights in each way, uncounted: the first query starts Spark's workers."""
     create_views(spark, data, folder, WARMING)
-    for way in Way:
+    for way in LookupWay:
         try_out(spark, data, way)
 
 
@@ -87,7 +87,7 @@ def _watch(spark: SparkSession, data: Data, register: Path, out: Console) -> Non
 def _trials(spark: SparkSession, data: Data, runs: int, console: Console) -> list[Trial]:
     with console.status("") as status:
 
-        def announce(way: Way) -> None:
+        def announce(way: LookupWay) -> None:
             status.update(f"Joining: {way}")
 
         return list(compare(spark, data, runs, announce))

@@ -13,7 +13,7 @@ from rich.text import Text
 from eddyline.asking.asked_once import SharedLookupStatistics
 from eddyline.reports.fitting_table import FittingTable
 from eddyline.reports.wording import count, duration, percent
-from eddyline_demos.lookups.beside_by_hand import Trial, Way
+from eddyline_demos.lookups.beside_by_hand import Trial, LookupWay
 from eddyline_demos.lookups.questions import QUESTION, STRONG, WATCHED
 from eddyline_demos.lookups.running import LATENCY, LIMIT, RequestsSeen, Rest
 
@@ -67,7 +67,7 @@ def outcome(trials: Sequence[Trial]) -> RenderableType:
     """Return requests and times of each way, and what they say."""
     last = _last_trials(trials)
     table = FittingTable(["Joined by"], [*_TIMES, *_COUNTS])
-    for way in Way:
+    for way in LookupWay:
         own = [each for each in trials if each.way is way]
         times = (duration(median(map(seconds, own))) for seconds in _TIMES.values())
         table.add_row(_NAMES[way], *times, *(told(last[way]) for told in _COUNTS.values()))
@@ -76,13 +76,13 @@ def outcome(trials: Sequence[Trial]) -> RenderableType:
 
 
 def _verdict(trials: Sequence[Trial], rows: int) -> Text:
-    factor = _seconds(trials, Way.BY_HAND) / _seconds(trials, Way.ADAPTED)
+    factor = _seconds(trials, LookupWay.BY_HAND) / _seconds(trials, LookupWay.ADAPTED)
     if factor >= 1:
         verdict = (f"eddyline.adapt was {factor:.1f} times as fast", "bold green")
     else:
         verdict = (f"By hand was {1 / factor:.1f} times as fast", "bold")
     last = _last_trials(trials)
-    more = _keys(last[Way.ADAPTED]) - _keys(last[Way.BY_HAND])
+    more = _keys(last[LookupWay.ADAPTED]) - _keys(last[LookupWay.BY_HAND])
     early = (
         ""
         if more <= 0
@@ -98,11 +98,11 @@ def _verdict(trials: Sequence[Trial], rows: int) -> Text:
     )
 
 
-def _last_trials(trials: Sequence[Trial]) -> dict[Way, Trial]:
-    return {way: next(each for each in reversed(trials) if each.way is way) for way in Way}
+def _last_trials(trials: Sequence[Trial]) -> dict[LookupWay, Trial]:
+    return {way: next(each for each in reversed(trials) if each.way is way) for way in LookupWay}
 
 
-def _seconds(trials: Sequence[Trial], way: Way) -> float:
+def _seconds(trials: Sequence[Trial], way: LookupWay) -> float:
     return median(each.seconds for each in trials if each.way is way)
 
 
@@ -115,7 +115,11 @@ def _keys(trial: Trial) -> int:
     return trial.weather.keys + trial.register.keys
 
 
-_NAMES = {Way.WATCHED: "eddyline.watch", Way.ADAPTED: "eddyline.adapt", Way.BY_HAND: "hand"}
+_NAMES = {
+    LookupWay.WATCHED: "eddyline.watch",
+    LookupWay.ADAPTED: "eddyline.adapt",
+    LookupWay.BY_HAND: "hand",
+}
 
 _TIMES: dict[str, Callable[[Trial], float]] = {
     "First row": lambda trial: trial.first,
