@@ -6,72 +6,154 @@ page is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eddyline.reports.asked_tables import AskedTable
-from eddyline.reports.block_report import BlockReport
-from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.drawing import COLOURS
-from eddyline.reports.html_tables import asked_columns, called_columns, left_columns
-from eddyline.reports.html_view import block_view
-from eddyline.reports.images import data_uri
-from eddyline.reports.plain_spark import compared
-from eddyline.reports.wording import CALLED_AT_THE_DRIVER, LOOKED_UP, NO_BLOCKS, one_line, shortened
+from eddyline.reports.figures import PAGE, TILES, Reach, Share
+from eddyline.reports.html_pictures import (
+    Picture,
+    calls_picture,
+    data_uri,
+    join_pictures,
+    orders_picture,
+)
+from eddyline.reports.records import TaskRecord
+from eddyline.reports.sections import (
+    NO_BLOCKS,
+    BlockSections,
+    OrdersSection,
+    ReportSections,
+    RunSections,
+)
+from eddyline.reports.tables import Column, ColumnKind, Room, TableSection
+from eddyline.reports.timeline import Timeline
+from eddyline.reports.wording import count, one_line, percent, shortened
 
 _COLOURS = "".join(f"--{name}:light-dark({a},{b});" for name, (a, b) in COLOURS.items())
 
 _TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
+_BINS = 96  # seven pixels each in a picture of the usual width
+_NARROW_BINS = 36  # nine each in a narrow one, which may not double the size of a page
+_TABLE_BINS = 8
 
 
-def page(
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction] = (),
-    asked: Sequence[AskedTable] = (),
-) -> str:
+def page(sections: ReportSections) -> str:
     """Return a whole HTML document."""
-    return _rendered("page.html.j2", blocks, left, called, asked, images=False)
+    return _rendered("page.html.j2", sections, images=False)
 
 
-def fragment(
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction] = (),
-    asked: Sequence[AskedTable] = (),
-) -> str:
+def fragment(sections: ReportSections) -> str:
     """Return the report as one element that brings its style along.
 
     Its pictures are images, which stay in a notebook that is not trusted; in a page they are part
     of it and say more on hovering.
     """
-    return _rendered("fragment.html.j2", blocks, left, called, asked, images=True)
+    return _rendered("fragment.html.j2", sections, images=True)
 
 
-def _rendered(
-    template: str,
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction],
-    asked: Sequence[AskedTable],
-    *,
-    images: bool,
-) -> str:
+def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:
     return _TEMPLATES.get_template(template).render(
-        compared=compared(blocks),
-        blocks=[block_view(block) for block in blocks],
-        left=left_columns(left) if left else (),
-        called=called_columns(called) if called else (),
-        called_heading=CALLED_AT_THE_DRIVER,
-        spent=in_all(called),
-        asked=asked_columns(asked) if asked else (),
-        asked_heading=LOOKED_UP,
+        report=sections,
+        blocks=[_block_view(block) for block in sections.blocks],
         no_blocks=NO_BLOCKS,
         images=images,
         colours=_COLOURS,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersView:
+    """The orders of a run as a picture, and as a table for those who do not see it."""
+
+    picture: Picture
+    table: TableSection
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """What the template of a block is filled with: beside what there is to say, the pictures."""
+
+    sections: BlockSections
+    when: str
+    orders: OrdersView | None = None
+    pictures: tuple[Picture, ...] = ()
+
+
+def _block_view(sections: BlockSections) -> BlockView:
+    block, run, record = sections.block, sections.run, sections.block.record
+    when = "" if record is None else _when(record)
+    if run is None or record is None:
+        return BlockView(sections, when)
+    join = record.join
+    pictures = [calls_picture(block)] if join is None else join_pictures(block, join)
+    orders = None if run.orders is None else _orders_view(sections, run, run.orders)
+    return BlockView(sections, when, orders, tuple(pictures))
+
+
+def _orders_view(sections: BlockSections, run: RunSections, orders: OrdersSection) -> OrdersView:
+    wide, narrow = orders.over(_BINS), orders.over(_NARROW_BINS)
+    changes = () if run.changes is None else run.changes.changes
+    picture = orders_picture(sections.block, wide, narrow, changes)
+    return OrdersView(picture, _orders_table(orders.labels, orders.over(_TABLE_BINS)))
+
+
+def _orders_table(labels: tuple[str, ...], line: Timeline) -> TableSection:
+    total = sum(line.rows)
+    bins = zip(line.edges[1:], zip(*line.shares, strict=True), strict=True)
+    names = tuple(PAGE.order(order, labels) for order in line.orders)
+    columns = (
+        Column("Order", names, "words"),
+        Column("Rows", tuple(count(rows) for rows in line.rows)),
+        Column("Share", tuple(Share(rows, total) for rows in line.rows)),
+        *(
+            Column(
+                f"to {PAGE.time(edge)}",
+                tuple(f"{share:.0%}" if share else "" for share in shares),
+            )
+            for edge, shares in bins
+        ),
+    )
+    return TableSection("", columns)
+
+
+def _when(record: TaskRecord) -> str:
+    if not record.orders:
+        return ""
+    start, end = (
+        datetime.fromtimestamp(moment, UTC)
+        for moment in (record.orders[0].start, max(piece.end for piece in record.orders))
+    )
+    until = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f"{start:%Y-%m-%d %H:%M:%S} to {until}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumn:
+    """A column as a page shows it: its name, its cells from top to bottom, and how they look."""
+
+    name: str
+    cells: tuple[str, ...]
+    kind: ColumnKind
+
+
+def _page_columns(table: TableSection) -> list[PageColumn]:
+    """Return the columns of a table, with all digits."""
+    return [column for typed in table.standing(Room.PAGE) for column in _spelled(typed)]
+
+
+def _spelled(column: Column) -> Iterator[PageColumn]:
+    """Yield a column; a reach takes two, so that its digits stand one below the other."""
+    reached = [cell for cell in column.cells if isinstance(cell, Reach)]
+    counts = (Reach(cell.rows) if isinstance(cell, Reach) else cell for cell in column.cells)
+    yield PageColumn(column.name, tuple(map(PAGE.figure, counts)), column.kind)
+    if any(cell.of is not None for cell in reached):
+        shares = tuple(percent(cell.rows, cell.of or 0) for cell in reached)
+        yield PageColumn("of all", shares, column.kind)
 
 
 def _environment() -> Environment:
@@ -86,6 +168,9 @@ def _environment() -> Environment:
     templates.filters["data_uri"] = data_uri
     templates.filters["one_line"] = one_line
     templates.filters["shortened"] = partial(shortened, limit=_TEXT_MOST)
+    templates.filters["page_columns"] = _page_columns
+    templates.filters["tile"] = TILES.figure
+    templates.filters["sentence"] = PAGE.sentence
     return templates
 
 

@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from eddyline.asking.shared_lookup import SharedLookupStatistics
-from eddyline.reports.fitting_table import FittingTable
+from eddyline.reports.terminal_tables import FittingTable
 from eddyline.reports.wording import count, duration, percent
 from eddyline_demos.lookups.beside_by_hand import Trial, Way
 from eddyline_demos.lookups.questions import QUESTION, STRONG, WATCHED
