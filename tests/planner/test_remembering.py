@@ -290,7 +290,7 @@ def test_the_report_tells_what_was_remembered(numbers: DataFrame) -> None:
     assert function.distinct == DISTINCT
     assert function.memory_bytes > DISTINCT * 8
     assert "answered from memory (50 argument tuples cached," in " ".join(str(report).split())
-    assert "Distinct arguments" in report._repr_html_()
+    assert ">Cached<" in report._repr_html_()
     assert "computes <lambda>" in str(eddyline.explain(adapted))
 
 

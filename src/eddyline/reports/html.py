@@ -7,7 +7,7 @@ page is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -23,14 +23,8 @@ from eddyline.reports.html_pictures import (
     orders_picture,
 )
 from eddyline.reports.records import TaskRecord
-from eddyline.reports.sections import (
-    NO_BLOCKS,
-    BlockSections,
-    OrdersSection,
-    ReportSections,
-    RunSections,
-)
-from eddyline.reports.tables import Column, ColumnKind, Room, TableSection
+from eddyline.reports.sections import NO_BLOCKS, BlockSections, ReportSections
+from eddyline.reports.tables import Column, Room, TableSection
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import count, one_line, percent, shortened
 
@@ -67,20 +61,16 @@ def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class OrdersView:
-    """The orders of a run as a picture, and as a table for those who do not see it."""
-
-    picture: Picture
-    table: TableSection
-
-
-@dataclass(frozen=True, slots=True)
 class BlockView:
-    """What the template of a block is filled with: beside what there is to say, the pictures."""
+    """What the template of a block is filled with: what there is to say, and the pictures.
+
+    The picture of the orders has a table beside it, for those who do not see it.
+    """
 
     sections: BlockSections
     when: str
-    orders: OrdersView | None = None
+    orders: Picture | None = None
+    orders_table: TableSection | None = None
     pictures: tuple[Picture, ...] = ()
 
 
@@ -90,16 +80,13 @@ def _block_view(sections: BlockSections) -> BlockView:
     if run is None or record is None:
         return BlockView(sections, when)
     join = record.join
-    pictures = [calls_picture(block)] if join is None else join_pictures(block, join)
-    orders = None if run.orders is None else _orders_view(sections, run, run.orders)
-    return BlockView(sections, when, orders, tuple(pictures))
-
-
-def _orders_view(sections: BlockSections, run: RunSections, orders: OrdersSection) -> OrdersView:
-    wide, narrow = orders.over(_BINS), orders.over(_NARROW_BINS)
-    changes = () if run.changes is None else run.changes.changes
-    picture = orders_picture(sections.block, wide, narrow, changes)
-    return OrdersView(picture, _orders_table(orders.labels, orders.over(_TABLE_BINS)))
+    pictures = tuple([calls_picture(block)] if join is None else join_pictures(block, join))
+    orders, changes = run.orders, () if run.changes is None else run.changes.changes
+    if orders is None:
+        return BlockView(sections, when, pictures=pictures)
+    picture = orders_picture(block, orders.over(_BINS), orders.over(_NARROW_BINS), changes)
+    table = _orders_table(orders.labels, orders.over(_TABLE_BINS))
+    return BlockView(sections, when, picture, table, pictures)
 
 
 def _orders_table(labels: tuple[str, ...], line: Timeline) -> TableSection:
@@ -132,28 +119,14 @@ def _when(record: TaskRecord) -> str:
     return f"{start:%Y-%m-%d %H:%M:%S} to {until}"
 
 
-@dataclass(frozen=True, slots=True)
-class PageColumn:
-    """A column as a page shows it: its name, its cells from top to bottom, and how they look."""
-
-    name: str
-    cells: tuple[str, ...]
-    kind: ColumnKind
-
-
-def _page_columns(table: TableSection) -> list[PageColumn]:
-    """Return the columns of a table, with all digits."""
-    return [column for typed in table.standing(Room.PAGE) for column in _spelled(typed)]
-
-
-def _spelled(column: Column) -> Iterator[PageColumn]:
-    """Yield a column; a reach takes two, so that its digits stand one below the other."""
-    reached = [cell for cell in column.cells if isinstance(cell, Reach)]
-    counts = (Reach(cell.rows) if isinstance(cell, Reach) else cell for cell in column.cells)
-    yield PageColumn(column.name, tuple(map(PAGE.figure, counts)), column.kind)
-    if any(cell.of is not None for cell in reached):
-        shares = tuple(percent(cell.rows, cell.of or 0) for cell in reached)
-        yield PageColumn("of all", shares, column.kind)
+def _page_columns(table: TableSection) -> Iterator[Column]:
+    """Yield the columns of a table, spelled; a reach takes two, so that its digits are aligned."""
+    for column in table.standing(Room.PAGE):
+        reached = [cell for cell in column.cells if isinstance(cell, Reach)]
+        counts = [Reach(cell.rows) for cell in reached] or column.cells
+        yield replace(column, cells=tuple(map(PAGE.figure, counts)))
+        if any(cell.of is not None for cell in reached):
+            yield Column("of all", tuple(percent(cell.rows, cell.of or 0) for cell in reached))
 
 
 def _environment() -> Environment:

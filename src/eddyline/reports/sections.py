@@ -108,19 +108,11 @@ class BlockSections:
 
 @dataclass(frozen=True, slots=True)
 class ReportSections:
-    """All that a report says; what there is nothing of is empty or None."""
+    """All that a report says: a comparison, which may be empty, the blocks, and what is beside."""
 
     compared: str
     blocks: tuple[BlockSections, ...]
-    asked: TableSection | None
-    called: TableSection | None
-    left: TableSection | None
-
-    @property
-    def beside(self) -> tuple[TableSection, ...]:
-        """The tables of what did not happen in the blocks."""
-        tables = (self.asked, self.called, self.left)
-        return tuple(table for table in tables if table is not None)
+    beside: tuple[TableSection, ...]
 
 
 def report_sections(
@@ -131,12 +123,15 @@ def report_sections(
 ) -> ReportSections:
     """Return what there is to say of blocks, of what was left to Spark, and of the driver."""
     comparison = compared(blocks)
+    beside = (
+        asked_table(asked) if asked else None,
+        called_table(called) if called else None,
+        left_table(left) if left else None,
+    )
     return ReportSections(
         compared="" if comparison is None else str(comparison),
-        blocks=tuple(_block(block) for block in blocks),
-        asked=asked_table(asked) if asked else None,
-        called=called_table(called) if called else None,
-        left=left_table(left) if left else None,
+        blocks=tuple(map(_block, blocks)),
+        beside=tuple(table for table in beside if table is not None),
     )
 
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Literal, TypeAlias
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.block_report import BlockReport, NumberedPredicate
+from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction, spent_in_all
 from eddyline.reports.figures import Bytes, Count, Figure, Ratio, Reach, Seconds, Share
 from eddyline.reports.records import Change, FunctionRecord, JoinRecord, TaskRecord
@@ -42,8 +42,8 @@ ColumnKind: TypeAlias = Literal[
 class Column:
     """A column of a table: its name and its cells, from top to bottom.
 
-    It stands where there is ``room``. ``short`` is its name on a terminal, None where that is the
-    same. ``meaning`` explains it where there is room for that.
+    It stands where there is ``room``; a ``rare`` one only if it tells of anything. ``short`` is its
+    name on a terminal, None where that is the same. ``meaning`` explains it in a page.
     """
 
     name: str
@@ -52,6 +52,11 @@ class Column:
     room: Room = Room.NARROW
     short: str | None = None
     meaning: str = ""
+    rare: bool = False
+
+    def stands(self, room: Room) -> bool:
+        """Whether there is room for it, and something in it."""
+        return self.room <= room and (not self.rare or any(map(_tells, self.cells)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,167 +73,127 @@ class TableSection:
     in_words: tuple[str, ...] = ()
 
     def standing(self, room: Room) -> tuple[Column, ...]:
-        """Return the columns that there is room for."""
-        return tuple(column for column in self.columns if column.room <= room)
+        """Return the columns that stand where there is so much room."""
+        return tuple(column for column in self.columns if column.stands(room))
 
 
 def inputs_table(block: BlockReport, join: JoinRecord) -> TableSection:
-    """Return the inputs of a join and what their SteMs did; rare events where there are any."""
+    """Return the inputs of a join and what their SteMs did."""
     stems = join.stems
     labels = block.labels[-len(stems) :]
-    columns = [] if labels == join.names else [Column("", labels, "label")]
-    columns += [
+    arrived = Column(
+        "Arrived",
+        _counts(join.came),
+        room=Room.WIDE,
+        meaning="at a task that joins, without rows that a predicate dropped before, and once for "
+        "each task that a row was copied to.",
+    )
+    killed = "built, and rejected by a predicate later."
+    held = "rows in the task that held the most, with their size."
+    columns = (
+        *([Column("", labels, "label")] * (labels != join.names)),
         Column("Input", tuple(stem.relation for stem in stems), "code"),
         Column("Rows read", _counts(join.read), short="Rows"),
-    ]
-    if join.came != join.read:
-        columns.append(
-            Column(
-                "Arrived",
-                _counts(join.came),
-                room=Room.WIDE,
-                meaning="at a task that joins, without rows that a predicate dropped before, and "
-                "once for each task that a row was copied to.",
-            )
-        )
-    columns += [
-        Column(
-            "In SteM",
-            _counts(stem.rows for stem in stems),
-            meaning="rows in the task that held the most, with their size.",
-        ),
+        *([arrived] * (join.came != join.read)),
+        Column("In SteM", _counts(stem.rows for stem in stems), meaning=held),
         Column("Size", tuple(Bytes(stem.bytes) for stem in stems)),
         Column("Built", _counts(stem.builds for stem in stems), room=Room.WIDE),
         Column("Probes", _counts(stem.probes for stem in stems)),
         Column("Matches", _counts(stem.matches for stem in stems), room=Room.WIDE),
         Column("Per probe", tuple(Ratio(stem.fanout) for stem in stems)),
-    ]
-    if any(stem.killed for stem in stems):
-        columns.append(
-            Column(
-                "Killed",
-                _counts(stem.killed for stem in stems),
-                room=Room.WIDE,
-                meaning="built, and rejected by a predicate later.",
-            )
-        )
-    if any(stem.bounced for stem in stems):
-        bounced = _counts(stem.bounced for stem in stems)
-        columns.append(Column("Bounced", bounced, room=Room.WIDE))
-    columns.append(Column("Time", tuple(Seconds(stem.seconds) for stem in stems)))
-    return TableSection("Inputs", tuple(columns))
+        _rare("Killed", (stem.killed for stem in stems), Room.WIDE, killed),
+        _rare("Bounced", (stem.bounced for stem in stems), Room.WIDE),
+        Column("Time", tuple(Seconds(stem.seconds) for stem in stems)),
+    )
+    return TableSection("Inputs", columns)
 
 
 def predicates_table(block: BlockReport, record: TaskRecord) -> TableSection:
-    """Return what came to predicate predicate of a block, and what became of it."""
+    """Return what came to each predicate of a block, and what became of it."""
     rows = block.numbered()
     records = [row.record for row in rows]
     # In a join a row may come more than once, and whatever is not TRUE is one thing.
     joins = record.join is not None
-    nulls = any(predicate.null for predicate in records)
-    errors = any(predicate.errors_held for predicate in records)
-    columns = [
+    seen = tuple(Reach(row.record.rows_in, None if joins else row.within) for row in rows)
+    rejected = _shares((predicate.rejected, predicate.rows_in) for predicate in records)
+    nulls = _shares((predicate.null, predicate.rows_in) for predicate in records)
+    columns = (
         Column("#", tuple(row.number for row in rows), "label"),
         Column("Predicate", tuple(row.text for row in rows), "code"),
+        Column("Tuples seen" if joins else "Rows seen", seen, short="Seen"),
+        Column("TRUE", _shares((predicate.passed, predicate.rows_in) for predicate in records)),
+        *([Column("FALSE", rejected, room=Room.PAGE)] * (not joins)),
+        Column("NULL", nulls, rare=True),
+        _rare("Errors", (predicate.errors_held for predicate in records)),
         Column(
-            "Tuples seen" if joins else "Rows seen",
-            tuple(_reach(row, joins=joins) for row in rows),
-            short="Seen",
+            "Per tuple" if joins else "Per row",
+            _costs((predicate.seconds, predicate.rows_in) for predicate in records),
         ),
-        Column("TRUE", tuple(Share(predicate.passed, predicate.rows_in) for predicate in records)),
-    ]
-    if not joins:
-        false = tuple(Share(predicate.rejected, predicate.rows_in) for predicate in records)
-        columns.append(Column("FALSE", false, room=Room.PAGE))
-    if nulls:
-        columns.append(
-            Column("NULL", tuple(Share(predicate.null, predicate.rows_in) for predicate in records))
-        )
-    if errors:
-        columns.append(Column("Errors", _counts(predicate.errors_held for predicate in records)))
-    costs = tuple(
-        None if predicate.seconds_per_row is None else Seconds(predicate.seconds_per_row)
-        for predicate in records
-    )
-    columns += [
-        Column("Per tuple" if joins else "Per row", costs),
         Column("Time", tuple(Seconds(predicate.seconds) for predicate in records)),
-    ]
-    notes = (_errors(record),) if errors and not joins else ()
-    return TableSection("Predicates", tuple(columns), notes)
+    )
+    return TableSection("Predicates", columns, () if joins else tuple(_errors(record)))
 
 
-def _reach(row: NumberedPredicate, *, joins: bool) -> Reach:
-    return Reach(row.record.rows_in, None if joins else row.within)
-
-
-def _errors(record: TaskRecord) -> str:
+def _errors(record: TaskRecord) -> Iterator[str]:
     raised = sum(predicate.errors_held for predicate in record.predicates)
     dropped = sum(predicate.errors_dropped for predicate in record.predicates)
-    return (
-        f"{counted(raised, 'row')} raised an error, {count(dropped)} of them decided by "
-        "another predicate"
-    )
+    if raised:
+        decided = f"{count(dropped)} of them decided by another predicate"
+        yield f"{counted(raised, 'row')} raised an error, {decided}"
 
 
 def functions_table(record: TaskRecord) -> TableSection:
     """Return the calls of the user's functions that were made, and those that were avoided."""
     functions = record.functions
-    columns = [
+    avoided = _counts(function.avoided for function in functions)
+    spared = tuple(
+        Seconds(function.seconds_spared, about=True) if function.calls else None
+        for function in functions
+    )
+    columns = (
         Column("Function", tuple(function.name for function in functions), "code"),
         Column("Calls made", _counts(function.calls for function in functions)),
-        Column(
-            "Calls avoided",
-            _counts(function.avoided for function in functions),
-            short="Avoided",
-            meaning=_avoided_meaning(record),
-        ),
+        Column("Calls avoided", avoided, short="Avoided", meaning=_avoided_meaning(record)),
         Column(
             "Share",
-            tuple(Share(function.avoided, function.calls_possible) for function in functions),
+            _shares((function.avoided, function.calls_possible) for function in functions),
             short="",
         ),
         Column("Time", tuple(Seconds(function.seconds) for function in functions), room=Room.PAGE),
         Column(
             "Time spared",
-            tuple(
-                Seconds(function.seconds_spared, about=True) if function.calls else None
-                for function in functions
-            ),
+            spared,
             short="Spared",
             meaning="the calls avoided, at the mean cost of the calls made.",
         ),
-    ]
-    if any(function.remembered for function in functions):
-        columns += [
-            Column(
-                "From memory",
-                _counts(function.remembered for function in functions),
-                room=Room.PAGE,
-                meaning="rows answered without a call.",
+        _rare(
+            "From memory",
+            (function.remembered for function in functions),
+            Room.PAGE,
+            "rows answered without a call.",
+        ),
+        _rare(
+            "Cached",
+            (function.distinct if function.remembered else 0 for function in functions),
+            Room.PAGE,
+            "argument tuples in the process that held the most, with their size.",
+        ),
+        Column(
+            "Size",
+            tuple(
+                Bytes(function.memory_bytes if function.remembered else 0) for function in functions
             ),
-            Column(
-                "Cached",
-                _counts(function.distinct for function in functions),
-                room=Room.PAGE,
-                meaning="argument tuples in the process that held the most, with their size.",
-            ),
-            Column(
-                "Size",
-                tuple(Bytes(function.memory_bytes) for function in functions),
-                room=Room.PAGE,
-            ),
-        ]
-    if any(function.shared for function in functions):
-        columns.append(
-            Column(
-                "Shared",
-                _counts(function.shared for function in functions),
-                room=Room.PAGE,
-                meaning="rows answered by the call of another row.",
-            )
-        )
-    return TableSection("User functions", tuple(columns), in_words=tuple(_without_calls(functions)))
+            room=Room.PAGE,
+            rare=True,
+        ),
+        _rare(
+            "Shared",
+            (function.shared for function in functions),
+            Room.PAGE,
+            "rows answered by the call of another row.",
+        ),
+    )
+    return TableSection("User functions", columns, in_words=tuple(_without_calls(functions)))
 
 
 def _avoided_meaning(record: TaskRecord) -> str:
@@ -284,20 +249,16 @@ def _quantity(change: Change, value: float) -> Figure:
 
 def asked_table(tables: Sequence[AskedTable]) -> TableSection:
     """Return what lookup tables were asked for, by whichever source."""
-    columns = [
+    columns = (
         Column("Table", tuple(table.name for table in tables), "code"),
         Column("Keys", _counts(table.keys for table in tables)),
         Column("Requests", _counts(table.requests for table in tables)),
         Column("Failed", _counts(table.failures for table in tables)),
-    ]
-    if any(table.unmatched for table in tables):
-        columns.append(Column("Unmatched rows", _counts(table.unmatched for table in tables)))
-    columns.append(Column("At a time", _counts(table.at_a_time for table in tables)))
-    if any(len(table.by_source) > 1 for table in tables):
-        columns.append(
-            Column("Keys by source", tuple(_by_source(table) for table in tables), "label")
-        )
-    return TableSection("Looked up at the driver", tuple(columns))
+        _rare("Unmatched rows", (table.unmatched for table in tables)),
+        Column("At a time", _counts(table.at_a_time for table in tables)),
+        Column("Keys by source", tuple(map(_by_source, tables)), "label", rare=True),
+    )
+    return TableSection("Looked up at the driver", columns)
 
 
 def _by_source(table: AskedTable) -> str | None:
@@ -313,35 +274,45 @@ def _by_source(table: AskedTable) -> str | None:
 
 def called_table(functions: Sequence[CalledFunction]) -> TableSection:
     """Return what the driver has called for tasks, and what that has cost."""
-    columns = [
+    columns = (
         Column("Function", tuple(function.name for function in functions), "code"),
         Column("Values", _counts(function.values for function in functions)),
         Column("Calls", _counts(function.calls for function in functions)),
-    ]
-    if any(function.failures for function in functions):
-        columns.append(Column("Failed", _counts(function.failures for function in functions)))
-    costs = tuple(
-        Seconds(function.seconds / function.calls) if function.calls else None
-        for function in functions
+        _rare("Failed", (function.failures for function in functions)),
+        Column("Per call", _costs((function.seconds, function.calls) for function in functions)),
+        Column("Spent", tuple(function.money or None for function in functions), rare=True),
     )
-    columns.append(Column("Per call", costs))
-    if any(function.unit for function in functions):
-        columns.append(Column("Spent", tuple(function.money or None for function in functions)))
     spent = spent_in_all(functions)
     notes = (f"Spent in all: {spent}",) if spent else ()
-    return TableSection("Called at the driver", tuple(columns), notes)
+    return TableSection("Called at the driver", columns, notes)
 
 
 def left_table(left: Sequence[tuple[str, str]]) -> TableSection:
     """Return what was left to Spark, and why."""
-    return TableSection(
-        "Left to Spark",
-        (
-            Column("What", tuple(what for what, _ in left), "code"),
-            Column("Why", tuple(one_line(why) for _, why in left), "words"),
-        ),
-    )
+    parts = Column("What", tuple(what for what, _ in left), "code")
+    reasons = Column("Why", tuple(one_line(why) for _, why in left), "words")
+    return TableSection("Left to Spark", (parts, reasons))
+
+
+def _tells(figure: Figure) -> bool:
+    match figure:
+        case None | Count(0) | Bytes(0) | Share(0):
+            return False
+    return True
 
 
 def _counts(numbers: Iterable[int]) -> tuple[Count, ...]:
-    return tuple(Count(number) for number in numbers)
+    return tuple(map(Count, numbers))
+
+
+def _shares(shares: Iterable[tuple[float, float]]) -> tuple[Share, ...]:
+    return tuple(Share(part, whole) for part, whole in shares)
+
+
+def _costs(costs: Iterable[tuple[float, int]]) -> tuple[Seconds | None, ...]:
+    return tuple(Seconds(seconds / number) if number else None for seconds, number in costs)
+
+
+def _rare(name: str, numbers: Iterable[int], room: Room = Room.NARROW, meaning: str = "") -> Column:
+    """Return a column of counts that stands where there are any."""
+    return Column(name, _counts(numbers), room=room, meaning=meaning, rare=True)
