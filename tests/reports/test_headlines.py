@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eddyline.reports.block_report import BlockReport
+from eddyline.reports.figures import PAGE, TERMINAL
 from eddyline.reports.headlines import headlines
 from eddyline.reports.records import TaskRecord
 from tests.reports.samples import broadcast, drifting, joined
@@ -12,7 +13,7 @@ from tests.reports.samples import broadcast, drifting, joined
 
 def sentences(block: BlockReport) -> list[str]:
     assert block.record is not None
-    return [headline.sentence for headline in headlines(block, block.record)]
+    return [TERMINAL.sentence(headline.sentence) for headline in headlines(block, block.record)]
 
 
 def tiles(block: BlockReport) -> list[str]:
@@ -41,3 +42,14 @@ def test_the_parts_of_the_time_are_told_where_they_were_measured() -> None:
     measured = replace(block, record=replace(block.record, output_seconds=1.5))
     (said,) = (sentence for sentence in sentences(measured) if "went" in sentence)
     assert "1.50 s putting results together" in said
+
+
+def test_only_figures_are_spelled_otherwise_in_a_page() -> None:
+    """A table may be called as a unit is."""
+    (block,) = broadcast().blocks
+    assert block.record is not None
+    named = replace(block, layout="no shuffle: table 12 us stays in place")
+    record = replace(block.record, core_seconds=12e-6)
+    said = [PAGE.sentence(headline.sentence) for headline in headlines(named, record)]
+    assert "no shuffle: table 12 us stays in place" in said
+    assert any("12.0 µs waiting for a core" in sentence for sentence in said)

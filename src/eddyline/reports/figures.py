@@ -68,6 +68,9 @@ class Ratio:
 Figure: TypeAlias = Count | Reach | Seconds | Bytes | Share | Ratio | str | None
 """What stands in a cell; None where there is no such figure."""
 
+Sentence: TypeAlias = str | tuple[Figure, ...]
+"""Words, and figures among them that each face spells in its own way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
@@ -118,11 +121,15 @@ class Spelling:
         >>> TERMINAL.time(12.34e-6), PAGE.time(12.34e-6)
         ('12.3 us', '12.3 µs')
         """
-        return self.sentence(duration(seconds))
+        return self._with_unit(duration(seconds))
 
-    def sentence(self, words: str) -> str:
-        """Return a sentence of a report with the units of this spelling."""
-        return words.replace(" us", f" {self.micro}")
+    def sentence(self, parts: Sentence) -> str:
+        """Spell a sentence with figures in it.
+
+        >>> PAGE.sentence(("It took ", Seconds(3e-6), "."))
+        'It took 3.00 µs.'
+        """
+        return parts if isinstance(parts, str) else "".join(map(self.figure, parts))
 
     def order(self, steps: Order, labels: Sequence[str]) -> str:
         """Spell an order by the labels of its steps.
@@ -134,7 +141,10 @@ class Spelling:
 
     def change(self, change: Change) -> str:
         """Say what changed, without when."""
-        return self.sentence(change_text(change, self.arrow))
+        return self._with_unit(change_text(change, self.arrow))
+
+    def _with_unit(self, words: str) -> str:
+        return words.replace(" us", f" {self.micro}")
 
     def _reach(self, rows: int, of: int | None) -> str:
         if not rows:

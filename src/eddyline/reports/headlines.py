@@ -6,18 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.figures import Bytes, Count, Figure, Seconds, Share
+from eddyline.reports.figures import Bytes, Count, Figure, Seconds, Sentence, Share
 from eddyline.reports.records import JoinRecord, TaskRecord
-from eddyline.reports.wording import (
-    compact,
-    compacted,
-    counted,
-    duration,
-    one_line,
-    percent,
-    ratio,
-    size,
-)
+from eddyline.reports.wording import brief_count, compact, counted, one_line, ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +17,14 @@ class Tile:
 
     name: str
     figure: Figure
-    note: str
+    note: Sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A total of a block, as a sentence, and at a glance where that is possible."""
 
-    sentence: str
+    sentence: Sentence
     tiles: tuple[Tile, ...] = ()
 
 
@@ -42,8 +33,7 @@ def headlines(block: BlockReport, record: TaskRecord) -> Iterator[Headline]:
     yield _rows(record)
     yield from _calls(record)
     yield _time(record)
-    if parts := _parts_of_time(record):
-        yield Headline(parts)
+    yield from _parts_of_time(record)
     if block.layout:
         yield Headline(one_line(block.layout))
     if record.join is not None:
@@ -55,14 +45,13 @@ def _rows(record: TaskRecord) -> Headline:
     tasks = counted(record.tasks, "task")
     if record.join is None:
         kept = Share(record.rows_out, record.rows_in)
-        share = percent(record.rows_out, record.rows_in)
         return Headline(
-            f"{compacted(record.rows_in, 'row')} in, {rows_out} out ({share}); {tasks}",
+            (f"{brief_count(record.rows_in, 'row')} in, {rows_out} out (", kept, f"); {tasks}"),
             (Tile("Rows kept", kept, f"{rows_out} of {rows_in}"),),
         )
-    came = f"{compacted(record.rows_in, 'row')} of {len(record.join.stems)} inputs"
+    came = f"{brief_count(record.rows_in, 'row')} of {len(record.join.stems)} inputs"
     return Headline(
-        f"{came}, {compacted(record.rows_out, 'joined row')} out; {tasks}",
+        f"{came}, {brief_count(record.rows_out, 'joined row')} out; {tasks}",
         (Tile("Joined rows", Count(record.rows_out), f"from {came}"),),
     )
 
@@ -72,57 +61,50 @@ def _calls(record: TaskRecord) -> Iterator[Headline]:
     possible = about + compact(record.calls_possible)
     if record.calls > record.calls_possible:
         yield Headline(
-            f"{compacted(record.calls, 'call')} made; a fixed plan makes {possible}",
+            f"{brief_count(record.calls, 'call')} made; a fixed plan makes {possible}",
             (Tile("Calls made", Count(record.calls), f"{possible} in a fixed plan"),),
         )
     elif record.calls_possible:
-        share = percent(record.calls_avoided, record.calls_possible)
+        calls = about + brief_count(record.calls_possible, "call")
+        share = Share(record.calls_avoided, record.calls_possible)
+        spared = Seconds(record.seconds_spared)
         yield Headline(
-            f"{compact(record.calls)} of {about}{compacted(record.calls_possible, 'call')} made: "
-            f"{share} avoided, worth about {duration(record.seconds_spared)}",
+            (f"{compact(record.calls)} of {calls} made: ", share, " avoided, worth about ", spared),
             (
-                Tile(
-                    "Calls avoided",
-                    Share(record.calls_avoided, record.calls_possible),
-                    f"{compact(record.calls_avoided)} of {possible}",
-                ),
+                Tile("Calls avoided", share, f"{compact(record.calls_avoided)} of {possible}"),
                 Tile("Time spared", Seconds(record.seconds_spared, about=True), "at measured cost"),
             ),
         )
 
 
 def _time(record: TaskRecord) -> Headline:
-    routing = duration(record.routing_seconds)
-    decisions = compacted(record.decisions, "decision")
-    share = percent(record.routing_seconds, record.seconds)
+    seconds, routing = Seconds(record.seconds), Seconds(record.routing_seconds)
+    decisions = brief_count(record.decisions, "decision")
+    share = Share(record.routing_seconds, record.seconds)
     return Headline(
-        f"{duration(record.seconds)} in the block, {routing} of it routing ({share}); {decisions}",
+        (seconds, " in the block, ", routing, " of it routing (", share, f"); {decisions}"),
         (
-            Tile("Time in the block", Seconds(record.seconds), counted(record.tasks, "task")),
-            Tile(
-                "Routing", Share(record.routing_seconds, record.seconds), f"{routing}, {decisions}"
-            ),
+            Tile("Time in the block", seconds, counted(record.tasks, "task")),
+            Tile("Routing", share, (routing, f", {decisions}")),
         ),
     )
 
 
-def _parts_of_time(record: TaskRecord) -> str:
-    """Say what the time in a block consists of; empty where only its routing was measured.
-
-    >>> _parts_of_time(TaskRecord(block="b", seconds=4, work_seconds=2, core_seconds=1.5))
-    'Where the time went: 2.00 s functions and modules, 1.50 s waiting for a core, 500 ms not accounted for'
-    """  # noqa: E501 - a sentence is one line
-    if not record.output_seconds and not record.core_seconds:
-        return ""
+def _parts_of_time(record: TaskRecord) -> Iterator[Headline]:
+    """Yield what the time in a block consists of; nothing where only its routing was measured."""
     parts = (
-        (record.work_seconds, "functions and modules"),
-        (record.routing_seconds, "routing"),
-        (record.output_seconds, "putting results together"),
-        (record.core_seconds, "waiting for a core"),
-        (record.other_seconds, "not accounted for"),
+        (record.work_seconds, " functions and modules"),
+        (record.routing_seconds, " routing"),
+        (record.output_seconds, " putting results together"),
+        (record.core_seconds, " waiting for a core"),
+        (record.other_seconds, " not accounted for"),
     )
-    told = (f"{duration(seconds)} {what}" for seconds, what in parts if seconds)
-    return f"Where the time went: {', '.join(told)}"
+    if record.output_seconds or record.core_seconds:
+        told: list[Figure] = ["Where the time went"]
+        for seconds, what in parts:
+            if seconds:
+                told += [": " if len(told) == 1 else ", ", Seconds(seconds), what]
+        yield Headline(tuple(told))
 
 
 def _evenness(join: JoinRecord) -> Iterator[Headline]:
@@ -134,7 +116,7 @@ def _evenness(join: JoinRecord) -> Iterator[Headline]:
         )
     if join.spilled_bytes:
         files = counted(join.spilled_files, "file")
+        spilled = Bytes(join.spilled_bytes)
         yield Headline(
-            f"{size(join.spilled_bytes)} spilled to disk, in {files}",
-            (Tile("Spilled to disk", Bytes(join.spilled_bytes), files),),
+            (spilled, f" spilled to disk, in {files}"), (Tile("Spilled to disk", spilled, files),)
         )

@@ -143,7 +143,7 @@ def _environment() -> Environment:
     templates.filters["shortened"] = partial(shortened, limit=_TEXT_MOST)
     templates.filters["page_columns"] = _page_columns
     templates.filters["tile"] = TILES.figure
-    templates.filters["sentence"] = PAGE.sentence
+    templates.filters["sentence"] = TILES.sentence
     return templates
 
 

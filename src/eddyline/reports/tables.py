@@ -16,7 +16,7 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction, spent_in_all
 from eddyline.reports.figures import Bytes, Count, Figure, Ratio, Reach, Seconds, Share
 from eddyline.reports.records import Change, FunctionRecord, JoinRecord, TaskRecord
-from eddyline.reports.wording import compacted, count, counted, one_line, size
+from eddyline.reports.wording import brief_count, count, counted, one_line, size
 
 
 class Room(IntEnum):
@@ -216,12 +216,12 @@ def _without_calls(functions: Sequence[FunctionRecord]) -> Iterator[str]:
     for function in functions:
         name = one_line(function.name)
         if function.remembered:
-            rows = compacted(function.remembered, "row")
-            cached = compacted(function.distinct, "argument tuple")
+            rows = brief_count(function.remembered, "row")
+            cached = brief_count(function.distinct, "argument tuple")
             memory = size(function.memory_bytes)
             yield f"{name}: {rows} answered from memory ({cached} cached, {memory})"
         if function.shared:
-            yield f"{name}: {compacted(function.shared, 'row')} shared the call of another row"
+            yield f"{name}: {brief_count(function.shared, 'row')} shared the call of another row"
 
 
 def changes_table(

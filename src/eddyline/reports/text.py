@@ -87,7 +87,7 @@ def _block(sections: BlockSections, options: ConsoleOptions) -> Iterator[Rendera
             yield cut(f"{position + 1} {block.text_of(position)}")
         return
     for headline in run.headlines:
-        yield Text(headline.sentence)
+        yield Text(TERMINAL.sentence(headline.sentence))
     for table in (run.inputs, run.predicates, run.functions):
         if table is not None:
             yield Text()

@@ -40,10 +40,10 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def compacted(number: float, one: str) -> str:
+def brief_count(number: float, one: str) -> str:
     """Spell a count as :func:`compact` does, with what is counted.
 
-    >>> compacted(1, "call"), compacted(2_500_000, "call")
+    >>> brief_count(1, "call"), brief_count(2_500_000, "call")
     ('1 call', '2.50M calls')
     """
     return f"{compact(number)} {one}{'' if number == 1 else 's'}"
