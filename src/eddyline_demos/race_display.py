@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from eddyline.app.row_lines import text_of
-from eddyline.reports.fitting_table import FittingTable
+from eddyline.reports.terminal_tables import FittingTable
 from eddyline.reports.wording import count, counted, duration, percent
 from eddyline_demos.race import (
     Contestant,

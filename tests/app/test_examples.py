@@ -79,7 +79,7 @@ def test_examples_of_sql_run_in_an_eddy(run: Run, here: Path, arguments: list[st
     if "--plain" in arguments:
         assert "Block" not in answer.err
     else:
-        assert "Nothing of this query" not in answer.err
+        assert "No part of this query" not in answer.err
         assert "is_odd" in answer.err or "Too few rows" in answer.err
 
 

@@ -62,7 +62,7 @@ def test_a_query_without_python_predicates_says_so(run: Run) -> None:
     assert answer.out.split() == ["n", "-" * 4, "2000"]
     assert answer.err.splitlines() == [
         "",
-        "Nothing of this query runs in an eddy.",
+        "No part of this query runs in an eddy.",
         "No predicate depends on a Python function.",
     ]
 
@@ -73,7 +73,7 @@ def test_what_is_left_to_spark_is_told_with_its_reason(run: Run) -> None:
     assert answer.code == 0
     explained = run("explain", *TABLE, "--udf", "udfs:chancy", "--sql", query)
     assert "chancy(id): it is not deterministic" in explained.out
-    assert answer.err == f"\nNothing of this query runs in an eddy.\n{explained.out}"
+    assert answer.err == f"\nNo part of this query runs in an eddy.\n{explained.out}"
 
 
 def test_too_few_rows_to_tell_of_say_what_to_do(run: Run) -> None:

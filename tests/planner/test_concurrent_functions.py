@@ -581,8 +581,8 @@ def test_the_report_has_the_calls_of_the_driver(spark: SparkSession) -> None:
         assert report.to_dict()["compared"]["calls"] == 12
         assert report.to_dict()["compared"]["plain_calls"] == 72
         assert "12 calls instead of 72" in str(report)
-        assert "rows shared a call that was made for another" in " ".join(str(report).split())
-        assert "Shared rows" in report._repr_html_()
+        assert "rows shared the call of another row" in " ".join(str(report).split())
+        assert ">Shared<" in report._repr_html_()
         (called,) = report.called
         assert called.calls == called.values == 12 * actions
         every = eddyline.report(adapted, all=True)

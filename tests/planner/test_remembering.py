@@ -289,8 +289,8 @@ def test_the_report_tells_what_was_remembered(numbers: DataFrame) -> None:
     assert function.calls <= 2 * DISTINCT
     assert function.distinct == DISTINCT
     assert function.memory_bytes > DISTINCT * 8
-    assert "had arguments of before; 50 are remembered" in " ".join(str(report).split())
-    assert "Distinct arguments" in report._repr_html_()
+    assert "answered from memory (50 argument tuples cached," in " ".join(str(report).split())
+    assert ">Cached<" in report._repr_html_()
     assert "computes <lambda>" in str(eddyline.explain(adapted))
 
 

@@ -14,9 +14,8 @@ from itertools import permutations
 from pathlib import Path
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.merging import merge
 from eddyline.reports.records import (
     Change,
@@ -29,6 +28,7 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.reports.routing_report import RoutingReport
+from eddyline.reports.sections import ReportSections, report_sections
 
 START = 1_760_000_000.0  # 2025-10-09, 08:53:20 UTC
 
@@ -434,6 +434,11 @@ def away() -> RoutingReport:
         CalledFunction("never", 0, 0, 0, 0.0),
     )
     return RoutingReport(joined().blocks, (), called, asked)
+
+
+def sections_of(report: RoutingReport) -> ReportSections:
+    """What a report says, before it is text or a page."""
+    return report_sections(report.blocks, report.left, report.called, report.asked)
 
 
 SAMPLES: dict[str, Callable[[], RoutingReport]] = {

@@ -25,6 +25,7 @@ from tests.reports.samples import (
     many_orders,
     not_run,
     nothing,
+    sections_of,
 )
 
 VOID = {"meta", "br"}
@@ -63,7 +64,7 @@ class Outline(HTMLParser):
 
 
 def html_of(report: RoutingReport) -> str:
-    return page(report.blocks, report.left, report.called, report.asked)
+    return page(sections_of(report))
 
 
 def wide(html: str) -> str:
@@ -109,7 +110,7 @@ def test_figures_and_pictures_of_a_run() -> None:
     assert html.count("<svg") == 2
     assert "Policy adaptive, seed 7; ran 2025-10-09 08:53:20 to 08:53:41 UTC" in html
     assert "<b>70.2 %</b> <span>3.36M of 4.79M</span>" in html
-    assert "144 (144 dropped)" in html
+    assert "144 rows raised an error, 144 of them decided by another predicate" in html
     assert "2 → 1 → 3 (49.0 %)" in html
     assert "selectivity of" not in html
     assert html.count("predicate 2: selectivity 11.0 % → 79.0 %") == 3  # two marks, one label
@@ -119,10 +120,10 @@ def test_figures_and_pictures_of_a_run() -> None:
 
 def test_what_was_done_where_the_driver_is() -> None:
     html = html_of(away())
-    assert "<h2>Looked up from where the driver is</h2>" in html
+    assert "<h2>Looked up at the driver</h2>" in html
     assert "register 612, database 188" in html
     assert "5,214" in html
-    assert "<h2>Called where the driver is</h2>" in html
+    assert "<h2>Called at the driver</h2>" in html
     assert "Spent in all: 2.4 USD" in html
 
 
@@ -171,7 +172,7 @@ def test_names_that_look_like_markup_or_a_template_are_text() -> None:
         replace(filtered, record=replace(filtered.record, functions=functions)),
         replace(filtered, predicates=(hostile,) * 3, record=None),
     )
-    html = page(blocks, ((hostile, hostile),))
+    html = html_of(RoutingReport(blocks, ((hostile, hostile),)))
     found = outline(html)
     assert not {"img", "i"} & set(found.tags)
     assert "onerror" not in found.attributes
@@ -188,7 +189,7 @@ def test_six_orders_and_the_others_in_one_picture() -> None:
     assert len(names) == 6
     assert "other orders (55.1 %)" in svg
     assert svg.count("stroke-dasharray") == 12
-    assert "the largest 12 of 40" in html
+    assert "40 changes noticed, the largest 12" in html
 
 
 def test_a_predicate_that_was_never_reached() -> None:
@@ -206,12 +207,12 @@ def test_before_an_action_and_without_rows() -> None:
 
 def test_nothing_claimed() -> None:
     html = html_of(nothing())
-    assert "Nothing of this query runs in an eddy." in html
+    assert "No part of this query runs in an eddy." in html
     assert "f(x) &gt; 1" in html
 
 
 def test_both_themes_are_there_and_the_notebook_around_is_left_alone() -> None:
-    html = fragment(drifting().blocks, ())
+    html = fragment(sections_of(drifting()))
     assert html.startswith('<div class="eddyline">')
     assert "light-dark(" in html
     style = styles(html)[0]
@@ -238,7 +239,7 @@ def test_every_picture_has_a_narrow_one_in_its_place(name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_in_a_notebook_pictures_are_images(name: str) -> None:
     report = SAMPLES[name]()
-    html = fragment(report.blocks, report.left, report.called, report.asked)
+    html = fragment(sections_of(report))
     assert "<svg" not in html
     drawn = re.findall(r'<div class="for-\w+"[^>]*>(<svg.*?</svg>)', html_of(report), re.DOTALL)
     shown = images(html)
@@ -267,7 +268,7 @@ def specificity(selector: str) -> tuple[int, int, int]:
 
 
 def test_the_notebooks_own_rules_lose_against_those_of_the_report() -> None:
-    style = styles(fragment(drifting().blocks, ()))[0]
+    style = styles(fragment(sections_of(drifting())))[0]
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", style)
     selectors = [one for names, _ in rules for one in names.strip().split(",")]
     # What a notebook says of lists, tables and headings names classes and elements, no ids.

@@ -11,23 +11,23 @@ from html import unescape
 import pytest
 
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.column_chart import column_chart
+from eddyline.reports.charts import column_chart
 from eddyline.reports.html import page
 from eddyline.reports.merging import merge
 from eddyline.reports.records import FunctionRecord, JoinRecord, SteMRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.text import plain
 from eddyline.reports.wording import compact
-from tests.reports.samples import JOIN_INPUTS, broadcast, joined, joined_task
+from tests.reports.samples import JOIN_INPUTS, broadcast, joined, joined_task, sections_of
 from tests.reports.test_html import wide
 
 
 def text_of(report: RoutingReport, width: int = 120) -> str:
-    return plain(report.blocks, report.left, width)
+    return plain(sections_of(report), width)
 
 
 def html_of(report: RoutingReport) -> str:
-    return unescape(wide(page(report.blocks, report.left)))
+    return unescape(wide(page(sections_of(report))))
 
 
 def record_of(report: RoutingReport) -> tuple[TaskRecord, JoinRecord]:
@@ -153,10 +153,10 @@ def test_no_share_is_more_than_all_and_nothing_is_negative(
 
 
 def test_more_calls_than_in_a_fixed_plan_are_said_plainly() -> None:
-    assert "54 calls made, where a fixed plan makes 18" in text_of(broadcast())
+    assert "54 calls made; a fixed plan makes 18" in text_of(broadcast())
     html = html_of(broadcast())
     assert "<dt>Calls made</dt><dd><b>54</b> <span>18 in a fixed plan</span>" in html
-    assert "Calls avoided</dt>" not in html
+    assert "<dt>Calls avoided</dt><dd><b>" not in html
 
 
 def test_inputs_keep_their_names_in_a_narrow_terminal() -> None:
@@ -176,20 +176,20 @@ def test_html_of_a_join() -> None:
     assert "<dt>Spilled to disk</dt><dd><b>12.0 MiB</b> <span>48 files</span>" in html
     assert "flights → 1 → planes → 2 → ports (73.8 %)" in html
     assert "of all" not in html
-    for name in ("Rows read", "Came", "In SteM", "Built", "Probes", "Matches", "Killed"):
+    for name in ("Rows read", "Arrived", "In SteM", "Built", "Probes", "Matches", "Killed"):
         assert f'<th scope="col">{name}</th>' in html
 
 
 def test_every_step_has_its_bars() -> None:
-    svg = re.findall(r"<svg.*?</svg>", wide(page(joined().blocks, ())), re.DOTALL)[1]
+    svg = re.findall(r"<svg.*?</svg>", wide(page(sections_of(joined()))), re.DOTALL)[1]
     assert "1: delayed(delay_minutes) &gt; 0.5" in svg
     assert "join planes" in svg
-    assert "none came" in svg  # flights are only streamed
-    assert "0.95 for one" in svg
+    assert "none arrived" in svg  # flights are only streamed
+    assert "0.95 per tuple" in svg
 
 
 def test_names_are_escaped() -> None:
-    html = page(broadcast().blocks, ())
+    html = page(sections_of(broadcast()))
     assert "<some>" not in html
     assert "as &lt;some&gt; people" in html
 
@@ -198,7 +198,8 @@ def test_few_tasks_need_no_picture_of_their_rows() -> None:
     block = joined().blocks[0]
     record, join = record_of(joined())
     few = replace(record, join=replace(join, cells=(50, 40)))
-    assert wide(page((replace(block, record=few),), ())).count("<svg") == 2
+    report = RoutingReport((replace(block, record=few),))
+    assert wide(page(sections_of(report))).count("<svg") == 2
 
 
 def test_columns_of_many_tasks_share_their_places() -> None:

@@ -15,7 +15,7 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.reports.routing_report import RoutingReport
-from tests.reports.samples import drifting, not_run
+from tests.reports.samples import drifting, not_run, sections_of
 
 # Of 1,000 joined rows 500 pass the first late predicate, and 100 of these the second.
 JOINED = TaskRecord(
@@ -79,7 +79,7 @@ def test_the_first_line_of_every_face() -> None:
     report = report_of(with_plain_calls(JOINED))
     said = "Compared with plain Spark: 2,800 calls instead of about 5,000, about 15.7 s less"
     assert str(report).splitlines()[0] == said
-    assert f"<p><b>{said}</b></p>" in page(report.blocks, ())
+    assert f"<p><b>{said}</b></p>" in page(sections_of(report))
     assert report.to_dict()["compared"]["plain_calls"] == 5_000
     assert "2,800 of about 5,000 calls made: 44.0 % avoided" in str(report)
 

@@ -14,11 +14,20 @@ from eddyline.reports.block_report import BlockReport
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.reports.text import plain
-from tests.reports.samples import SAMPLES, TEXTS, away, drifting, many_orders, not_run, nothing
+from tests.reports.samples import (
+    SAMPLES,
+    TEXTS,
+    away,
+    drifting,
+    many_orders,
+    not_run,
+    nothing,
+    sections_of,
+)
 
 
 def text_of(report: RoutingReport, width: int) -> str:
-    return plain(report.blocks, report.left, width, report.called, report.asked)
+    return plain(sections_of(report), width)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
@@ -99,7 +108,7 @@ def test_what_was_done_where_the_driver_is() -> None:
 
 def test_nothing_claimed() -> None:
     text = text_of(nothing(), 80)
-    assert text.startswith("Nothing of this query runs in an eddy.")
+    assert text.startswith("No part of this query runs in an eddy.")
     assert "a single predicate has no order to choose" in text
 
 

@@ -9,7 +9,14 @@ from rich.text import Text
 
 from eddyline.monitor.live_query import LiveQuery
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.wording import compact, compacted, duration, order_name, percent, shortened
+from eddyline.reports.wording import (
+    brief_count,
+    compact,
+    duration,
+    order_name,
+    percent,
+    shortened,
+)
 
 BAR = 12
 """Signs of a bar."""
@@ -47,7 +54,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     found = [Text(query.name, style="bold")]
     parts = [
         f"{_bar(query, unicode=unicode)} {query.tasks_done:,}/{query.tasks:,} tasks",
-        compacted(totals.rows_in, "row"),
+        brief_count(totals.rows_in, "row"),
         duration(seconds),
         f"{compact(rate)} rows/s",
     ]
@@ -55,7 +62,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
         spared = max(totals.calls_possible - totals.calls, 0)
         parts.append(f"{percent(spared, totals.calls_possible)} of calls spared")
     if totals.errors:
-        parts.append(f"{compacted(totals.errors, 'error')} held")
+        parts.append(f"{brief_count(totals.errors, 'error')} held")
     found.append(Text("  " + _fitting(parts, width - 2)))
     found += [
         Text("  " + line, style="dim") for block in query.blocks if (line := order_now(block))

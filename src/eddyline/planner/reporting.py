@@ -15,8 +15,7 @@ from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
 from eddyline.planner.block_registry import Block, registry_of
 from eddyline.planner.block_reports import DriverCalls, block_report
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
-from eddyline.reports.asked_tables import AskedTable
-from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.tasks.task_records import record_key, recorded
 

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.plain_spark import compared
 from eddyline.reports.records import (
     Change,

@@ -34,6 +34,23 @@ class NumberedPredicate:
 
 
 @dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What happened at one step of a block: at a predicate, or at a SteM where ``stem`` is True.
+
+    ``label`` is what orders call it. ``came`` and ``went`` are tuples; what goes on with an error
+    held, of which there are ``errors``, has not been dropped.
+    """
+
+    label: str
+    text: str
+    came: int
+    went: int
+    seconds: float
+    errors: int = 0
+    stem: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BlockReport:
     """One block that runs in an eddy.
 
@@ -73,6 +90,30 @@ class BlockReport:
         if self.record is None:
             return ()
         return tuple(_numbered(self.record.predicates, self.predicates, self.record.rows_in, ""))
+
+    def steps(self) -> tuple[StepRecord, ...]:
+        """Every step that was recorded: predicates, and the SteMs after them."""
+        record = self.record
+        if record is None:
+            return ()
+        stems = () if record.join is None else record.join.stems
+        names = [(label, self.text_of(place)) for place, label in enumerate(self.labels)]
+        return (
+            *(
+                StepRecord(
+                    *name,
+                    predicate.rows_in,
+                    predicate.passed + predicate.errors_held,
+                    predicate.seconds,
+                    predicate.errors_held,
+                )
+                for name, predicate in zip(names, record.predicates, strict=False)
+            ),
+            *(
+                StepRecord(*name, stem.probes, stem.matches, stem.seconds, stem=True)
+                for name, stem in zip(names[len(record.predicates) :], stems, strict=False)
+            ),
+        )
 
     def text_of(self, position: int) -> str:
         """The text of a conjunct, or of a join, by its position in the block."""

@@ -6,72 +6,127 @@ page is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from eddyline.reports.asked_tables import AskedTable
-from eddyline.reports.block_report import BlockReport
-from eddyline.reports.called_functions import CalledFunction, in_all
 from eddyline.reports.drawing import COLOURS
-from eddyline.reports.html_tables import asked_columns, called_columns, left_columns
-from eddyline.reports.html_view import block_view
-from eddyline.reports.images import data_uri
-from eddyline.reports.plain_spark import compared
-from eddyline.reports.wording import CALLED_AT_THE_DRIVER, LOOKED_UP, NO_BLOCKS, one_line, shortened
+from eddyline.reports.figures import PAGE, TILES, Reach, Share
+from eddyline.reports.html_pictures import (
+    Picture,
+    calls_picture,
+    data_uri,
+    join_pictures,
+    orders_picture,
+)
+from eddyline.reports.records import TaskRecord
+from eddyline.reports.sections import NO_BLOCKS, BlockSections, ReportSections
+from eddyline.reports.tables import Column, Room, TableSection
+from eddyline.reports.timeline import Timeline
+from eddyline.reports.wording import count, one_line, percent, shortened
 
 _COLOURS = "".join(f"--{name}:light-dark({a},{b});" for name, (a, b) in COLOURS.items())
 
 _TEXT_MOST = 90  # letters of a predicate's text; the rest is shown on hovering
+_BINS = 96  # seven pixels each in a picture of the usual width
+_NARROW_BINS = 36  # nine each in a narrow one, which may not double the size of a page
+_TABLE_BINS = 8
 
 
-def page(
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction] = (),
-    asked: Sequence[AskedTable] = (),
-) -> str:
+def page(sections: ReportSections) -> str:
     """Return a whole HTML document."""
-    return _rendered("page.html.j2", blocks, left, called, asked, images=False)
+    return _rendered("page.html.j2", sections, images=False)
 
 
-def fragment(
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction] = (),
-    asked: Sequence[AskedTable] = (),
-) -> str:
+def fragment(sections: ReportSections) -> str:
     """Return the report as one element that brings its style along.
 
     Its pictures are images, which stay in a notebook that is not trusted; in a page they are part
     of it and say more on hovering.
     """
-    return _rendered("fragment.html.j2", blocks, left, called, asked, images=True)
+    return _rendered("fragment.html.j2", sections, images=True)
 
 
-def _rendered(
-    template: str,
-    blocks: Sequence[BlockReport],
-    left: Sequence[tuple[str, str]],
-    called: Sequence[CalledFunction],
-    asked: Sequence[AskedTable],
-    *,
-    images: bool,
-) -> str:
+def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:
     return _TEMPLATES.get_template(template).render(
-        compared=compared(blocks),
-        blocks=[block_view(block) for block in blocks],
-        left=left_columns(left) if left else (),
-        called=called_columns(called) if called else (),
-        called_heading=CALLED_AT_THE_DRIVER,
-        spent=in_all(called),
-        asked=asked_columns(asked) if asked else (),
-        asked_heading=LOOKED_UP,
+        report=sections,
+        blocks=[_block_view(block) for block in sections.blocks],
         no_blocks=NO_BLOCKS,
         images=images,
         colours=_COLOURS,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """What the template of a block is filled with: what there is to say, and the pictures.
+
+    The picture of the orders has a table beside it, for those who do not see it.
+    """
+
+    sections: BlockSections
+    when: str
+    orders: Picture | None = None
+    orders_table: TableSection | None = None
+    pictures: tuple[Picture, ...] = ()
+
+
+def _block_view(sections: BlockSections) -> BlockView:
+    block, run, record = sections.block, sections.run, sections.block.record
+    when = "" if record is None else _when(record)
+    if run is None or record is None:
+        return BlockView(sections, when)
+    join = record.join
+    pictures = tuple([calls_picture(block)] if join is None else join_pictures(block, join))
+    orders, changes = run.orders, () if run.changes is None else run.changes.changes
+    if orders is None:
+        return BlockView(sections, when, pictures=pictures)
+    picture = orders_picture(block, orders.over(_BINS), orders.over(_NARROW_BINS), changes)
+    table = _orders_table(orders.labels, orders.over(_TABLE_BINS))
+    return BlockView(sections, when, picture, table, pictures)
+
+
+def _orders_table(labels: tuple[str, ...], line: Timeline) -> TableSection:
+    total = sum(line.rows)
+    bins = zip(line.edges[1:], zip(*line.shares, strict=True), strict=True)
+    names = tuple(PAGE.order(order, labels) for order in line.orders)
+    columns = (
+        Column("Order", names, "words"),
+        Column("Rows", tuple(count(rows) for rows in line.rows)),
+        Column("Share", tuple(Share(rows, total) for rows in line.rows)),
+        *(
+            Column(
+                f"to {PAGE.time(edge)}",
+                tuple(f"{share:.0%}" if share else "" for share in shares),
+            )
+            for edge, shares in bins
+        ),
+    )
+    return TableSection("", columns)
+
+
+def _when(record: TaskRecord) -> str:
+    if not record.orders:
+        return ""
+    start, end = (
+        datetime.fromtimestamp(moment, UTC)
+        for moment in (record.orders[0].start, max(piece.end for piece in record.orders))
+    )
+    until = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f"{start:%Y-%m-%d %H:%M:%S} to {until}"
+
+
+def _page_columns(table: TableSection) -> Iterator[Column]:
+    """Yield the columns of a table, spelled; a reach takes two, so that its digits are aligned."""
+    for column in table.standing(Room.PAGE):
+        reached = [cell for cell in column.cells if isinstance(cell, Reach)]
+        counts = [Reach(cell.rows) for cell in reached] or column.cells
+        yield replace(column, cells=tuple(map(PAGE.figure, counts)))
+        if any(cell.of is not None for cell in reached):
+            yield Column("of all", tuple(percent(cell.rows, cell.of or 0) for cell in reached))
 
 
 def _environment() -> Environment:
@@ -86,6 +141,9 @@ def _environment() -> Environment:
     templates.filters["data_uri"] = data_uri
     templates.filters["one_line"] = one_line
     templates.filters["shortened"] = partial(shortened, limit=_TEXT_MOST)
+    templates.filters["page_columns"] = _page_columns
+    templates.filters["tile"] = TILES.figure
+    templates.filters["sentence"] = TILES.sentence
     return templates
 
 

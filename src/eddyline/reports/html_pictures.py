@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 
 from markupsafe import Markup
 
-from eddyline.reports import html_wording as wording
-from eddyline.reports.bars import Bar, BarPart, bar_chart
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.column_chart import column_chart
-from eddyline.reports.records import OTHER_ORDERS, Change, JoinRecord, Order, TaskRecord
-from eddyline.reports.svg import Band, Mark, share_chart
+from eddyline.reports.charts import Band, Bar, BarPart, Mark, bar_chart, column_chart, share_chart
+from eddyline.reports.drawing import COLOURS
+from eddyline.reports.figures import PAGE
+from eddyline.reports.records import OTHER_ORDERS, Change, JoinRecord, Order
 from eddyline.reports.timeline import Timeline
 from eddyline.reports.wording import compact, percent, ratio, shortened
 
@@ -57,7 +57,7 @@ def _orders_chart(
     total = sum(line.rows)
     bands = [
         Band(
-            name=f"{wording.order(order, block.labels)} ({percent(rows, total)})",
+            name=f"{PAGE.order(order, block.labels)} ({percent(rows, total)})",
             shares=shares,
             rest=order == OTHER_ORDERS,
             hint=_order_in_words(block, order),
@@ -66,7 +66,7 @@ def _orders_chart(
     ]
     at, edges, unit = _along(block, line)
     marks = [
-        Mark(at(change.when), str(place), wording.change(change))
+        Mark(at(change.when), str(place), PAGE.change(change))
         for place, change in enumerate(changes, start=1)
     ]
     return share_chart(
@@ -90,10 +90,10 @@ def _along(
     That is time, and for a join rows: these come in bursts, between which SteMs are built.
     """
     if block.inputs:
-        return line.rows_at, line.row_edges, "rows, as they came"
+        return line.rows_at, line.row_edges, "rows, in order of arrival"
     factor, unit = _clock(line.seconds)
     edges = [edge * factor for edge in line.edges]
-    return lambda when: line.busy.at(when) * factor, edges, f"{unit} at work"
+    return lambda when: line.busy.at(when) * factor, edges, f"{unit} of work"
 
 
 def calls_picture(block: BlockReport) -> Picture:
@@ -111,10 +111,10 @@ def calls_picture(block: BlockReport) -> Picture:
             )
         )
     return _drawn(
-        "Rows that each predicate was evaluated on",
+        "Rows seen by each predicate",
         lambda title, width: bar_chart(
             bars,
-            [BarPart("evaluated"), BarPart("spared", rest=True)],
+            [BarPart("seen"), BarPart("spared", rest=True)],
             title,
             "rows",
             width=width,
@@ -122,35 +122,31 @@ def calls_picture(block: BlockReport) -> Picture:
     )
 
 
-def join_pictures(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Iterator[Picture]:
+def join_pictures(block: BlockReport, join: JoinRecord) -> Iterator[Picture]:
     """Draw what only join blocks have: their steps, and how even their tasks were."""
-    yield _steps_picture(block, record, join)
+    yield _steps_picture(block)
     if len(join.cells) > _FEW_TASKS:
         yield _skew_picture(join)
 
 
-def _steps_picture(block: BlockReport, record: TaskRecord, join: JoinRecord) -> Picture:
+def _steps_picture(block: BlockReport) -> Picture:
     """Draw how many tuples came to each step of a join block, and how many went on."""
-    labels = block.labels
-    steps = [(each.rows_in, each.passed + each.errors_held) for each in record.predicates]
-    steps += [(stem.probes, stem.matches) for stem in join.stems]
     bars = []
-    for position, (came, went) in enumerate(steps):
-        words = block.text_of(position)
-        label = words if labels[position] in words.split() else f"{labels[position]}: {words}"
+    for step in block.steps():
+        label = step.text if step.label in step.text.split() else f"{step.label}: {step.text}"
         bars.append(
             Bar(
                 label=shortened(label, _TEXT_MOST),
-                values=(came, went),
-                note=f"{ratio(went / came)} for one" if came else "none came",
-                hint=f"{label}: {compact(came)} in, {compact(went)} out",
+                values=(step.came, step.went),
+                note=f"{ratio(step.went / step.came)} per tuple" if step.came else "none arrived",
+                hint=f"{label}: {compact(step.came)} in, {compact(step.went)} out",
             )
         )
     return _drawn(
         "Tuples at each step",
         lambda title, width: bar_chart(
             bars,
-            [BarPart("tuples that came"), BarPart("that went on, or matches")],
+            [BarPart("tuples in"), BarPart("tuples out, or matches")],
             title,
             "tuples",
             stacked=False,
@@ -167,7 +163,7 @@ def _skew_picture(join: JoinRecord) -> Picture:
         lambda title, width: column_chart(
             join.cells,
             title,
-            "tasks, the largest first",
+            "tasks, largest first",
             "rows",
             description=said,
             width=width,
@@ -183,7 +179,7 @@ def _drawn(title: str, draw: Callable[[str, float], str]) -> Picture:
 
 def _order_in_words(block: BlockReport, order: Order) -> str:
     if order == OTHER_ORDERS:
-        return "all orders that were taken more rarely"
+        return "all rarer orders"
     labels = block.labels
     return "; then ".join(
         f"{labels[position]}: {shortened(block.text_of(position), _TEXT_MOST)}"
@@ -198,3 +194,25 @@ def _clock(seconds: float) -> tuple[float, str]:
         if seconds >= least:
             return factor, name
     return 1000.0, "milliseconds"
+
+
+def data_uri(svg: str) -> str:
+    """Return an ``<svg>`` element as the address of an image, for notebooks.
+
+    A notebook that its reader has not run is not trusted: Jupyter, and the pages that show
+    notebooks, take SVG elements out of it and leave their texts. They leave images. Its colours
+    are those of a light or a dark page, as the element says that shows it.
+    """
+    head, end, body = svg.partition(">")
+    image = f"{head}{end}<style>{_IMAGE_STYLE}</style>{body}"
+    return "data:image/svg+xml;base64," + b64encode(image.encode()).decode("ascii")
+
+
+def _image_style() -> str:
+    chosen = ((name, f"light-dark({light},{dark})") for name, (light, dark) in COLOURS.items())
+    rules = (f".f-{name}{{fill:{value}}}.s-{name}{{stroke:{value}}}" for name, value in chosen)
+    edge = "light-dark({},{})".format(*COLOURS["paper"])
+    return f"svg{{color-scheme:light dark}}{''.join(rules)}.edge{{stroke:{edge}}}"
+
+
+_IMAGE_STYLE = _image_style()

@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from eddyline.reports.as_dict import as_dict
-from eddyline.reports.asked_tables import AskedTable
 from eddyline.reports.block_report import BlockReport
-from eddyline.reports.called_functions import CalledFunction
+from eddyline.reports.driver_records import AskedTable, CalledFunction
+from eddyline.reports.sections import ReportSections, report_sections
 from eddyline.reports.text import ReportText, plain
 
 _PRINTED_WIDTH = 100  # columns, where nothing says how wide the terminal is
@@ -38,7 +38,7 @@ class RoutingReport:
     def __str__(self) -> str:
         """The report as plain text, as wide as the terminal."""
         width = get_terminal_size((_PRINTED_WIDTH, 24)).columns
-        return plain(self.blocks, self.left, width, self.called, self.asked)
+        return plain(self._sections(), width)
 
     def __repr__(self) -> str:
         """What a prompt shows: the text."""
@@ -46,13 +46,13 @@ class RoutingReport:
 
     def __rich__(self) -> ReportText:
         """What rich prints for this report."""
-        return ReportText(self.blocks, self.left, self.called, self.asked)
+        return ReportText(self._sections())
 
     def _repr_html_(self) -> str:
         """What a notebook shows for this report."""
         from eddyline.reports.html import fragment  # noqa: PLC0415 - only pages need jinja2
 
-        return fragment(self.blocks, self.left, self.called, self.asked)
+        return fragment(self._sections())
 
     def show(self) -> None:
         """Print the report, in colours if standard output is a terminal."""
@@ -67,7 +67,7 @@ class RoutingReport:
         from eddyline.reports.html import page  # noqa: PLC0415 - only pages need jinja2
 
         target = Path(path)
-        target.write_text(page(self.blocks, self.left, self.called, self.asked), encoding="utf-8")
+        target.write_text(page(self._sections()), encoding="utf-8")
         return target
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,3 +136,6 @@ class RoutingReport:
         ``calls`` is the larger one where rows were copied.
         """
         return as_dict(self.blocks, self.left, self.called, self.asked)
+
+    def _sections(self) -> ReportSections:
+        return report_sections(self.blocks, self.left, self.called, self.asked)

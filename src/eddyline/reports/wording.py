@@ -6,18 +6,10 @@ from collections.abc import Sequence
 from math import isfinite
 
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
-from eddyline.reports.records import OTHER_ORDERS, Change, Order, TaskRecord
+from eddyline.reports.records import OTHER_ORDERS, Change, Order
 
 NOTHING = "-"
 """Stands where a figure does not exist, such as the selectivity of no rows."""
-
-CALLED_AT_THE_DRIVER = "Called where the driver is"
-LOOKED_UP = "Looked up from where the driver is"
-NO_ACTION = (
-    "No action has run yet. Collect, count, show or write the DataFrame, then ask for the report."
-)
-NO_ROWS = "An action ran, but no rows reached this block."
-NO_BLOCKS = "Nothing of this query runs in an eddy."
 
 _MANY_PREDICATES = 5  # an order of more predicates is spelled without blanks, to stay readable
 _SHORT_LABEL = 2  # letters; longer ones need the blanks
@@ -48,10 +40,10 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
-def compacted(number: float, one: str) -> str:
+def brief_count(number: float, one: str) -> str:
     """Spell a count as :func:`compact` does, with what is counted.
 
-    >>> compacted(1, "call"), compacted(2_500_000, "call")
+    >>> brief_count(1, "call"), brief_count(2_500_000, "call")
     ('1 call', '2.50M calls')
     """
     return f"{compact(number)} {one}{'' if number == 1 else 's'}"
@@ -111,24 +103,6 @@ def duration(seconds: float) -> str:
     return f"{_three_digits(seconds * 1e9)} ns" if seconds else "0 s"
 
 
-def parts_of_time(record: TaskRecord) -> str:
-    """Say what the time in a block consists of; empty where only its routing was measured.
-
-    >>> parts_of_time(TaskRecord(block="b", seconds=4, work_seconds=2, core_seconds=1.5))
-    'of it 2.00 s in functions and modules, 1.50 s waiting for a core, 500 ms not accounted for'
-    """
-    if not record.output_seconds and not record.core_seconds:
-        return ""
-    parts = (
-        (record.work_seconds, "in functions and modules"),
-        (record.routing_seconds, "routing"),
-        (record.output_seconds, "putting results together"),
-        (record.core_seconds, "waiting for a core"),
-        (record.other_seconds, "not accounted for"),
-    )
-    return "of it " + ", ".join(f"{duration(each)} {what}" for each, what in parts if each)
-
-
 def order_name(order: Order, arrow: str = "->", labels: Sequence[str] = ()) -> str:
     """Spell an order by the numbers of its predicates, counted from 1, or by other labels.
 
@@ -169,18 +143,13 @@ def ratio(value: float | None) -> str:
     return NOTHING if value is None else _three_digits(value)
 
 
-def quantity_text(quantity: ChangedQuantity, value: float) -> str:
-    """Spell a selectivity as a percentage and a cost as a time."""
-    return percent(value, 1.0) if quantity is ChangedQuantity.SELECTIVITY else duration(value)
-
-
 def change_text(change: Change, arrow: str = "->") -> str:
     """Say what changed, without when.
 
     >>> change_text(Change(0.0, 1, ChangedQuantity.SELECTIVITY, 0.12, 0.801))
     'predicate 2: selectivity 12.0 % -> 80.1 %'
     """
-    old, new = (quantity_text(change.quantity, value) for value in (change.old, change.new))
+    old, new = (_quantity(change, value) for value in (change.old, change.new))
     return f"predicate {change.predicate + 1}: {change.quantity} {old} {arrow} {new}"
 
 
@@ -201,6 +170,11 @@ def shortened(text: str, limit: int) -> str:
     """
     text = one_line(text)
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _quantity(change: Change, value: float) -> str:
+    selectivity = change.quantity is ChangedQuantity.SELECTIVITY
+    return percent(value, 1.0) if selectivity else duration(value)
 
 
 def _three_digits(value: float) -> str:

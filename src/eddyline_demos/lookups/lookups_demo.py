@@ -15,7 +15,7 @@ from eddyline.app.interrupts import temporary_folder
 from eddyline.app.spark_errors import spark_errors_explained
 from eddyline.app.start import running_spark
 from eddyline.app.terminal import chatter, results, show, without_blanks_in_a_pipe
-from eddyline_demos.lookups.beside_by_hand import Trial, LookupWay, compare, differing, try_out
+from eddyline_demos.lookups.beside_by_hand import LookupWay, Trial, compare, differing, try_out
 from eddyline_demos.lookups.lookups_display import competition, contest, introduction, outcome
 from eddyline_demos.lookups.questions import WATCHED, register_tables
 from eddyline_demos.lookups.running import Rest, running_services

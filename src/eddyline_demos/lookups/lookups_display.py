@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from eddyline.asking.asked_once import SharedLookupStatistics
-from eddyline.reports.fitting_table import FittingTable
+from eddyline.asking.shared_lookup import SharedLookupStatistics
+from eddyline.reports.terminal_tables import FittingTable
 from eddyline.reports.wording import count, duration, percent
-from eddyline_demos.lookups.beside_by_hand import Trial, LookupWay
+from eddyline_demos.lookups.beside_by_hand import LookupWay, Trial
 from eddyline_demos.lookups.questions import QUESTION, STRONG, WATCHED
 from eddyline_demos.lookups.running import LATENCY, LIMIT, RequestsSeen, Rest
 

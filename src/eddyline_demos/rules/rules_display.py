@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from eddyline.reports.fitting_table import FittingTable
+from eddyline.reports.terminal_tables import FittingTable
 from eddyline.reports.wording import count, duration
 from eddyline.standing.introspection import Progress
 from eddyline_demos.rules.flights_and_rules import TEMPLATE

@@ -24,7 +24,7 @@ from eddyline.app.terminal import chatter, show
 from eddyline.monitor.progress import ProgressDisplay
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.routing_report import RoutingReport
-from eddyline.reports.wording import NO_BLOCKS
+from eddyline.reports.sections import NO_BLOCKS
 
 RUNNING: Final = "Running the query"
 

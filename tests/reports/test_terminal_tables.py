@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from eddyline.reports.fitting_table import FittingTable
+from eddyline.reports.terminal_tables import FittingTable
 
 
 def shown(width: int, name: str = "is_fraud(text)") -> list[str]:

@@ -1,4 +1,4 @@
-"""A table that fits: on a narrow terminal names stay and figures go."""
+"""Tables that fit: on a narrow terminal names stay and figures go."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from eddyline.reports.figures import BRIEF, TERMINAL
+from eddyline.reports.tables import Room, TableSection
 from eddyline.reports.wording import one_line
 
 NAME_ROOM: Final = 22
@@ -47,7 +49,7 @@ class FittingTable:
         for figure in self._figures[: shown - names]:
             table.add_column(figure, justify="right", no_wrap=True)
         for row in self._rows:
-            table.add_row(*map(_cut, row[:names]), *row[names:shown])
+            table.add_row(*map(cut, row[:names]), *row[names:shown])
         yield table
 
     def _fitting(self, width: int) -> int:
@@ -69,6 +71,27 @@ class FittingTable:
         return fitting
 
 
+def terminal_table(section: TableSection, room: Room) -> RenderableType:
+    """Return a table of a report: its names, and as many of its figures as there is room for."""
+    columns = section.standing(room)
+    heads = [column.name if column.short is None else column.short for column in columns]
+    spelling = TERMINAL if room >= Room.WIDE else BRIEF
+    rows = zip(*(map(spelling.figure, column.cells) for column in columns), strict=True)
+    if any(column.kind == "words" for column in columns):
+        sentences = plain_table(*heads)
+        for row in rows:
+            cells = zip(columns, row, strict=True)
+            sentences.add_row(
+                *(Text(cell) if column.kind == "words" else cut(cell) for column, cell in cells)
+            )
+        return sentences
+    names = next(place for place, column in enumerate(columns) if column.kind == "figures")
+    table = FittingTable(heads[:names], heads[names:])
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def plain_table(*columns: str) -> Table:
     """Return a table without edges, which would be lines of blanks above and below."""
     table = Table(
@@ -79,5 +102,6 @@ def plain_table(*columns: str) -> Table:
     return table
 
 
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+def cut(text: str) -> Text:
+    """Return a text that is cut at the width of its column instead of being wrapped."""
+    return Text(one_line(text), no_wrap=True, overflow="ellipsis")

@@ -7,9 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from eddyline.reports.bars import Bar, BarPart, bar_chart
+from eddyline.reports.charts import Band, Bar, BarPart, Mark, bar_chart, share_chart
 from eddyline.reports.drawing import PALETTE, REST, text_width
-from eddyline.reports.svg import Band, Mark, share_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,0 +1,68 @@
+"""What the driver did for the tasks of a query: lookups, and calls of concurrent functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTable:
+    """What one way into a lookup table was asked for, in all jobs of a query.
+
+    ``keys`` are distinct ones, asked for once a job each, in ``requests`` requests, retries
+    included; ``failures`` are tries that brought no answer, ``at_a_time`` the most requests
+    under way at once. ``by_source`` has the keys that each of its sources got, ``unmatched`` the
+    rows that came with a key that their call had not asked for.
+    """
+
+    name: str
+    keys: int
+    requests: int
+    failures: int
+    at_a_time: int
+    by_source: tuple[tuple[str, int], ...] = ()
+    unmatched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """What became of a concurrent function, in all jobs of a query.
+
+    ``values`` are the distinct arguments that it was called for, in ``calls`` calls, retries
+    included; ``failures`` are the values that it did not get. ``seconds`` is the sum of the
+    time that calls took, ``spent`` what they have cost, in ``unit``, which is empty where
+    no price is known.
+    """
+
+    name: str
+    values: int
+    calls: int
+    failures: int
+    seconds: float
+    spent: float = 0.0
+    unit: str = ""
+
+    @property
+    def money(self) -> str:
+        """What was spent, as text; empty where no price is known."""
+        return _amount(self.spent, self.unit) if self.unit else ""
+
+
+def spent_in_all(functions: Sequence[CalledFunction]) -> str:
+    """Return what was spent in all, unit by unit; empty where nothing costs anything.
+
+    >>> spent_in_all([CalledFunction("f", 2, 3, 0, 0.1, 0.25, "USD")])
+    '0.25 USD'
+    >>> spent_in_all([CalledFunction("f", 2, 3, 0, 0.1, 1234567.0, "tokens")])
+    '1,234,567 tokens'
+    """
+    sums: dict[str, float] = {}
+    for function in functions:
+        if function.unit:
+            sums[function.unit] = sums.get(function.unit, 0.0) + function.spent
+    return ", ".join(_amount(spent, unit) for unit, spent in sums.items())
+
+
+def _amount(spent: float, unit: str) -> str:
+    return f"{round(spent, 6):,.10g} {unit}"  # what floats add beyond a millionth is no money
