@@ -23,7 +23,7 @@ import eddyline
 from eddyline_demos.lookups import beside_by_hand as comparison
 from eddyline_demos.lookups import lookups_demo as program
 from eddyline_demos.lookups import running
-from eddyline_demos.lookups.beside_by_hand import Trial, Way, differing
+from eddyline_demos.lookups.beside_by_hand import LookupWay, Trial, differing
 from eddyline_demos.lookups.by_hand import joined_by_hand
 from eddyline_demos.lookups.lookups_display import outcome
 from eddyline_demos.lookups.questions import COUNTED, STRONG, register_tables
@@ -78,7 +78,7 @@ def test_what_is_shown_is_what_the_services_saw(run: Run, monkeypatch: pytest.Mo
     assert http[2] == register.requests >= 3
     assert http[1] + file[1] == pytest.approx(100, abs=0.2)
 
-    assert len(trials) == len(Way)
+    assert len(trials) == len(LookupWay)
     for name, (weather, aircraft) in zip(
         ("eddyline.watch", "eddyline.adapt", "hand"), trials, strict=True
     ):
@@ -97,7 +97,7 @@ def test_what_is_shown_is_what_the_services_saw(run: Run, monkeypatch: pytest.Mo
     delta = sum(carrier == "DL" for carrier, *_ in watched)
     assert numbers_after("Delta Air Lines", answer.out)[0] == delta
 
-    assert len(started) == 1 + len(Way)
+    assert len(started) == 1 + len(LookupWay)
     assert [process.returncode for process in started] == [0] * len(started)
     assert "\x1b" not in answer.out
     assert max(map(len, answer.out.splitlines())) <= 100
@@ -204,7 +204,7 @@ def test_without_the_extra_one_line_says_what_to_install(
 
 
 def test_rows_that_differ_are_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def trial(_spark: object, _data: object, way: Way) -> Trial:
+    def trial(_spark: object, _data: object, way: LookupWay) -> Trial:
         return Trial(way, Counter([(way,)]), 1.0, 1.0, RequestsSeen(1, 1, 0), RequestsSeen(1, 1, 0))
 
     monkeypatch.setattr(comparison, "try_out", trial)
@@ -220,8 +220,8 @@ def test_rows_that_differ_are_a_failure(run: Run, monkeypatch: pytest.MonkeyPatc
 
 def test_rows_are_compared_as_multisets() -> None:
     seen = RequestsSeen(1, 1, 0)
-    one = Trial(Way.WATCHED, Counter([(1,), (1,)]), 1.0, 1.0, seen, seen)
-    assert not differing([one, replace(one, way=Way.BY_HAND)])
+    one = Trial(LookupWay.WATCHED, Counter([(1,), (1,)]), 1.0, 1.0, seen, seen)
+    assert not differing([one, replace(one, way=LookupWay.BY_HAND)])
     assert differing([one, replace(one, rows=Counter([(1,)]))])
 
 
@@ -234,7 +234,7 @@ def test_rows_are_compared_as_multisets() -> None:
 )
 def test_the_verdict_names_the_faster(adapted: float, by_hand: float, sentence: str) -> None:
     seen = RequestsSeen(1, 1, 0)
-    seconds = {Way.WATCHED: 1.0, Way.ADAPTED: adapted, Way.BY_HAND: by_hand}
+    seconds = {LookupWay.WATCHED: 1.0, LookupWay.ADAPTED: adapted, LookupWay.BY_HAND: by_hand}
     rows: Counter[tuple[object, ...]] = Counter({(1,): 3})
     trials = [Trial(way, rows, time, time, seen, seen) for way, time in seconds.items()]
     screen = io.StringIO()
