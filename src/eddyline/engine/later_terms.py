@@ -8,8 +8,7 @@ from eddyline.engine.agenda import Agenda
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.concurrent_function import AnswersLater, answers_later, later_calls
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested, NestedAgenda
-from eddyline.engine.modules.concurrent_predicate import ConcurrentPredicate
-from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
+from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.relation import Relation
@@ -100,12 +99,12 @@ class LaterTerms:
         relation = self._relation
         calls = later_calls(self._functions, [expression])
         alone = isinstance(expression, Call) and calls == [expression]
+        selection = Selection(position, name, expression, relation, held, inverted=inverted)
         if alone and not inverted and not relation.is_remembered(calls[0]):
             caller = self._function(calls[0]).connect(self._of(calls[0], agenda))
-            return ConcurrentSelection(position, name, calls[0], relation, held, caller)
+            return ConcurrentSelection(selection, CallAlone(name, calls[0], relation, caller))
         by = {call: self._function(call).connect(agenda) for call in calls}
-        selection = Selection(position, name, expression, relation, held, inverted=inverted)
-        return ConcurrentPredicate(selection, CallsInRounds(calls, relation, by, [expression]))
+        return ConcurrentSelection(selection, CallsInRounds(calls, relation, by, [expression]))
 
     def _function(self, call: Call) -> AnswersLater:
         function = self._functions[call.function]

@@ -12,7 +12,6 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned, LearnedCosts
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested
-from eddyline.engine.modules.concurrent_predicate import ConcurrentPredicate
 from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import (
@@ -37,9 +36,7 @@ VECTOR_VISIT_COST = 300e-6
 """The same for a predicate over whole vectors: building a pandas Series takes that long."""
 
 
-TermModule: TypeAlias = (
-    Selection | Nested | ConcurrentSelection | ConcurrentPredicate | ConcurrentNested
-)
+TermModule: TypeAlias = Selection | Nested | ConcurrentSelection | ConcurrentNested
 """The module of a term: one that computes, or one that answers later."""
 
 

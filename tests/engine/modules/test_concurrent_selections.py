@@ -25,8 +25,8 @@ from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.modules.concurrent_function import ConcurrentFunction
-from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
-from eddyline.engine.modules.selection import HeldErrors
+from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
+from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING
@@ -238,12 +238,13 @@ def test_back_pressure_sends_tuples_elsewhere() -> None:
         rows = relation.load([pa.array(np.arange(2000))], 2000)
         modules = [
             ConcurrentSelection(
-                number,
-                str(number),
-                call(number),
-                relation,
-                HeldErrors(),
-                VirtualCaller(lambda _: True, agenda, lambda _, s=seconds: s, width=2),
+                Selection(number, str(number), call(number), relation, HeldErrors()),
+                CallAlone(
+                    str(number),
+                    call(number),
+                    relation,
+                    VirtualCaller(lambda _: True, agenda, lambda _, s=seconds: s, width=2),
+                ),
             )
             for number, seconds in enumerate([1.0, 4.0])
         ]

@@ -25,12 +25,14 @@ from eddyline.expressions.vector import NO_ERRORS, Vector
 class RowsCalled(NamedTuple):
     """Rows of one signature whose calls have all been made; ``cost`` is for the rows together.
 
-    Of calls that are made side by side each counts as its part of the time.
+    Of calls that are made side by side each counts as its part of the time. ``verdicts`` are
+    what the calls say of the rows, where that is remembered nowhere else.
     """
 
     signature: Signature
     rows: npt.NDArray[np.int64]
     cost: float
+    verdicts: Vector | None = None
 
 
 @dataclass(slots=True)
