@@ -31,10 +31,9 @@ from bench.turns import Spread, in_turns
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.threads import ThreadCaller
+from eddyline.engine.callers import Caller, ConcurrentFunction
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import Caller
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions.expression import And, Argument, Call
 from eddyline.wall_clock import WallClock

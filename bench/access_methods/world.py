@@ -13,9 +13,8 @@ from bench.simulation.virtual_calls import VirtualCaller
 from bench.simulation.virtual_scan import NOBODY, VirtualScan
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.threads import ThreadCaller
-from eddyline.engine.agenda import Agenda
+from eddyline.engine.callers import Agenda, Caller
 from eddyline.engine.clock import Clock, VirtualClock
-from eddyline.engine.modules.callers import Caller
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 
 Function = Callable[..., object]

@@ -7,8 +7,8 @@ from numbers import Integral
 
 import numpy as np
 
-from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.lane import Lane
+from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from bench.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error, checked_width
+from eddyline.engine.callers import CallDone, Outbox, PlannedCall, as_error, checked_width
 
 
 class VirtualCaller:

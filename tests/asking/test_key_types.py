@@ -22,7 +22,7 @@ from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.shared_lookup import AccessMethod
-from eddyline.engine.modules.callers import PlannedCall
+from eddyline.engine.callers import PlannedCall
 from eddyline.engine.signature import ENTERING
 from tests.asked import answered, canonical
 from tests.http_service import HttpService, Reply, Request

@@ -25,7 +25,7 @@ from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.shared_lookup import AccessMethod
 from eddyline.asking.wire import Address
-from eddyline.engine.modules.callers import CallDone, PlannedCall
+from eddyline.engine.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
 from eddyline.errors import LookupFailedError, ServerGoneError
 from tests.asked import until

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
+from eddyline.engine.callers import Agenda
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy, LearnedCosts
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.lottery import LotteryPolicy

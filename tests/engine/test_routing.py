@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.lane import Lane
+from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.quantum import FixedQuantum

@@ -12,8 +12,7 @@ from eddyline.asking.frozen import frozen
 from eddyline.asking.function_answers import ERROR, PRICE, STOP, STOPS, VALUE
 from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.wire import Address
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import CallDone, CallKey, Outbox, PlannedCall
+from eddyline.engine.callers import Agenda, CallDone, CallKey, Outbox, PlannedCall
 from eddyline.engine.signature import ENTERING
 from eddyline.errors import FunctionFailedError
 from eddyline.expressions.vector import Vector

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from eddyline.asking.beginning import TaskPlace
 from eddyline.asking.wire import Address, packed
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, checked_width
+from eddyline.engine.callers import Agenda, CallDone, Outbox, PlannedCall, checked_width
 from eddyline.errors import LookupFailedError, ServerGoneError
 
 CONNECT_SECONDS: Final = 20.0

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import (
+from eddyline.engine.callers import (
+    Agenda,
     CallDone,
     Outbox,
     PlannedCall,

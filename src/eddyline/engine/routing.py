@@ -14,9 +14,9 @@ from typing import Final, Generic, NamedTuple, Protocol
 
 import numpy as np
 
-from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel
 from eddyline.engine.lane import Contents, Lane
+from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes

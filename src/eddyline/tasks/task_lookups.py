@@ -12,7 +12,7 @@ from eddyline.asking.remote_lookup import RemoteLookup
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.engine.agenda import Agenda
+from eddyline.engine.callers import Agenda
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.tasks.action_settings import ACTION
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from eddyline.engine.callers import ConcurrentFunction
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
 from eddyline.engine.join_graph import JoinGraph
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
 from eddyline.expressions.expression import Argument, Call, Expression, IsNull, Or, with_arguments

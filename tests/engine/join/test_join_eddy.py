@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from eddyline.engine.callers import ConcurrentFunction
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, StalledError
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
 from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum

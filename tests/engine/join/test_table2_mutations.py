@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pytest
 
 from eddyline.engine.batch import Rows, TupleBatch
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.quantum import FixedQuantum, Quantum
 from eddyline.engine.relation import Relation

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy

@@ -12,9 +12,9 @@ import pytest
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.callers import PlannedCall
 from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.modules.callers import PlannedCall
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,

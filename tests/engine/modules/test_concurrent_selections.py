@@ -20,11 +20,10 @@ from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.asking.threads import ThreadCaller
 from eddyline.engine.batch import TupleBatch
+from eddyline.engine.callers import CallDone, Caller, ConcurrentFunction, PlannedCall
 from eddyline.engine.clock import Clock, VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
 from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.policies.catalogue import PolicyName, make_policy

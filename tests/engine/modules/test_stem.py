@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from eddyline.engine.batch import TupleBatch, concatenate
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import HighWaterMarks, Ticks
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import MIRRORED, JoinGraph
 from eddyline.engine.join_query import JoinRelation, Lookup
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules import match_finder as access
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import HighWaterMarks, Ticks
 from eddyline.expressions.expression import ComparisonOperator
 from tests.joins import (
     INT,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.settling import Held, Verdict, cause, settle

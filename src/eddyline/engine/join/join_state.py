@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.join_selection import SelectionState
 from eddyline.engine.modules.stem_state import SteMState
 from eddyline.engine.relation import RelationState
+from eddyline.engine.timestamps import Ticks
 
 
 @dataclass(frozen=True, slots=True)

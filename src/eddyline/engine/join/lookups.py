@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,

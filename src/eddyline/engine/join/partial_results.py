@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.signature import Signature
 from eddyline.expressions import evaluate

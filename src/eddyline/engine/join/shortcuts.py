@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.reading_order import Goal, ReadingOrder
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import Rows, as_array
-from eddyline.engine.modules.callers import CallDone, Caller, CallKey, PlannedCall
+from eddyline.engine.callers import Agenda, CallDone, Caller, CallKey, PlannedCall
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import evaluate

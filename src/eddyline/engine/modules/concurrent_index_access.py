@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.modules.callers import Caller, PlannedCall
+from eddyline.engine.callers import Agenda, Caller, PlannedCall
 from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.signature import Signature
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.callers import Agenda
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.signature import ENTERING, Signature

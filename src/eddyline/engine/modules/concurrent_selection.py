@@ -8,12 +8,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.callers import Agenda, CallDone, Caller, PlannedCall
 from eddyline.engine.modules.calls_in_rounds import RowsCalled, arguments_of
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.modules.selection import Selection, SelectionStatistics
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch, as_array
-from eddyline.engine.join.components import ComponentStores, required_rows
+from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.routes import Routes
 from eddyline.engine.settling import Held, Verdict, verdicts

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.components import ComponentStores
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.signature import Signature
 from eddyline.errors import LookupAnswerError

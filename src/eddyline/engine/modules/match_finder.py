@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph, Key, Place, RangeEdge
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.hash_index import HashIndex, confirmed

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
+from eddyline.engine.callers import Agenda
 from eddyline.engine.signature import Signature
 
 
@@ -31,6 +30,18 @@ class Module(Protocol):
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Handle a batch and return what goes on."""
         ...
+
+
+class BoundedQueue(NamedTuple):
+    """How many tuples a module takes at a time, those that it works on included.
+
+    Once full it is offered more when it has room again for ``refill`` of them. A visit takes
+    ``unit`` of them at the least, if there are so many: as many as one call of the module can.
+    """
+
+    room: int
+    refill: int = 1
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True)

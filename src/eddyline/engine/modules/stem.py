@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
-from eddyline.engine.join.components import ComponentStores, required_rows
-from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.components import ComponentStores, required_rows
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.match_finder import MatchFinder
 from eddyline.engine.modules.stem_state import SteMState
 from eddyline.engine.relation import Relation
+from eddyline.engine.timestamps import Ticks
 
 
 @dataclass(frozen=True, slots=True)

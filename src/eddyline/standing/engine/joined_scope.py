@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, spread
-from eddyline.engine.join.components import ColumnScope
+from eddyline.engine.components import ColumnScope
 from eddyline.engine.relation import Relation
 from eddyline.expressions.expression import Argument, Call
 from eddyline.expressions.vector import Vector

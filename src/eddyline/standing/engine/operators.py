@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Marks, Rows, TupleBatch, as_array, spread
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.slots import Matches
+from eddyline.engine.timestamps import Ticks
 from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 from eddyline.standing.engine.precedence import Operator, PrecedenceGraph, Shapes

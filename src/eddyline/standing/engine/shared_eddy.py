@@ -18,12 +18,12 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.modules.module import Module
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import Ticks
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.asked_conditions import AskedConditions

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.clock import Clock
-from eddyline.engine.join.timestamps import HighWaterMarks
 from eddyline.engine.join_graph import Key
 from eddyline.engine.relation import Relation, RelationState
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.row_attribute import RowAttribute
 from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
+from eddyline.engine.timestamps import HighWaterMarks
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets

@@ -1,17 +1,36 @@
-"""Who makes the calls of a module that answers later."""
+"""Calls that are answered later: who makes them, and how their answers reach the eddy."""
 
 from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
-from eddyline.engine.agenda import Agenda
+import pyarrow as pa
+
 from eddyline.engine.signature import Signature
+from eddyline.expressions.expression import Call, Expression, calls_in
+from eddyline.expressions.vector import Function, Vector
 
 CallKey: TypeAlias = tuple[Signature, int]
 """For which tuple a call is made: its signature, and its row."""
+
+
+class Agenda(Protocol):
+    """The way back into the eddy, shared by its modules: thread-safe, or on a virtual clock."""
+
+    def tell(self, module: int) -> None:
+        """Say that a module has answers; from any thread."""
+        ...
+
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have said so by now, without waiting."""
+        ...
+
+    def wait(self) -> Sequence[int]:
+        """Return the modules that have said so, after some time at least one."""
+        ...
 
 
 class CallDone(NamedTuple):
@@ -100,6 +119,66 @@ class Outbox:
         while self._done:
             found.append(self._done.popleft())
         return found
+
+
+class AnswersLater(Function, Protocol):
+    """A function whose calls somebody else makes; the eddy goes on meanwhile."""
+
+    @property
+    def agenda(self) -> Agenda:
+        """Where it says that calls are done, if nobody wishes otherwise."""
+        ...
+
+    def connect(self, agenda: Agenda) -> Caller:
+        """Return who makes the calls of one module, and says so in ``agenda``.
+
+        ValueError where that cannot be.
+        """
+        ...
+
+
+class ConcurrentFunction:
+    """A function with a single caller: of one module, which says so where the caller does."""
+
+    vectorized = False
+
+    def __init__(self, caller: Caller) -> None:
+        """Let ``caller`` make the calls."""
+        self._caller = caller
+        self._connected = False
+
+    @property
+    def agenda(self) -> Agenda:
+        """The caller's agenda."""
+        return self._caller.agenda
+
+    def connect(self, agenda: Agenda) -> Caller:
+        """Return the caller, once; ValueError for another agenda, or a second module."""
+        if self._connected or agenda is not self._caller.agenda:
+            raise ValueError(
+                "a function with a single caller can only stand in one conjunct, and in no OR"
+            )
+        self._connected = True
+        return self._caller
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        """Raise TypeError: whoever calls this would have to wait."""
+        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
+
+
+def answers_later(function: Function) -> TypeGuard[AnswersLater]:
+    """Tell whether calls of a function are made by somebody else."""
+    return hasattr(function, "connect")
+
+
+def later_calls(functions: Sequence[Function], expressions: Iterable[Expression]) -> list[Call]:
+    """Return the distinct calls in expressions that are answered later, inner ones first."""
+    found: dict[Call, None] = {}
+    for expression in expressions:
+        for call in calls_in(expression):
+            if call.function < len(functions) and answers_later(functions[call.function]):
+                found.setdefault(call)
+    return list(found)
 
 
 def as_error(raised: BaseException) -> Exception:

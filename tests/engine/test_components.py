@@ -8,7 +8,7 @@ import pytest
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import VirtualClock
-from eddyline.engine.join.components import ComponentStores, required_rows
+from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.join_graph import Place
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature

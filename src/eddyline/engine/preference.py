@@ -6,13 +6,12 @@ Raman, Deshpande and Hellerstein (2003, Sections 4.1 and 4.6).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.eddy import Sort
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph, Place
 from eddyline.engine.signature import Signature
 from eddyline.expressions.decide import decide
@@ -81,7 +80,9 @@ class Preference:
         ]
 
 
-def sorting(preference: Preference | None, graph: JoinGraph, components: ComponentStores) -> Sort:
+def sorting(
+    preference: Preference | None, graph: JoinGraph, components: ComponentStores
+) -> Callable[[TupleBatch], Sequence[TupleBatch]]:
     """Return what tells tuples apart by a preference, once; None: by none any more."""
 
     def sort(batch: TupleBatch) -> Sequence[TupleBatch]:

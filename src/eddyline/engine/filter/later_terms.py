@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eddyline.engine.agenda import Agenda
+from eddyline.engine.callers import Agenda, AnswersLater, answers_later, later_calls
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
-from eddyline.engine.modules.concurrent_function import AnswersLater, answers_later, later_calls
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested, NestedAgenda
 from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
