@@ -27,12 +27,13 @@ import pyarrow as pa
 from bench import report
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from bench.turns import Spread, in_turns
+from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.threads import ThreadCaller
-from eddyline.engine.callers import Caller, ConcurrentFunction
-from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.engine.callers import Caller
+from eddyline.engine.clock import Clock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions.expression import And, Argument, Call

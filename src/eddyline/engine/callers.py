@@ -7,11 +7,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
-import pyarrow as pa
-
 from eddyline.engine.signature import Signature
 from eddyline.expressions.expression import Call, Expression, calls_in
-from eddyline.expressions.vector import Function, Vector
+from eddyline.expressions.vector import Function
 
 CallKey: TypeAlias = tuple[Signature, int]
 """For which tuple a call is made: its signature, and its row."""
@@ -135,35 +133,6 @@ class AnswersLater(Function, Protocol):
         ValueError where that cannot be.
         """
         ...
-
-
-class ConcurrentFunction:
-    """A function with a single caller: of one module, which says so where the caller does."""
-
-    vectorized = False
-
-    def __init__(self, caller: Caller) -> None:
-        """Let ``caller`` make the calls."""
-        self._caller = caller
-        self._connected = False
-
-    @property
-    def agenda(self) -> Agenda:
-        """The caller's agenda."""
-        return self._caller.agenda
-
-    def connect(self, agenda: Agenda) -> Caller:
-        """Return the caller, once; ValueError for another agenda, or a second module."""
-        if self._connected or agenda is not self._caller.agenda:
-            raise ValueError(
-                "a function with a single caller can only stand in one conjunct, and in no OR"
-            )
-        self._connected = True
-        return self._caller
-
-    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Raise TypeError: whoever calls this would have to wait."""
-        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
 
 
 def answers_later(function: Function) -> TypeGuard[AnswersLater]:

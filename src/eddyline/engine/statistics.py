@@ -116,19 +116,6 @@ class StatisticsTable:
         """Return the time spent in a module, over all signatures."""
         return self._seconds.get(module, 0.0)
 
-    def of_module(self, module: int) -> VisitStatistics:
-        """Return a module's totals over all signatures."""
-        visits = rows_in = rows_out = 0
-        seconds = 0.0
-        for cells in self._cells.values():
-            cell = cells.get(module)
-            if cell is not None:
-                visits += int(cell[0])
-                rows_in += int(cell[1])
-                rows_out += int(cell[2])
-                seconds += cell[3]
-        return VisitStatistics(visits, rows_in, rows_out, seconds)
-
     def snapshot(self) -> dict[tuple[Signature, int], VisitStatistics]:
         """Return all totals."""
         keys = ((signature, module) for signature, of in self._cells.items() for module in of)

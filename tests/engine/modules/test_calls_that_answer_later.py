@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.callers import Agenda, CallDone, Caller, PlannedCall
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions.collective_failure import CollectiveFailure

@@ -11,9 +11,9 @@ import pytest
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.callers import PlannedCall
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
+from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
 from eddyline.asking.shared_agenda import SharedAgenda
-from eddyline.asking.threads import ThreadCaller
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.callers import CallDone, Caller, ConcurrentFunction, PlannedCall
-from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.engine.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection

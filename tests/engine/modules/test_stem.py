@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch, concatenate
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import MIRRORED, JoinGraph
 from eddyline.engine.join_query import JoinRelation, Lookup

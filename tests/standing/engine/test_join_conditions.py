@@ -13,6 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.sharing.audit import Audit
+from bench.sharing.planned_eddy import PlannedEddy
+from bench.sharing.sharing_plans import PLANS, SelectionPlacement
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.expression import (
@@ -30,13 +33,10 @@ from eddyline.expressions.expression import (
 )
 from eddyline.expressions.vector import Vector
 from eddyline.standing.engine import paired_condition
-from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.condition_templates import conditions_of
 from eddyline.standing.engine.join_conditions import JoinCondition, column_of, conditions_in
-from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
-from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
 from tests.standing.engine.three_valued import FailedError, value_of
@@ -124,7 +124,7 @@ class Run:
         self.errors: set[int] = set()
         self.audit = Audit()
         self.functions = [Adding(vectorized=vectorized), Adding(vectorized=vectorized)]
-        self.eddy = SharedEddy(
+        self.eddy = PlannedEddy(
             STREAMS,
             self._take,
             WallClock(),
@@ -354,10 +354,10 @@ def test_functions_of_conditions_that_come_later() -> None:
 @EVERY_PLAN
 def test_zombies_are_counted_where_they_are_found(plan: str) -> None:
     asked = {1: two(compared(called(0, 0, 1), ">", 10)), 2: two(compared(called(1, 0, 1), ">", 11))}
-    statistics = Run(plan, asked).push([many(0, [1, 8]), many(1, [5, 1])]).eddy.statistics()
+    eddy = Run(plan, asked).push([many(0, [1, 8]), many(1, [5, 1])]).eddy
     precise = PLANS[plan].selections is SelectionPlacement.BELOW
     results = 2 if PLANS[plan].joins_apart else 1  # 8 and 5, for both
-    assert (statistics.made, statistics.zombies) == ((results, 0) if precise else (4, 3))
+    assert (eddy.statistics().made, eddy.zombies) == ((results, 0) if precise else (4, 3))
 
 
 def test_an_error_stops_one_query_only() -> None:
@@ -558,4 +558,4 @@ def test_no_zombie_is_made_for_a_condition_that_is_not_true(plan: str) -> None:
     assert {(left % 10, 2 * right) for left, right in made} == {
         (left[VALUE], right[VALUE]) for left, right in results
     }
-    assert run.eddy.statistics().zombies == 0
+    assert run.eddy.zombies == 0

@@ -55,11 +55,6 @@ class Balance:
         self._hit_rate = 0.0
         self._weight = 0.0  # rows behind the hit rate
 
-    @property
-    def hit_rate(self) -> float:
-        """Part of the latest rows that were found, 0 to 1."""
-        return self._hit_rate
-
     def rows_worth(self, rows: int) -> int:
         """Return how many of ``rows`` rows to look up, from none to all."""
         per_row = self._lookups.per_tuple or LOOKUP_ROW

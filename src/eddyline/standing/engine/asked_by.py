@@ -9,21 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.expressions.expression import Expression
+from eddyline.expressions.vector import Scope, Vector
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 
 
 class Undecided(Protocol):
-    """Takes note of what is evaluated, and decides of a tuple for which that was an error."""
+    """Evaluates for tuples of a batch, and decides of one for which that was an error."""
 
-    def compared(
+    def evaluated(
         self,
         expression: Expression,
+        scope: Scope,
         positions: npt.NDArray[np.int64],
         constants: npt.NDArray[np.int64] | None = None,
-    ) -> None:
-        """Take note that an expression is evaluated for the tuples at these positions.
+    ) -> Vector:
+        """Return an expression's values in a scope, which has the tuples at these positions.
 
-        For each with the constants of that number, where there are any in it.
+        Each with the constants of that number, where there are any in the expression.
         """
         ...
 

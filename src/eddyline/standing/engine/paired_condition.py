@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions import evaluate
 from eddyline.expressions.expression import Expression
 from eddyline.standing.engine.asked_by import AskedBy, Undecided
 from eddyline.standing.engine.join_conditions import JoinAttribute, JoinCondition
@@ -95,11 +94,11 @@ class PairedCondition:
         if variants.shared:
             pairs, back = np.unique(places * variants.count + chosen, return_inverse=True)
             tuples, chosen = np.divmod(pairs, variants.count)
-        undecided.compared(self.expression, tuples, chosen)
         constants = {
             index: column.take(pa.array(chosen)) for index, column in variants.columns.items()
         }
-        vector = evaluate(self.expression, scope.asked(tuples, constants))
+        here = scope.asked(tuples, constants)
+        vector = undecided.evaluated(self.expression, here, tuples, chosen)
         values = vector.values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
         true: npt.NDArray[np.bool_] = values[back]
         if vector.errors:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions import evaluate, type_of
+from eddyline.expressions import type_of
 from eddyline.expressions.expression import Argument, Call, Expression
 from eddyline.standing.engine.asked_by import AskedBy, Undecided
 from eddyline.standing.engine.grouped_filter import GroupedFilter
@@ -53,9 +53,8 @@ class RangedCondition:
         asked = self.asking.positions(lineages, sets)
         if not len(asked):
             return lineages
-        undecided.compared(self.expression, asked)
         here = scope if len(asked) == len(scope) else scope.narrow(asked)
-        vector = evaluate(self.expression, here)
+        vector = undecided.evaluated(self.expression, here, asked)
         within = self._filter.lineages(_Values(vector.values), sets)
         out = sets.without(alike(asking, len(asked)), within)
         left = np.array(lineages)

@@ -1,4 +1,4 @@
-"""Calls in threads, and the way back from them."""
+"""Functions that wait: threads that call them, and a function with a caller of its own."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 
+import pyarrow as pa
+
 from eddyline.engine.callers import (
     Agenda,
     CallDone,
+    Caller,
     Outbox,
     PlannedCall,
     as_error,
     checked_width,
 )
+from eddyline.expressions.vector import Vector
 
 
 class ThreadCaller:
@@ -77,3 +81,32 @@ class ThreadCaller:
             except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
                 error = as_error(raised)
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
+
+
+class ConcurrentFunction:
+    """A function with a single caller: of one module, which says so where the caller does."""
+
+    vectorized = False
+
+    def __init__(self, caller: Caller) -> None:
+        """Let ``caller`` make the calls."""
+        self._caller = caller
+        self._connected = False
+
+    @property
+    def agenda(self) -> Agenda:
+        """The caller's agenda."""
+        return self._caller.agenda
+
+    def connect(self, agenda: Agenda) -> Caller:
+        """Return the caller, once; ValueError for another agenda, or a second module."""
+        if self._connected or agenda is not self._caller.agenda:
+            raise ValueError(
+                "a function with a single caller can only stand in one conjunct, and in no OR"
+            )
+        self._connected = True
+        return self._caller
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        """Raise TypeError: whoever calls this would have to wait."""
+        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
