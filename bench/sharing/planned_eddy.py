@@ -29,7 +29,6 @@ from eddyline.engine.storage.key_words import KeyColumn
 from eddyline.engine.storage.slots import Matches, Probing
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Scope, Vector
-from eddyline.standing.engine.asked_by import Undecided
 from eddyline.standing.engine.asked_conditions import AskedConditions
 from eddyline.standing.engine.condition_check import ConditionCheck
 from eddyline.standing.engine.evaluated_selection import EvaluatedSelection
@@ -48,6 +47,7 @@ from eddyline.standing.engine.operators import (
 )
 from eddyline.standing.engine.precedence import Kind, PrecedenceGraph
 from eddyline.standing.engine.selections import Selections
+from eddyline.standing.engine.shared_conditions import Undecided
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import JoinShape, Stream
 from eddyline.standing.engine.shared_results import SharedResults

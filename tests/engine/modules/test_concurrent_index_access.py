@@ -19,7 +19,7 @@ from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
-from eddyline.engine.modules.lookup_requests import LookupRequests
+from eddyline.engine.modules.index_access import LookupRequests
 from eddyline.engine.modules.module import Answer, ConcurrentModule
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy

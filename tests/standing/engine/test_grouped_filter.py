@@ -27,9 +27,8 @@ from eddyline.expressions.expression import ComparisonOperator as Compared
 from eddyline.expressions.terms import terms_of
 from eddyline.standing.engine import filter_kernels, grids, grouped_filter, stretches
 from eddyline.standing.engine.grouped_filter import GroupedFilter
-from eddyline.standing.engine.lineage import LineageSets
+from eddyline.standing.engine.lineage import LineageSets, Satisfied
 from eddyline.standing.engine.ranges import MOST_BOXES, Box, Range, boxes_of
-from eddyline.standing.engine.satisfied import Satisfied
 from tests.standing.engine.columns import NUMBER, TEXT, conjunction, predicates, rows, scope_of
 
 PLACES = tuple(Argument(index, pa.int64()) for index in range(4))

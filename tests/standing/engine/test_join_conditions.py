@@ -32,9 +32,9 @@ from eddyline.expressions.expression import (
     Or,
 )
 from eddyline.expressions.vector import Vector
-from eddyline.standing.engine import paired_condition
-from eddyline.standing.engine.condition_templates import conditions_of
+from eddyline.standing.engine import shared_conditions
 from eddyline.standing.engine.join_conditions import JoinCondition, column_of, conditions_in
+from eddyline.standing.engine.predicate_templates import conditions_of
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.wall_clock import WallClock
@@ -416,7 +416,7 @@ def test_templates(
     asked = {n: two(*conditions, low=n % 3) for n, conditions in enumerate(each)}
     with pytest.MonkeyPatch.context() as patch:
         if few_together:
-            patch.setattr(paired_condition, "MOST_PAIRS", 2)
+            patch.setattr(shared_conditions, "MOST_PAIRS", 2)
         run = Run("car", asked).push(given_)
     assert (run.answer, run.errors) == wanted(asked, given_)
     assert run.audit.precision().repeated == {}

@@ -11,14 +11,12 @@ from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.components import ComponentStores
 from eddyline.engine.eddy import Eddy, Learned
-from eddyline.engine.join.join_results import Joined, JoinResults
+from eddyline.engine.join.join_results import Joined, JoinResults, PartialResults
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
 from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, let_rest, made_lookups
-from eddyline.engine.join.partial_results import PartialResults
 from eddyline.engine.join.reading_order import ReadingOrder, StalledError
-from eddyline.engine.join.semijoin_reduction import SemijoinReduction
-from eddyline.engine.join.shortcuts import Shortcuts
+from eddyline.engine.join.shortcuts import SemijoinReduction, Shortcuts
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.join_routes import JoinRoutes, early_predicates

@@ -13,8 +13,7 @@ from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
-from eddyline.engine.modules.index_access import IndexAccess, Source
-from eddyline.engine.modules.lookup_requests import LookupRequests
+from eddyline.engine.modules.index_access import IndexAccess, LookupRequests, Source
 from eddyline.engine.modules.stem import SteM
 
 LookupSource: TypeAlias = Source | ConcurrentSource

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.callers import Agenda, Caller, PlannedCall
-from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
+from eddyline.engine.modules.index_access import LookupRequests, LookupStatistics
 from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.signature import Signature
 

@@ -14,8 +14,7 @@ from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.routes import Routes
 from eddyline.engine.settling import Held, Verdict, verdicts
-from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from eddyline.expressions.decide import decide
 from eddyline.expressions.expression import Call
 from eddyline.expressions.terms import Term, expression_of

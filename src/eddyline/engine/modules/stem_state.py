@@ -17,7 +17,7 @@ from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.end_of_transmission import Answers, Transmissions
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.engine.storage.row_store import RowAttribute
 from eddyline.engine.timestamps import HighWaterMarks
 
 

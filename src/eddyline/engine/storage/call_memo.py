@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.vector import NO_ERRORS, Vector
 

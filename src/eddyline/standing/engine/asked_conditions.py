@@ -15,8 +15,7 @@ from eddyline.standing.engine.join_conditions import (
     conditions_in,
     met,
 )
-from eddyline.standing.engine.paired_condition import PairedCondition
-from eddyline.standing.engine.ranged_condition import RangedCondition
+from eddyline.standing.engine.shared_conditions import PairedCondition, RangedCondition
 from eddyline.standing.engine.shared_query import SharedQuery
 
 AskedCondition: TypeAlias = RangedCondition | PairedCondition

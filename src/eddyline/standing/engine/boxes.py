@@ -11,6 +11,7 @@ import numpy.typing as npt
 from eddyline.expressions import evaluate, type_of
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Scope
+from eddyline.standing.engine import filter_kernels as kernels
 from eddyline.standing.engine.key_space import KeySpace, key_space
 from eddyline.standing.engine.ranges import Box, Range
 
@@ -200,3 +201,12 @@ def _chosen(part: Constraints, boxes: Integers) -> Constraints:
         part.least[places],
         part.greatest[places],
     )
+
+
+def axis_of(attribute: int, cuts: Integers) -> tuple[Integers, npt.NDArray[np.int32]]:
+    """Return the row of an axis that is alone, and its buckets; ``cuts`` ascend."""
+    span = int(cuts[-1]) - int(cuts[0]) if len(cuts) else 0
+    shift = max(span.bit_length() - (kernels.BUCKETS.bit_length() - 1), 0)
+    buckets = np.zeros(kernels.BUCKETS + 1, np.int32)
+    kernels.fill_buckets(cuts, shift, buckets)
+    return np.array([attribute, 0, len(cuts), 0, shift], np.int64), buckets

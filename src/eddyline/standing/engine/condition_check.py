@@ -15,11 +15,11 @@ from eddyline.expressions.collective_failure import CollectiveFailure
 from eddyline.expressions.decide import decide
 from eddyline.expressions.expression import Expression
 from eddyline.expressions.vector import Scope, Vector
-from eddyline.standing.engine.asked_by import Undecided
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages
 from eddyline.standing.engine.operators import SharedOperator, lineage_of
+from eddyline.standing.engine.shared_conditions import Undecided
 
 
 class ConditionCheck:

@@ -14,7 +14,7 @@ from eddyline.engine.join_graph import Key
 from eddyline.engine.relation import Relation, RelationState
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
-from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.engine.storage.row_store import RowAttribute
 from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
 from eddyline.engine.timestamps import HighWaterMarks
 from eddyline.expressions.expression import Expression
