@@ -89,7 +89,6 @@ class ConcurrentFunction:
     vectorized = False
 
     def __init__(self, caller: Caller) -> None:
-        """Let ``caller`` make the calls."""
         self._caller = caller
         self._connected = False
 

@@ -117,7 +117,6 @@ class Outcomes:
     """Which rows pass which predicate, and the predicates as functions."""
 
     def __init__(self, seed: int) -> None:
-        """Draw the outcomes."""
         draws = np.random.default_rng(seed).random((len(SELECTIVITIES), ROWS))
         below: npt.NDArray[np.bool_] = draws < np.array(SELECTIVITIES)[:, None]
         self.passes: list[list[bool]] = below.tolist()

@@ -17,7 +17,6 @@ class CompetingScans:
     """
 
     def __init__(self, inputs: Sequence[ScanAccess]) -> None:
-        """Read from ``inputs`` in turn; one that has nothing now is passed over."""
         self._inputs = deque(inputs)
 
     @property

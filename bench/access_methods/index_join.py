@@ -74,7 +74,7 @@ class IndexJoin:
         return self._caller.agenda
 
     def attend(self, number: int) -> None:
-        """Become module number so and so of an eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._caller.attend(number)
 
     def offer(self, batch: TupleBatch) -> None:

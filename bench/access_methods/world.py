@@ -52,7 +52,6 @@ class VirtualWorld:
     """The virtual clock. What the eddy itself does takes no time: the sources' is far more."""
 
     def __init__(self) -> None:
-        """Start at 0."""
         self.clock = VirtualClock()
         self.agenda = VirtualAgenda(self.clock)
 

@@ -109,7 +109,7 @@ class PlannedOperator(SharedOperator):
     def evaluated(
         self, batch: TupleBatch, stream: int, expression: Expression, positions: Numbers
     ) -> Vector:
-        """Return an expression over a stream for the components of tuples at some positions."""
+        """Return an expression's values for the components of the tuples at ``positions``."""
         if self.audit is not None:
             self.audit.evaluated(stream, expression, self.arrivals(batch, stream)[positions])
         return super().evaluated(batch, stream, expression, positions)
@@ -198,11 +198,11 @@ class PlannedFinder(Finder):
         self, batch: TupleBatch, lineages: Lineages, sets: LineageSets
     ) -> tuple[Matches, int]:
         """Return the matches of tuples with a lesser timestamp, and how many were probed."""
-        found, probed = super().matches(batch, lineages, sets)
+        matches, probed = super().matches(batch, lineages, sets)
         if self._shared.audit is not None:
             arrivals = self._shared.all_arrivals(batch.cut(probed)[0])
             self._shared.audit.probed(self._join, batch.signature.spanned, arrivals)
-        return found, probed
+        return matches, probed
 
     def _probing(
         self, columns: list[KeyColumn], places: list[Numbers], lineages: Lineages, sets: LineageSets

@@ -23,7 +23,6 @@ class VirtualAgenda:
     """
 
     def __init__(self, clock: VirtualClock) -> None:
-        """Start with nothing told and nothing planned."""
         self._clock = clock
         self._told: dict[int, None] = {}
         self._planned: list[tuple[float, int, Callable[[], None]]] = []

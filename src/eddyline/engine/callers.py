@@ -78,7 +78,7 @@ class Caller(Protocol):
         ...
 
     def collect(self) -> list[CallDone]:
-        """Return the calls that were done since the last time."""
+        """Return the calls that were done since it was last asked."""
         ...
 
 
@@ -86,7 +86,6 @@ class Outbox:
     """Calls that are done, on their way back into the eddy's thread."""
 
     def __init__(self, agenda: Agenda) -> None:
-        """Start empty."""
         self.agenda = agenda
         self._module: int | None = None
         self._done: deque[CallDone] = deque()
@@ -124,7 +123,7 @@ class AnswersLater(Function, Protocol):
 
     @property
     def agenda(self) -> Agenda:
-        """Where it says that calls are done, if nobody wishes otherwise."""
+        """Where it says that calls are done, unless :meth:`connect` is given another."""
         ...
 
     def connect(self, agenda: Agenda) -> Caller:

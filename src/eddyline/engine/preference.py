@@ -41,7 +41,7 @@ class Preference:
     """
 
     def __init__(self, number: int, predicate: Expression, weight: float) -> None:
-        """Make preference number so and so, from 1 on: marks of others mean nothing.
+        """``number`` counts preferences from 1 on: marks of others mean nothing.
 
         ValueError for a weight that is not above 0 and finite, for what is no predicate, and
         for one that calls a user's functions, which a mark is not worth.
@@ -83,7 +83,7 @@ class Preference:
 def sorting(
     preference: Preference | None, graph: JoinGraph, components: ComponentStores
 ) -> Callable[[TupleBatch], Sequence[TupleBatch]]:
-    """Return what tells tuples apart by a preference, once; None: by none any more."""
+    """Return a function that tells tuples apart by a preference, once; None removes marks."""
 
     def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
         if preference is None:

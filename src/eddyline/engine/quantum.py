@@ -38,7 +38,6 @@ class MeasuredQuantum:
     most: int = 1 << 20
 
     def __post_init__(self) -> None:
-        """Check the shares and the numbers."""
         for name in ("routing_share", "visit_share"):
             share = getattr(self, name)
             if not 0.0 < share <= 1.0:

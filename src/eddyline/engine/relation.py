@@ -223,7 +223,6 @@ class RowScope:
     __slots__ = ("_columns", "_relation", "rows")
 
     def __init__(self, relation: Relation, rows: Rows) -> None:
-        """Look at ``rows`` of ``relation``."""
         self._relation = relation
         self._columns: dict[int, pa.Array] = {}
         self.rows = rows

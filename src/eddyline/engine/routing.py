@@ -64,7 +64,7 @@ class VisitCosts:
     __slots__ = ("models", "routing_cost")
 
     def __init__(self, models: dict[int, CostModel], routing_cost: float) -> None:
-        """Start with what is known, by number of the module."""
+        """``models`` are by number of the module."""
         self.models = models
         self.routing_cost = routing_cost
 

@@ -57,7 +57,6 @@ class TermModules:
         quantum: Quantum | None = None,
         learned: Learned | None = None,
     ) -> None:
-        """Take where the values of rows are, and what eddies are made with."""
         self._source = source
         self._make_policy = make_policy
         self._clock = clock
@@ -151,7 +150,6 @@ class TuplesInHand:
     """The tuples that a predicate is asked about now, by their places among these."""
 
     def __init__(self, is_vectorized: Callable[[Expression], bool]) -> None:
-        """Start with none."""
         self.is_vectorized = is_vectorized
         self.tuples: Scope | None = None
 
@@ -169,7 +167,6 @@ class RoutedTerm:
     """
 
     def __init__(self, term: Term, name: str, tuples: TuplesInHand, modules: TermModules) -> None:
-        """Make the modules of the terms, which look at ``tuples``."""
         self._tuples = tuples
         self._held = HeldErrors()
         self._module = modules.module(0, term, name, self._held, inverted=False)

@@ -57,7 +57,6 @@ class FilterPlan:
     waits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what no type can say."""
         require_boolean(self.predicate)
         if self.waits and len(self.waits) != len(conjuncts_of(self.predicate)):
             raise ValueError(f"there are not {len(self.waits)} conjuncts, one for each that waits")
@@ -262,7 +261,7 @@ class FilterEddy:
         return tuple(values.take(pa.array(places, mask=missing)) for values in found)
 
     def _calls_in(self, expressions: Sequence[Expression], number: int) -> CallsInRounds | None:
-        """Return who makes calls for what is no module, under a number that is none's."""
+        """Return the maker of calls that no module makes, under a number of its own."""
         agenda = self._later.agenda
         calls = None if agenda is None else self._later.calls(expressions, agenda)
         if calls is not None:

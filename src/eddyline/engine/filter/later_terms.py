@@ -27,7 +27,7 @@ class LaterTerms:
         modules: TermModules,
         text_of: Callable[[Term], str],
     ) -> None:
-        """Make what computes by ``modules``; functions must be those of ``relation``."""
+        """``functions`` are those of ``relation``; ``modules`` makes what answers at once."""
         self._functions = tuple(functions)
         self._relation = relation
         self._modules = modules
@@ -46,7 +46,7 @@ class LaterTerms:
         return next(later, None)
 
     def calls(self, expressions: Sequence[Expression], agenda: Agenda) -> CallsInRounds | None:
-        """Return who makes the calls in expressions that are answered later; None for none."""
+        """Return the maker of the calls in expressions that are answered later; None for none."""
         calls = later_calls(self._functions, expressions)
         if not calls:
             return None

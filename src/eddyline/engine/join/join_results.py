@@ -35,7 +35,6 @@ class JoinResults:
     def __init__(
         self, query: JoinQuery, components: ComponentStores, selections: Sequence[JoinSelection]
     ) -> None:
-        """Take what tuples point into, and the predicates that they may hold errors of."""
         self._query = query
         self._components = components
         self._selections = tuple(selections)
@@ -109,7 +108,6 @@ class PartialResults:
     """
 
     def __init__(self, graph: JoinGraph, components: ComponentStores) -> None:
-        """Look at tuples of a query's eddy."""
         self._components = components
         self._masks = tuple(mask or 1 for mask in graph.masks)
         query = graph.query

@@ -56,7 +56,7 @@ def made_lookups(
 
 
 def let_rest(eddy: Eddy) -> None:
-    """Tell lookups to which no tuple comes before there are answers that this is so.
+    """Let the lookups rest to which no tuple comes before there are answers.
 
     What waits for other relations' lookups, or for room, may still come to them.
     """

@@ -23,7 +23,7 @@ class Shortcuts:
         shared: Collection[int],
         reading: ReadingOrder,
     ) -> None:
-        """Look at SteMs, of which those of ``shared`` relations share their rows with others."""
+        """``shared`` are the relations whose rows another relation has as well."""
         self._reading = reading
         self._routes = routes
         self._stems = stems
@@ -105,7 +105,6 @@ class SemijoinReduction:
     """
 
     def __init__(self, graph: JoinGraph, stems: Sequence[SteM]) -> None:
-        """Start with nothing learned."""
         self._graph = graph
         self._stems = tuple(stems)
         self._asked: dict[tuple[int, int], int] = {}

@@ -86,7 +86,7 @@ class CallsInRounds:
         return min(caller.width for caller in self._callers.values())
 
     def attend(self, number: int) -> None:
-        """Make calls for a module of this number."""
+        """Make calls for the module of this number, once."""
         self._number = number
         for caller in self._callers.values():
             caller.attend(number)
@@ -204,7 +204,7 @@ def arguments_of(
 
 
 def _as_python(column: pa.Array, failed: dict[int, Exception]) -> list[object]:
-    """Return values of Python's; what Python has none for, as a date of the year 10000, failed."""
+    """Return Python values; a row whose value Python lacks (the year 10000) goes to ``failed``."""
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):

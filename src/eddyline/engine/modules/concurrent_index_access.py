@@ -36,7 +36,6 @@ class ConcurrentSource:
     rest: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of bindings."""
         for number in (self.bindings, self.packed):
             if number < 1:
                 raise ValueError(f"a call asks for 1 binding at least, not {number}")
@@ -56,7 +55,6 @@ class ConcurrentIndexAccess:
     """
 
     def __init__(self, requests: LookupRequests, source: ConcurrentSource) -> None:
-        """Ask ``source`` for what is new."""
         self._requests = requests
         self._source = source
         self._number = -1
@@ -104,7 +102,7 @@ class ConcurrentIndexAccess:
             self._source.rest()
 
     def attend(self, number: int) -> None:
-        """Become module number so and so of an eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._source.caller.attend(number)
         self._number = number
 

@@ -75,7 +75,7 @@ class ConcurrentSelection:
         return BoundedQueue(2 * width, max(1, width // 2))
 
     def attend(self, number: int) -> None:
-        """Take the number that the module has in its eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._calls.attend(number)
 
     def statistics(self, seconds: float) -> SelectionStatistics:

@@ -50,7 +50,7 @@ class LookupRequests:
     def __init__(
         self, position: int, routes: JoinRoutes, components: ComponentStores, stem: SteM
     ) -> None:
-        """Serve module number ``position``, which fetches rows for ``stem``."""
+        """``position`` is the number of the module; it fetches rows for ``stem``."""
         self._position = position
         self._number = position - routes.first_lookup
         self.relation, self._lookup = routes.lookups[self._number]
@@ -88,7 +88,7 @@ class LookupRequests:
         )
 
     def new(self, batch: TupleBatch) -> list[pa.Array]:
-        """Return the distinct bindings of tuples that nobody has asked for; now they are.
+        """Mark as asked for, and return, the distinct bindings of tuples that are new.
 
         :meth:`begin` must be told next how they are asked for.
         """
@@ -100,7 +100,7 @@ class LookupRequests:
         return [column.take(new) for column in bindings]
 
     def begin(self, sizes: Sequence[int]) -> list[int]:
-        """Note that what is new is asked for in calls of so many bindings; return their numbers."""
+        """Return a number for each call that new bindings are asked by; ``sizes`` are theirs."""
         self._calls += len(sizes)
         return self._answers.begin(sizes)
 
@@ -199,7 +199,6 @@ class IndexAccess:
     """
 
     def __init__(self, requests: LookupRequests, source: Source) -> None:
-        """Ask ``source`` for what is new."""
         self._requests = requests
         self._source = source
 

@@ -39,7 +39,6 @@ class RowVerdicts:
     """
 
     def __init__(self, store: RowStore) -> None:
-        """Start with nothing known of the rows of ``store``."""
         self._store = store
         self._verdicts = RowAttribute(store, np.uint8, UNKNOWN)
         self._first = 0
@@ -75,7 +74,7 @@ class SelectionState:
     def of(
         cls, relations: int, built: Sequence[RowStore], passing: Sequence[RowStore]
     ) -> SelectionState:
-        """Start with nothing known; ``relations`` is the mask of those it looks at."""
+        """Return a state with nothing known; ``relations`` is the mask of those it looks at."""
         if relations & (relations - 1):
             return cls()
         single = max(relations.bit_length() - 1, 0)
@@ -168,7 +167,7 @@ class JoinSelection:
         return (kept,) if len(kept) else ()
 
     def accept_built(self, places: range) -> None:
-        """Take it that the rows at these places of the SteM have passed: they did elsewhere."""
+        """Note as passed the rows at these places of the SteM: they passed elsewhere."""
         if self.state.built is not None:
             self.state.built.all()[places.start : places.stop] = TRUE
 

@@ -42,7 +42,6 @@ class MatchFinder:
     """
 
     def __init__(self, relation: int, graph: JoinGraph, components: ComponentStores) -> None:
-        """Look at the rows of relation number ``relation`` that were built."""
         self._relation = relation
         self._graph = graph
         self._components = components

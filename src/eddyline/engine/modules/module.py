@@ -28,7 +28,7 @@ class Module(Protocol):
         ...
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Handle a batch and return what goes on."""
+        """Handle a batch of one signature, and return what goes on, by signature."""
         ...
 
 
@@ -74,7 +74,7 @@ class ConcurrentModule(Protocol):
 
     @property
     def queue(self) -> BoundedQueue:
-        """The room that it has, and from how much of it on it is offered more tuples."""
+        """Its room in tuples, and how much of it must be free before it is offered more."""
         ...
 
     @property
@@ -83,7 +83,7 @@ class ConcurrentModule(Protocol):
         ...
 
     def attend(self, number: int) -> None:
-        """Become module ``number`` of an eddy, and say so in the agenda from now on."""
+        """Take the number of the module in its eddy, and speak by it in the agenda from now on."""
         ...
 
     def offer(self, batch: TupleBatch) -> None:

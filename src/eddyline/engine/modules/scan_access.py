@@ -45,7 +45,7 @@ class HeldScan:
     """An input whose rows are all there."""
 
     def __init__(self, arrivals: Iterable[Arrival]) -> None:
-        """Give the rows, in the pieces in which they are to be read."""
+        """``arrivals`` are the pieces in which the rows are read."""
         self._waiting = deque(arrivals)
         self._rows = sum(arrival.rows for arrival in self._waiting)
 

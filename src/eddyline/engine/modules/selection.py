@@ -104,7 +104,7 @@ class Selection:
         *,
         inverted: bool = False,
     ) -> None:
-        """Make module number ``position`` of its eddy."""
+        """``position`` is its number in its eddy, by which errors are held as well."""
         self._position = position
         self._name = name
         self.expression = expression
@@ -133,7 +133,7 @@ class Selection:
         return self.decided(batch, verdicts)
 
     def decided(self, batch: TupleBatch, verdicts: Vector) -> Sequence[TupleBatch]:
-        """Return the tuples that go on, given what the predicate is for each of them."""
+        """Return the tuples that go on; ``verdicts`` has a boolean, NULL or error for each."""
         values = verdicts.values
         nulls = values.null_count
         true: npt.NDArray[np.bool_] = (

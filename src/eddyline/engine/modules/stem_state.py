@@ -38,7 +38,7 @@ class SteMState:
     """The state of one SteM."""
 
     def __init__(self, query: JoinQuery, relation: int, store: IndexedStore) -> None:
-        """Start with nothing built; ``store`` is where the rows of ``relation`` will be."""
+        """``store`` is where the rows of ``relation`` will be."""
         description = query.relations[relation]
         types = description.types
         self.store = store

@@ -32,7 +32,6 @@ class Company:
     """
 
     def __init__(self) -> None:
-        """Start with nobody."""
         self._visitors: dict[int, int] = {}  # tuples, by module
         self._visited_by: list[int] = []  # the modules that 1, 2, 4, … and more went to, as bits
 
@@ -179,7 +178,7 @@ class AdaptivePolicy:
     """What is learned from visits; something simpler can be put in its place."""
 
     def __init__(self, exploration: float = EXPLORATION_SHARE) -> None:
-        """Set the share of the cost that exploration may take, 0 for none."""
+        """``exploration`` is the share of the cost that looks at other orders take; 0 for none."""
         self._doubt_share = exploration * (1.0 - STALE_PART)
         self._stale_share = exploration * STALE_PART
         self._overhead: Callable[[int], float] = no_overhead

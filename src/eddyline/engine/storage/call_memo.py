@@ -21,7 +21,6 @@ class CallMemo:
     """Results of one call for the rows of a store, in the order in which they were computed."""
 
     def __init__(self, store: RowStore) -> None:
-        """Start with no row computed."""
         self._where = RowAttribute(store, np.int64, -1)  # place among the results, -1: none
         self._chunks: list[pa.Array] = []
         self._starts: list[int] = []  # of the chunks among the results

@@ -22,7 +22,6 @@ class RowStore:
     """
 
     def __init__(self) -> None:
-        """Make an empty store."""
         self._columns: list[GrowingColumn] = []
         self._grows = False
         self._first = 0
@@ -111,7 +110,6 @@ class RowAttribute:
     """
 
     def __init__(self, store: RowStore, dtype: npt.DTypeLike, default: object) -> None:
-        """Start with the default for all rows."""
         self._store = store
         self._default = default
         self._values = GrowingArray(dtype)

@@ -36,7 +36,6 @@ class AskedConditions:
     """
 
     def __init__(self) -> None:
-        """Start without queries."""
         self._asked: dict[_Asked, AskedCondition] = {}
         self._queries: dict[int, dict[_Asked, JoinCondition]] = {}
         self._predicates: dict[int, list[JoinCondition]] = {}

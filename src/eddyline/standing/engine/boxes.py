@@ -41,7 +41,6 @@ class Attribute:
     """An attribute of predicates, with all ranges that its values are compared with."""
 
     def __init__(self, expression: Expression) -> None:
-        """Start without ranges."""
         self.expression = expression
         self._type = type_of(expression)
         self._bounds: dict[Range, tuple[int, int]] = {}
@@ -81,7 +80,6 @@ class Boxes:
     """The boxes of queries, by the queries' numbers."""
 
     def __init__(self) -> None:
-        """Start without queries."""
         self.attributes: list[Attribute] = []
         self._number: dict[Expression, int] = {}
         self._of: dict[int, Sequence[Box]] = {}

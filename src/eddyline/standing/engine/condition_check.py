@@ -31,7 +31,6 @@ class ConditionCheck:
     """
 
     def __init__(self, shared: SharedOperator, asked: AskedConditions) -> None:
-        """Check what is ``asked``."""
         self._shared = shared
         self._asked = asked
 

@@ -31,7 +31,6 @@ class EvaluatedSelection:
         expression: Expression,
         selections: Selections,
     ) -> None:
-        """Evaluate an expression over the columns of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number

@@ -45,7 +45,7 @@ class Stretches:
     """
 
     def __init__(self, boxes: Constraints, attributes: int, sets: LineageSets) -> None:
-        """Make the sets of boxes that are one a query."""
+        """Of ``boxes`` no query has several: see :meth:`pay`."""
         self._queries = sets.number(boxes.queries.tolist())
         self._cuts: list[Integers] = []
         self._axes: list[tuple[Integers, npt.NDArray[np.int32]]] = []
@@ -145,7 +145,6 @@ class GroupedFilter:
     """
 
     def __init__(self, boxes: Mapping[int, Sequence[Box]] | None = None) -> None:
-        """Begin with the predicates of some queries, as boxes."""
         self._boxes = Boxes()
         self._index: _Index | None = None
         self._stretches: Stretches | None = None

@@ -31,7 +31,6 @@ class JoinedScope:
         rows: tuple[Rows | None, ...],
         constants: Mapping[int, pa.Array] | None = None,
     ) -> None:
-        """Look at tuples by the numbers of their components, all of which are in SteMs."""
         self._streams = streams
         self._rows = rows
         self._constants = constants or {}

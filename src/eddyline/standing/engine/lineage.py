@@ -74,7 +74,6 @@ class LineageSets:
     """
 
     def __init__(self) -> None:
-        """Start with the empty set."""
         self.generation = 0
         """Counts how often sets have got other numbers."""
         self._clear()
@@ -256,7 +255,6 @@ class _Pairs:
     """The pairs of an operation that are remembered, and what became of them."""
 
     def __init__(self, slots: int = FIRST_PAIRS) -> None:
-        """Start with nothing remembered."""
         self._make_room(slots)
 
     def missed(self, pairs: int) -> None:

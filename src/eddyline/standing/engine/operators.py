@@ -94,14 +94,14 @@ class SharedOperator:
         expression: Expression,
         positions: npt.NDArray[np.int64],
     ) -> Vector:
-        """Return an expression over a stream for the components of tuples at some positions."""
+        """Return an expression's values for the components of the tuples at ``positions``."""
         rows = batch.rows[stream]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span stream {stream}")
         return evaluate(expression, self.streams[stream].of(batch).scope(pick(rows, positions)))
 
     def selected(self, batch: TupleBatch, lineages: Lineages, number: int) -> Sequence[TupleBatch]:
-        """Return the tuples that go on from selection ``number``, which has left these queries."""
+        """Return the tuples that are alive by ``lineages``, after selection ``number``."""
         return alive(batch, lineages, self.graph.visited(batch.signature, number))
 
     def to_build(self, batch: TupleBatch) -> Lineages:
@@ -115,7 +115,6 @@ class SharedSelection:
     def __init__(
         self, shared: SharedOperator, stream: int, number: int, filter_: Selections
     ) -> None:
-        """Filter the rows of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number
@@ -137,7 +136,6 @@ class Build:
     """The half of a SteM that stores rows."""
 
     def __init__(self, shared: SharedOperator, stream: int, number: int, ticks: Ticks) -> None:
-        """Store the rows of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number
@@ -278,7 +276,7 @@ class Output:
 
     @property
     def name(self) -> str:
-        """That it is the output."""
+        """The module as people know it: there is one output."""
         return "output"
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:

@@ -58,7 +58,7 @@ class PrecedenceGraph(Routes):
     """Whether tuples that can be put out at once are stored all the same."""
 
     def __init__(self, shapes: Sequence[JoinShape], selections: Sequence[int]) -> None:
-        """Take the shapes, and how many selections each stream has, its grouped filter included."""
+        """``selections`` has for each stream how many it has, its grouped filter included."""
         self.shapes = tuple(shapes)
         self.joined = 0
         """The streams that take part in joins, as a mask."""

@@ -47,7 +47,6 @@ class AskedBy:
     """The queries that ask for something, with the number of their set."""
 
     def __init__(self) -> None:
-        """Start without queries."""
         self.queries: set[int] = set()
         self._known: tuple[int, int] | None = None
 
@@ -81,7 +80,6 @@ class RangedCondition:
     """
 
     def __init__(self, expression: Expression) -> None:
-        """Start without queries."""
         self.expression = expression
         self._value = Argument(0, type_of(expression))
         self._filter = GroupedFilter()
@@ -168,7 +166,6 @@ class PairedCondition:
     """
 
     def __init__(self, attribute: JoinAttribute) -> None:
-        """Start without queries."""
         self.expression: Expression = attribute.expression
         self._arguments = attribute.constants
         self._constants: dict[int, tuple[object, ...]] = {}

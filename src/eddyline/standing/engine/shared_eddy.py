@@ -357,7 +357,7 @@ class SharedEddy:
         since: int | None,
         without: Sequence[range] = (),
     ) -> tuple[npt.NDArray[np.int64], Lineages]:
-        """Let queries see stored rows; return these rows, and the queries that want them."""
+        """Let queries see stored rows; return their numbers, and the queries that want each."""
         shared, held = self._shared_now(), self._streams[stream]
         seen = (
             np.ones(len(held.built.store), np.bool_)

@@ -77,7 +77,7 @@ class StreamRows:
         self.marks.built(tick, numbers.stop)
 
     def settle(self) -> None:
-        """Take all stored rows as older than whatever comes; only while nothing is on its way."""
+        """Count all stored rows as older than what comes; only while no tuple is on its way."""
         tick, self.marks = self.marks.last, HighWaterMarks()
         self.marks.built(tick, self.built.store.stop)
 
@@ -102,7 +102,7 @@ class StreamRows:
         self.settle()
 
     def evaluate_with(self, functions: Sequence[Function], uses: Sequence[Expression]) -> None:
-        """Have these functions at hand, for these expressions; only while nothing is on its way."""
+        """Call ``functions`` in ``uses`` from now on; only while no tuple is on its way."""
         self._functions, self._uses = tuple(functions), tuple(uses)
         passing = RelationState(self.passing.store)
         self.passing = Relation(self._functions, self._uses, self._clock, passing)
@@ -133,7 +133,6 @@ class Finder:
     """Finds stored rows of a stream for tuples that span others."""
 
     def __init__(self, streams: tuple[StreamRows, ...], stream: int, keys: tuple[Key, ...]) -> None:
-        """Look among the rows of ``stream`` by these keys."""
         self._streams = streams
         self._stream = streams[stream]
         self._keys = keys

@@ -28,7 +28,6 @@ class Fragments:
     """
 
     def __init__(self) -> None:
-        """Start without any."""
         self._numbers: dict[bytes, int] = {}
         self._queries: list[npt.NDArray[np.int32]] = []
 
@@ -117,7 +116,6 @@ class SharedAggregate:
     """
 
     def __init__(self, window: TimeWindow, keys: int, delay: int = 0) -> None:
-        """Start without rows, which are grouped by so many keys."""
         self.window = window
         self.delay = delay
         self.closed = _NEVER
