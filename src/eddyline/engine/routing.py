@@ -114,9 +114,8 @@ class Routing(Generic[Contents]):
         queues: Mapping[int, BoundedQueue] | None = None,
         instrument: Instrument | None = None,
     ) -> None:
-        """Start without tuples.
+        """``queues`` are those of the modules that have one.
 
-        ``queues`` are those of the modules that have one.
         Without ``costs`` each tuple is worth a visit, and a visit takes as many as the quantum
         says of an unknown module.
         """
