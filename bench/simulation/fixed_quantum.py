@@ -16,7 +16,7 @@ class FixedQuantum:
 
     def __post_init__(self) -> None:
         if self.tuples < 1 or self.tuples % 1:
-            raise ValueError(f"a visit is of a number of tuples from 1 on, not {self.tuples}")
+            raise ValueError(f"tuples is a whole number of tuples from 1 on, not {self.tuples}")
 
     def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:  # noqa: ARG002 - the protocol's arguments
         """Return the fixed number."""
