@@ -61,7 +61,6 @@ class Crossings:
     """Counts the commands that are sent to the JVM, those that give back handles left out."""
 
     def __init__(self) -> None:
-        """Count from now on."""
         self.count = 0
         send = JavaClient.send_command
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch, as_array, spread
-from eddyline.engine.join.components import required_rows
+from eddyline.engine.components import required_rows
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 

@@ -14,16 +14,16 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join.join_results import Joined
-from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.scan_access import Arrival
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import Ticks
 from eddyline.expressions import evaluate
 
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bench.binary_joins import BinaryJoin, BinaryRoutes, Side
+from bench.simulation.fixed_quantum import FixedQuantum
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, ReadingOrder
@@ -25,7 +26,6 @@ from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Comparison, ComparisonOperator
 

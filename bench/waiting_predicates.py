@@ -27,13 +27,14 @@ import pyarrow as pa
 from bench import report
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from bench.turns import Spread, in_turns
+from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.asking.threads import SharedAgenda, ThreadCaller
-from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.engine.callers import Caller
+from eddyline.engine.clock import Clock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import Caller
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions import And, Argument, Call
 from eddyline.wall_clock import WallClock
@@ -116,7 +117,6 @@ class Outcomes:
     """Which rows pass which predicate, and the predicates as functions."""
 
     def __init__(self, seed: int) -> None:
-        """Draw the outcomes."""
         draws = np.random.default_rng(seed).random((len(SELECTIVITIES), ROWS))
         below: npt.NDArray[np.bool_] = draws < np.array(SELECTIVITIES)[:, None]
         self.passes: list[list[bool]] = below.tolist()

@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bench.simulation.fixed_quantum import FixedQuantum
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.clock import VirtualClock
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.catalogue import make_policy
-from eddyline.engine.quantum import FixedQuantum, Quantum
+from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Comparison, ComparisonOperator, Expression

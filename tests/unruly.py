@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error
+from eddyline.engine.callers import CallDone, Outbox, PlannedCall, as_error
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 
 

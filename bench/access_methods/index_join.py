@@ -12,12 +12,10 @@ import numpy as np
 
 from bench.access_methods.sources import Column, Index
 from bench.access_methods.world import World
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch, as_array
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.join.components import required_rows
-from eddyline.engine.modules.callers import PlannedCall
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.callers import Agenda, PlannedCall
+from eddyline.engine.components import required_rows
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 
@@ -76,7 +74,7 @@ class IndexJoin:
         return self._caller.agenda
 
     def attend(self, number: int) -> None:
-        """Become module number so and so of an eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._caller.attend(number)
 
     def offer(self, batch: TupleBatch) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from bench.access_methods.index_join import IndexJoin
 from bench.access_methods.sources import Column, Index, arrivals
 from bench.access_methods.world import World
+from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
@@ -19,7 +20,6 @@ from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import HeldScan, ScanAccess
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 

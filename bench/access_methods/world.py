@@ -10,11 +10,12 @@ from typing import Protocol
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from bench.simulation.virtual_scan import NOBODY, VirtualScan
-from eddyline.asking.threads import SharedAgenda, ThreadCaller
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.clock import Clock, VirtualClock
-from eddyline.engine.modules.callers import Caller
+from bench.waiting_calls import ThreadCaller
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.engine.callers import Agenda, Caller
+from eddyline.engine.clock import Clock
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 
 Function = Callable[..., object]
@@ -51,7 +52,6 @@ class VirtualWorld:
     """The virtual clock. What the eddy itself does takes no time: the sources' is far more."""
 
     def __init__(self) -> None:
-        """Start at 0."""
         self.clock = VirtualClock()
         self.agenda = VirtualAgenda(self.clock)
 

@@ -110,7 +110,6 @@ class LearnThenLast(StaticPolicy):
     name = "learn, then last"
 
     def __init__(self, methods: tuple[int, ...], tuples: int, seed: int) -> None:
-        """Take the numbers of the modules."""
         super().__init__()
         self._methods = methods
         self._left = tuples

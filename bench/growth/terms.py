@@ -28,7 +28,6 @@ class Cheap:
     vectorized = False
 
     def __init__(self, number: int, *, rejects: bool) -> None:
-        """Make predicate ``number``."""
         self._number = number
         self._rejects = rejects
 

@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench.sharing.planned_eddy import PlannedEddy
 from bench.sharing.setups import STREAMS, VALUES, Setup, queries_of
-from eddyline.standing.engine.shared_eddy import SharedEddy
+from bench.sharing.sharing_plans import PLANS
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.engine.shared_results import SharedResults
-from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 
 MOST_A_VECTOR = 2_000
@@ -64,7 +64,7 @@ class Run:
         self._data = data
         self._came: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
         self._aside = 0.0  # seconds in which results were only looked at
-        self._eddy = SharedEddy(
+        self._eddy = PlannedEddy(
             STREAMS,
             self._deliver,
             WallClock(),
@@ -103,7 +103,7 @@ class Run:
         finally:
             gc.enable()
         done = self._eddy.statistics()
-        return Latency(total / max(results, 1), busy, results, done.zombies, done.made)
+        return Latency(total / max(results, 1), busy, results, self._eddy.zombies, done.made)
 
     def _push(self, start: int, stop: int) -> None:
         for stream in range(2):

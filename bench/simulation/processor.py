@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 
 
 class Processor:

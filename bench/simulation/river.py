@@ -7,10 +7,10 @@ from numbers import Integral
 
 import numpy as np
 
-from eddyline.engine.bounded_queue import BoundedQueue
+from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.lane import Lane
+from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Departure, Routing
 from eddyline.engine.signature import ENTERING

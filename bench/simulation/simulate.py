@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bench.simulation.processor import Processor
 from bench.simulation.river import BUFFER, QUEUE, River, is_whole
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.routes import Routes
 
@@ -243,14 +243,15 @@ def _result(
     tuples: int,
 ) -> SimulationResult:
     uses = []
+    snapshot = river.statistics.snapshot()
     for place, module in enumerate(modules):
-        totals = river.statistics.of_module(place)
+        visits = [of for (_, visited), of in snapshot.items() if visited == place]
         uses.append(
             ModuleUse(
                 module.name,
-                totals.rows_in,
-                totals.rows_out,
-                totals.seconds,
+                sum(of.rows_in for of in visits),
+                sum(of.rows_out for of in visits),
+                sum(of.seconds for of in visits),
                 river.longest_queue[place],
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 
 
 class VirtualAgenda:
@@ -23,7 +23,6 @@ class VirtualAgenda:
     """
 
     def __init__(self, clock: VirtualClock) -> None:
-        """Start with nothing told and nothing planned."""
         self._clock = clock
         self._told: dict[int, None] = {}
         self._planned: list[tuple[float, int, Callable[[], None]]] = []

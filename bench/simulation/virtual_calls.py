@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from bench.simulation.virtual_agenda import VirtualAgenda
-from eddyline.engine.modules.callers import CallDone, Outbox, PlannedCall, as_error, checked_width
+from eddyline.engine.callers import CallDone, Outbox, PlannedCall, as_error, checked_width
 
 
 class VirtualCaller:
     """Makes calls that take virtual time, ``width`` of them at a time, first come first served.
 
-    >>> from eddyline.engine.clock import VirtualClock
+    >>> from bench.simulation.virtual_clock import VirtualClock
     >>> from eddyline.engine.signature import ENTERING
     >>> agenda = VirtualAgenda(clock := VirtualClock())
     >>> caller = VirtualCaller(lambda x: x > 1, agenda, lambda x: 2.0, width=2)

@@ -42,7 +42,6 @@ class Child:
     """A process with a session of its own."""
 
     def __init__(self, serve: Callable[[str, Connection], None], mode: str) -> None:
-        """Start it, to ``serve`` over a connection."""
         self.mode: Final = mode
         self._ours, theirs = _SPAWNED.Pipe()
         self._process = _SPAWNED.Process(

@@ -47,7 +47,6 @@ class Counted:
     """Micro-batches that run as fast as they can, and stand still in between."""
 
     def __init__(self) -> None:
-        """Begin with none allowed."""
         self._ended = False
         self._allowed = threading.Semaphore(0)
         self._done = threading.Semaphore(0)

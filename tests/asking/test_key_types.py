@@ -22,8 +22,8 @@ from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.remote_method import RemoteLookup
-from eddyline.asking.threads import SharedAgenda
-from eddyline.engine.modules.callers import PlannedCall
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.engine.callers import PlannedCall
 from eddyline.engine.signature import ENTERING
 from tests.asked import answered, canonical
 from tests.http_service import HttpService, Reply, Request

@@ -24,8 +24,8 @@ from eddyline.asking.lookup_server import LookupServer
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.remote_method import RemoteLookup
-from eddyline.asking.threads import SharedAgenda
-from eddyline.engine.modules.callers import CallDone, PlannedCall
+from eddyline.asking.shared_agenda import SharedAgenda
+from eddyline.engine.callers import CallDone, PlannedCall
 from eddyline.engine.signature import ENTERING
 from eddyline.errors import LookupFailedError, ServerGoneError
 from tests.asked import until

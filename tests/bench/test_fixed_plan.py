@@ -10,8 +10,8 @@ import pytest
 
 from bench.figures.cost_of_adaptive_joins import StarQuery
 from bench.fixed_plan import FixedPlan
+from bench.simulation.virtual_clock import VirtualClock
 from bench.wisconsin import COLUMNS, UNIQUE2
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.join_results import Joined
 from eddyline.engine.join.reading_order import Goal

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.agenda import Agenda
+from bench.simulation.fixed_quantum import FixedQuantum
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.clock import VirtualClock
+from eddyline.engine.callers import Agenda
 from eddyline.engine.eddy import Eddy, LearnedCosts
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from tests.joins import equal, make_eddy, query_of, relation

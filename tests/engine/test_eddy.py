@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.known_costs import Known
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.policy import Allotment
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import And, Argument, Call
 

@@ -14,12 +14,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from bench.access_methods.competing_scans import CompetingScans
+from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery, JoinRelation
-from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
+from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
+from eddyline.engine.quantum import MeasuredQuantum
 from eddyline.expressions import Call, Comparison, ComparisonOperator, Expression, Literal, Not
 from eddyline.expressions.vector import Vector
 from tests.oracle.plain_values import plain

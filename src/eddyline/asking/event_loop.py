@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import (
+from eddyline.engine.callers import (
+    Agenda,
     CallDone,
     Outbox,
     PlannedCall,

@@ -18,8 +18,7 @@ import pyarrow as pa
 from eddyline.asking.driver_channel import Address, connected
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.wire import ERROR, PRICE, STOP, STOPS, VALUE, frozen, packed
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import CallDone, CallKey, Outbox, PlannedCall, checked_width
+from eddyline.engine.callers import Agenda, CallDone, CallKey, Outbox, PlannedCall, checked_width
 from eddyline.errors import FunctionFailedError, LookupFailedError, ServerGoneError
 from eddyline.expressions.vector import Vector
 

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from typing import Any, Final, ParamSpec, TypeVar
 
-from eddyline.engine.modules.callers import as_error
+from eddyline.engine.callers import as_error
 
 P = ParamSpec("P")
 Returned = TypeVar("Returned")

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.shared_threads import CALLS, ThreadShare
-from eddyline.engine.modules.callers import as_error
+from eddyline.engine.callers import as_error
 
 MOST_ABANDONED: Final = 1_000
 """Calls that nobody waits for any more, and which have not ended, before others are refused: each

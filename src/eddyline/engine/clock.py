@@ -16,30 +16,3 @@ class Clock(Protocol):
     def now(self) -> float:
         """Return the time; it never goes backwards."""
         ...
-
-
-class VirtualClock:
-    """A clock that moves only when it is told to.
-
-    >>> clock = VirtualClock()
-    >>> clock.advance(2.5)
-    >>> clock.now()
-    2.5
-    """
-
-    resolution = 0.0
-
-    def __init__(self, start: float = 0.0) -> None:
-        """Start at ``start``."""
-        self._now = start
-
-    def now(self) -> float:
-        """Return the virtual time."""
-        return self._now
-
-    def advance(self, duration: float) -> None:
-        """Move the clock on; a negative duration raises ValueError."""
-        if duration < 0:
-            message = f"a clock cannot go back ({duration})"
-            raise ValueError(message)
-        self._now += duration

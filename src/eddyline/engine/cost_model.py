@@ -23,7 +23,7 @@ class TypicalVisit:
     __slots__ = ("_guess", "_mean", "_measured")
 
     def __init__(self, guess: float) -> None:
-        """Start with a guess that counts as one measurement; a guess of 0 stays."""
+        """``guess`` counts as one measurement, in the clock's unit; a guess of 0 stays."""
         self._guess = self._mean = guess
         self._measured = 1
 
@@ -61,7 +61,7 @@ class CostModel:
     __slots__ = ("_n", "_typical", "_warm", "_x", "_xx", "_xy", "_y", "per_tuple", "per_visit")
 
     def __init__(self, typical: TypicalVisit) -> None:
-        """Start with what is typical of a visit, which counts until the fit can be made."""
+        """``typical`` is the cost a visit until the fit can be made."""
         self._typical = typical
         self._warm = False
         self._n = self._x = self._y = self._xx = self._xy = 0.0

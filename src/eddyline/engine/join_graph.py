@@ -75,7 +75,7 @@ class JoinGraph:
     """
 
     def __init__(self, query: JoinQuery) -> None:
-        """Take the predicates of a query apart; NotExecutableError where it cannot be run."""
+        """NotExecutableError where some relation can be neither scanned nor looked up by others."""
         self.query = query
         equalities = [_equality(query, predicate) for predicate in query.predicates]
         self.classes = _classes([pair for pair in equalities if pair is not None])

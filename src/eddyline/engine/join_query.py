@@ -73,7 +73,6 @@ class JoinQuery:
     column_names: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Check what no type can say."""
         if not self.relations:
             raise ValueError("a query needs a relation")
         for number in range(len(self.relations)):

@@ -53,7 +53,7 @@ class Lane(Generic[Contents]):
     )
 
     def __init__(self, signature: Signature, contents: Contents, number: int) -> None:
-        """Start empty, as the lane that is made as number so and so."""
+        """``number`` is that of the lanes made before it."""
         self.signature = signature
         self.contents = contents
         self.depth = signature.depth

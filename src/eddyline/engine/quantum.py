@@ -20,24 +20,6 @@ class Quantum(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FixedQuantum:
-    """Always the same number of tuples; 1 is the tuple-at-a-time eddy of the papers.
-
-    ValueError for a number below 1.
-    """
-
-    tuples: int = 1
-
-    def __post_init__(self) -> None:
-        """Check the number."""
-        _require_tuples("tuples", self.tuples)
-
-    def size(self, cost: float | None, visit_cost: float, routing_cost: float) -> int:  # noqa: ARG002 - the protocol's arguments
-        """Return the fixed number."""
-        return self.tuples
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuredQuantum:
     """As few tuples as keep the overhead small, by the costs measured so far.
 
@@ -56,7 +38,6 @@ class MeasuredQuantum:
     most: int = 1 << 20
 
     def __post_init__(self) -> None:
-        """Check the shares and the numbers."""
         for name in ("routing_share", "visit_share"):
             share = getattr(self, name)
             if not 0.0 < share <= 1.0:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, pick
+from eddyline.engine.callers import answers_later, later_calls
 from eddyline.engine.clock import Clock
-from eddyline.engine.modules.concurrent_function import later_calls
 from eddyline.engine.storage.call_memo import CallMemo
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.errors import FunctionAnswerError
@@ -222,7 +222,6 @@ class RowScope:
     __slots__ = ("_columns", "_relation", "rows")
 
     def __init__(self, relation: Relation, rows: Rows) -> None:
-        """Look at ``rows`` of ``relation``."""
         self._relation = relation
         self._columns: dict[int, pa.Array] = {}
         self.rows = rows
@@ -245,3 +244,25 @@ class RowScope:
     def narrow(self, positions: npt.NDArray[np.int64]) -> RowScope:
         """Return the scope of the rows at ``positions``."""
         return RowScope(self._relation, pick(self.rows, positions))
+
+
+def require_functions(functions: Sequence[Function], uses: Iterable[Expression]) -> None:
+    """Raise ValueError where a call names none of the functions."""
+    for expression in uses:
+        for node in expression.walk():
+            if isinstance(node, Call) and not 0 <= node.function < len(functions):
+                raise ValueError(
+                    f"{node} calls function {node.function}, and there are {len(functions)}"
+                )
+
+
+def require_answers_at_once(functions: Sequence[Function]) -> None:
+    """Raise ValueError where functions of a join answer later."""
+    if later := [n for n, each in enumerate(functions) if answers_later(each)]:
+        raise ValueError(f"functions {later} answer later, which those of a join cannot")
+
+
+def require_lengths(columns: Sequence[pa.Array], rows: int) -> None:
+    """Raise ValueError unless columns have so many rows each, which may be none."""
+    if rows < 0 or any(len(column) != rows for column in columns):
+        raise ValueError(f"{rows} rows cannot have columns of lengths {list(map(len, columns))}")

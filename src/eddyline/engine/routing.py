@@ -14,9 +14,9 @@ from typing import Final, Generic, NamedTuple, Protocol
 
 import numpy as np
 
-from eddyline.engine.bounded_queue import BoundedQueue
 from eddyline.engine.cost_model import CostModel
 from eddyline.engine.lane import Contents, Lane
+from eddyline.engine.modules.module import BoundedQueue
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
@@ -64,7 +64,7 @@ class VisitCosts:
     __slots__ = ("models", "routing_cost")
 
     def __init__(self, models: dict[int, CostModel], routing_cost: float) -> None:
-        """Start with what is known, by number of the module."""
+        """``models`` are by number of the module."""
         self.models = models
         self.routing_cost = routing_cost
 
@@ -114,9 +114,8 @@ class Routing(Generic[Contents]):
         queues: Mapping[int, BoundedQueue] | None = None,
         instrument: Instrument | None = None,
     ) -> None:
-        """Start without tuples.
+        """``queues`` are those of the modules that have one.
 
-        ``queues`` are those of the modules that have one.
         Without ``costs`` each tuple is worth a visit, and a visit takes as many as the quantum
         says of an unknown module.
         """

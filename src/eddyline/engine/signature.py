@@ -17,7 +17,7 @@ class Signature(NamedTuple):
     ``built`` and ``probed`` are for joins by SteMs (Raman, Deshpande and Hellerstein,
     2003): ``built`` says which components are rows of a SteM, and not only of the input
     that they came in by; ``probed`` marks a prior prober by its probe completion table.
-    ``preference`` is a mark of :mod:`eddyline.engine.join.preference`: tuples that a user wants
+    ``preference`` is a mark of :mod:`eddyline.engine.preference`: tuples that a user wants
     sooner than others wait apart from them, and no policy need see a row.
 
     All fields but the last are sets of small numbers as bit masks. A named tuple, because

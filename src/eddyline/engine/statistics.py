@@ -51,7 +51,6 @@ class StatisticsTable:
     """Running totals per (signature, module), for policies and reports."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
         # By signature, then by module: whoever compares modules hashes a signature once.
         self._cells: dict[Signature, dict[int, list[float]]] = {}
         self._seconds: dict[int, float] = {}  # by module, over all signatures
@@ -115,19 +114,6 @@ class StatisticsTable:
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module, over all signatures."""
         return self._seconds.get(module, 0.0)
-
-    def of_module(self, module: int) -> VisitStatistics:
-        """Return a module's totals over all signatures."""
-        visits = rows_in = rows_out = 0
-        seconds = 0.0
-        for cells in self._cells.values():
-            cell = cells.get(module)
-            if cell is not None:
-                visits += int(cell[0])
-                rows_in += int(cell[1])
-                rows_out += int(cell[2])
-                seconds += cell[3]
-        return VisitStatistics(visits, rows_in, rows_out, seconds)
 
     def snapshot(self) -> dict[tuple[Signature, int], VisitStatistics]:
         """Return all totals."""

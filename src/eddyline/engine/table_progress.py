@@ -21,7 +21,7 @@ class TableProgress:
     """
 
     def __init__(self, clock: Clock | None, *, scanned: bool) -> None:
-        """Start with nothing read; without a clock nobody knows when a row comes by scan."""
+        """Without a clock nobody knows when a row comes by scan."""
         self.clock = clock
         self.waiting = 0
         """Prior probers that have been neither to a lookup nor back at the SteM."""

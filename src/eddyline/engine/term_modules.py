@@ -12,7 +12,6 @@ from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned, LearnedCosts
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested
-from eddyline.engine.modules.concurrent_predicate import ConcurrentPredicate
 from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import (
@@ -37,9 +36,7 @@ VECTOR_VISIT_COST = 300e-6
 """The same for a predicate over whole vectors: building a pandas Series takes that long."""
 
 
-TermModule: TypeAlias = (
-    Selection | Nested | ConcurrentSelection | ConcurrentPredicate | ConcurrentNested
-)
+TermModule: TypeAlias = Selection | Nested | ConcurrentSelection | ConcurrentNested
 """The module of a term: one that computes, or one that answers later."""
 
 
@@ -60,7 +57,6 @@ class TermModules:
         quantum: Quantum | None = None,
         learned: Learned | None = None,
     ) -> None:
-        """Take where the values of rows are, and what eddies are made with."""
         self._source = source
         self._make_policy = make_policy
         self._clock = clock
@@ -154,7 +150,6 @@ class TuplesInHand:
     """The tuples that a predicate is asked about now, by their places among these."""
 
     def __init__(self, is_vectorized: Callable[[Expression], bool]) -> None:
-        """Start with none."""
         self.is_vectorized = is_vectorized
         self.tuples: Scope | None = None
 
@@ -172,7 +167,6 @@ class RoutedTerm:
     """
 
     def __init__(self, term: Term, name: str, tuples: TuplesInHand, modules: TermModules) -> None:
-        """Make the modules of the terms, which look at ``tuples``."""
         self._tuples = tuples
         self._held = HeldErrors()
         self._module = modules.module(0, term, name, self._held, inverted=False)

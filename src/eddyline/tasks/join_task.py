@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from eddyline.asking.threads import SharedAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions

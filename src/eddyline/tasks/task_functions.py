@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from eddyline.asking.driver_channel import Address
 from eddyline.asking.remote_method import RemoteFunction
-from eddyline.asking.threads import SharedAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions

@@ -9,10 +9,10 @@ from pyspark import TaskContext
 
 from eddyline.asking.filling import TaskPlace
 from eddyline.asking.remote_method import RemoteLookup
-from eddyline.asking.threads import SharedAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
-from eddyline.engine.agenda import Agenda
+from eddyline.engine.callers import Agenda
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.tasks.action_settings import ACTION
 

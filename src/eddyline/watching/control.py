@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from eddyline.asking.threads import SharedAgenda
+from eddyline.asking.shared_agenda import SharedAgenda
 
 NOBODY: Final = -1
 """Told to an agenda, the number of no module: something else has happened."""

@@ -1,6 +1,6 @@
 """Preferences as users write them: a condition of SQL over the columns that they watch.
 
-Within the eddy they are marks of tuples (:mod:`eddyline.engine.join.preference`), before it the
+Within the eddy they are marks of tuples (:mod:`eddyline.engine.preference`), before it the
 order in which a scan gives what it has read (:mod:`eddyline.watching.arriving`).
 """
 
@@ -14,10 +14,10 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.decline import DeclinedError
-from eddyline.engine.join.preference import over
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival
+from eddyline.engine.preference import over
 from eddyline.errors import NotWatchableError
 from eddyline.expressions import Argument, Expression, with_arguments
 from eddyline.expressions.terms import decide, terms_of

@@ -21,8 +21,8 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from eddyline.asking.checked_numbers import positive_number, real_number, switch, whole_number
-from eddyline.engine.join.preference import PREFERRED
 from eddyline.engine.policies.catalogue import policy_name
+from eddyline.engine.preference import PREFERRED
 from eddyline.errors import NotWatchableError
 from eddyline.expressions import calls_in
 from eddyline.host.classic import classic

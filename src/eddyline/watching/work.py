@@ -18,8 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 from eddyline.blocks.column_types import returned_type, spark_type
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.join.join_results import Joined
-from eddyline.engine.join.partial_results import Partial, PartialResults
+from eddyline.engine.join.join_results import Joined, Partial, PartialResults
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.scan_access import Arrival

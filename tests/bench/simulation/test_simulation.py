@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bench.simulation.processor import Processor
 from bench.simulation.river import River
 from bench.simulation.simulate import SimulatedSelection, SimulationResult, simulate
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.lottery import LotteryPolicy
 from eddyline.engine.policies.naive import NaivePolicy

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.fixed_quantum import FixedQuantum
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.errors import EddylineError, FunctionAnswerError
 from eddyline.expressions import And, Argument, Call, Expression, IsNull, Or
 from eddyline.expressions.vector import CollectiveFailure, Vector

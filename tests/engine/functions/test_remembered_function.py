@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.functions import balance
 from eddyline.engine.functions.function_memory import MOST_ERRORS, FunctionMemory
 from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction

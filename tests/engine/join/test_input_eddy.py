@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
+from bench.waiting_calls import ConcurrentFunction
 from eddyline.engine.join.input_eddy import InputEddy, predicates_with_calls
 from eddyline.engine.join_graph import JoinGraph
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum
+from eddyline.engine.quantum import MeasuredQuantum
 from eddyline.expressions import Argument, Call, Expression, IsNull, Or, with_arguments
 from eddyline.expressions.vector import Function
 from tests.joins import BOOL, INT, Refused, UserFunction, equal, query_of, relation

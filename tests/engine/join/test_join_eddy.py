@@ -12,17 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.access_methods.competing_scans import CompetingScans
+from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
+from bench.waiting_calls import ConcurrentFunction
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal, StalledError
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
-from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
+from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
 from eddyline.expressions import (

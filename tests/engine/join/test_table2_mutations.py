@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from bench.simulation.fixed_quantum import FixedQuantum
 from eddyline.engine.batch import Rows, TupleBatch
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.stem import SteM
-from eddyline.engine.quantum import FixedQuantum, Quantum
+from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Call

@@ -14,18 +14,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.clock import VirtualClock
+from bench.access_methods.competing_scans import CompetingScans
+from bench.simulation.fixed_quantum import FixedQuantum
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation, Lookup
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
-from eddyline.engine.modules.scan_access import Arrival, CompetingScans, HeldScan, ScanAccess
+from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.policies.policy import Allotment, Policy
 from eddyline.engine.policies.static import StaticPolicy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
 from eddyline.expressions import Call, Comparison, ComparisonOperator, Literal

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
+from eddyline.engine.callers import Agenda, CallDone, Caller, PlannedCall
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions import (
     And,

@@ -11,15 +11,15 @@ import pytest
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.clock import VirtualClock
+from eddyline.engine.callers import PlannedCall
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.modules.callers import PlannedCall
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
-from eddyline.engine.modules.lookup_requests import LookupRequests
+from eddyline.engine.modules.index_access import LookupRequests
 from eddyline.engine.modules.module import Answer, ConcurrentModule
 from eddyline.engine.modules.scan_access import HeldScan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
+from bench.waiting_calls import ConcurrentFunction, ThreadCaller
 from eddyline.asking.event_loop import EventLoop, EventLoopCaller, LoopAgenda
-from eddyline.asking.threads import SharedAgenda, ThreadCaller
+from eddyline.asking.shared_agenda import SharedAgenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.clock import Clock, VirtualClock
+from eddyline.engine.callers import CallDone, Caller, PlannedCall
+from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
-from eddyline.engine.modules.callers import CallDone, Caller, PlannedCall
-from eddyline.engine.modules.concurrent_function import ConcurrentFunction
-from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
-from eddyline.engine.modules.selection import HeldErrors
+from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
+from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING
@@ -237,12 +238,13 @@ def test_back_pressure_sends_tuples_elsewhere() -> None:
         rows = relation.load([pa.array(np.arange(2000))], 2000)
         modules = [
             ConcurrentSelection(
-                number,
-                str(number),
-                call(number),
-                relation,
-                HeldErrors(),
-                VirtualCaller(lambda _: True, agenda, lambda _, s=seconds: s, width=2),
+                Selection(number, str(number), call(number), relation, HeldErrors()),
+                CallAlone(
+                    str(number),
+                    call(number),
+                    relation,
+                    VirtualCaller(lambda _: True, agenda, lambda _, s=seconds: s, width=2),
+                ),
             )
             for number, seconds in enumerate([1.0, 4.0])
         ]

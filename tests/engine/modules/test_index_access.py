@@ -11,8 +11,7 @@ import pytest
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.join_query import JoinQuery
-from eddyline.engine.modules.index_access import IndexAccess, Source
-from eddyline.engine.modules.lookup_requests import LookupRequests
+from eddyline.engine.modules.index_access import IndexAccess, LookupRequests, Source
 from eddyline.engine.modules.module import Module
 from eddyline.engine.signature import Signature
 from eddyline.errors import EddylineError, LookupAnswerError

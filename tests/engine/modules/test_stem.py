@@ -15,30 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.batch import TupleBatch, concatenate
-from eddyline.engine.clock import VirtualClock
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import HighWaterMarks, Ticks
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import MIRRORED, JoinGraph
 from eddyline.engine.join_query import JoinRelation, Lookup
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules import match_finder as access
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import HighWaterMarks, Ticks
 from eddyline.expressions import ComparisonOperator
-from tests.joins import (
-    INT,
-    LESS,
-    Parts,
-    Row,
-    equal,
-    looked_up,
-    moved,
-    parts_of,
-    query_of,
-    relation,
-)
+from tests.joins import INT, LESS, Parts, Row, equal, looked_up, moved, parts_of, query_of, relation
 from tests.keys import ORDERED, order_of, values_of
 from tests.oracle.plain_values import plain
 

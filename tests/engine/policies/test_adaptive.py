@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from bench.simulation.known_costs import Case, Known, cases
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.adaptive import EXPLORATION_SHARE, LONG_LOOK, AdaptivePolicy
 from eddyline.engine.policies.adaptive_window import ChangedQuantity

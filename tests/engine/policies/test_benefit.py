@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_agenda import VirtualAgenda
 from bench.simulation.virtual_calls import VirtualCaller
+from bench.simulation.virtual_clock import VirtualClock
 from bench.simulation.virtual_scan import VirtualScan
-from eddyline.engine.clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
 from eddyline.engine.join.reading_order import Goal
 from eddyline.engine.join_query import JoinQuery
@@ -20,7 +21,6 @@ from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import HeldScan, ScanAccess
 from eddyline.engine.policies.benefit import BenefitPolicy
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
-from eddyline.engine.quantum import FixedQuantum
 from eddyline.expressions import (
     Arithmetic,
     ArithmeticOperator,

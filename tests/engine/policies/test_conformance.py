@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.known_costs import Known
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy, policy_name
-from eddyline.engine.quantum import FixedQuantum, MeasuredQuantum, Quantum
+from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.errors import EddylineError, UnknownPolicyError

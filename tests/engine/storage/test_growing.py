@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eddyline.engine.storage.growing import AnyColumn, GrowingArray, growing_column, unlocked
-from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from tests.keys import VALUES, columns_of, sliced
 
 STORED = [*VALUES, pa.list_(pa.int32())]

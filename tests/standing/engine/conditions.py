@@ -20,8 +20,8 @@ from eddyline.expressions import (
     Not,
     Or,
 )
-from eddyline.standing.engine.condition_templates import conditions_of
 from eddyline.standing.engine.join_conditions import JoinCondition, column_of
+from eddyline.standing.engine.predicate_templates import conditions_of
 
 INT = pa.int64()
 VALUE_COLUMN = 2

@@ -11,15 +11,16 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from bench.sharing.audit import Audit
+from bench.sharing.planned_eddy import PlannedEddy
+from bench.sharing.sharing_plans import PLANS
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
 from eddyline.expressions import And, Argument, Comparison, ComparisonOperator, Expression, Literal
-from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.join_conditions import JoinAttribute, conditions_in
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, Stream, TimeBound, edge
 from eddyline.standing.engine.shared_results import SharedResults
-from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 from tests.standing.engine.conditions import conditions_on
 from tests.standing.engine.three_valued import value_of
@@ -159,11 +160,11 @@ def answer_of(queries_: Mapping[int, SharedQuery], given: Sequence[Push]) -> Ans
 
 
 class Run:
-    """A shared eddy, and the results that it has delivered."""
+    """A shared eddy, and the results that it has delivered; by a plan, and audited then."""
 
     def __init__(
         self,
-        plan: str,
+        plan: str | None,
         *,
         make_policy: Callable[[], Policy] = RankPolicy,
         seed: int = 0,
@@ -171,15 +172,25 @@ class Run:
     ) -> None:
         self.answer: Answer = Counter()
         self.audit = Audit()
-        self.eddy = SharedEddy(
-            streams,
-            self._take,
-            WallClock(),
-            np.random.default_rng(seed),
-            plan=PLANS[plan],
-            make_policy=make_policy,
-            audit=self.audit,
+        generator = np.random.default_rng(seed)
+        self.eddy = (
+            SharedEddy(streams, self._take, WallClock(), generator, make_policy=make_policy)
+            if plan is None
+            else PlannedEddy(
+                streams,
+                self._take,
+                WallClock(),
+                generator,
+                plan=PLANS[plan],
+                make_policy=make_policy,
+                audit=self.audit,
+            )
         )
+
+    @property
+    def zombies(self) -> int:
+        """Tuples that were made for nobody, as far as the eddy has found out."""
+        return self.eddy.zombies if isinstance(self.eddy, PlannedEddy) else 0
 
     def push(self, given: Sequence[Push]) -> Run:
         """Push rows."""
@@ -205,3 +216,16 @@ class Run:
         positions, numbers = self.eddy.sets.spread(results.lineages)
         for position, number in zip(positions.tolist(), numbers.tolist(), strict=True):
             self.answer[number, tuples[position]] += 1
+
+
+ALIKE = [Push(s, [(1, 1, value, 0) for value in range(10)]) for s in (0, 1, 0, 1)]
+"""Rows that all join: which results are wanted is up to selections alone."""
+
+
+def apart(*bounds: tuple[int, int]) -> dict[int, SharedQuery]:
+    """Return queries over two streams that select the same values of both."""
+    edges = frozenset({BY_KEY[0, 1]})
+    return {
+        number: SharedQuery({0: between(*pair), 1: between(*pair)}, edges)
+        for number, pair in enumerate(bounds)
+    }

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.sharing.planned_eddy import PlannedEddy
+from bench.sharing.sharing_plans import PLANS
 from eddyline.expressions import (
     And,
     Argument,
@@ -27,7 +29,6 @@ from eddyline.standing.engine.selections import Selection
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
-from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
 
@@ -115,7 +116,7 @@ class Run:
         self.answer: Counter[tuple[int, tuple[Row, ...]]] = Counter()
         self.errors: set[int] = set()
         self.functions = [Doubling(2), Doubling(3)]
-        self.eddy = SharedEddy(
+        self.eddy = PlannedEddy(
             STREAMS,
             self._take,
             WallClock(),

@@ -25,11 +25,10 @@ from eddyline.expressions import (
 )
 from eddyline.expressions import ComparisonOperator as Compared
 from eddyline.expressions.terms import terms_of
-from eddyline.standing.engine import filter_kernels, grids, grouped_filter, stretches
+from eddyline.standing.engine import filter_kernels, grids, grouped_filter
 from eddyline.standing.engine.grouped_filter import GroupedFilter
-from eddyline.standing.engine.lineage import LineageSets
+from eddyline.standing.engine.lineage import LineageSets, Satisfied
 from eddyline.standing.engine.ranges import MOST_BOXES, Box, Range, boxes_of
-from eddyline.standing.engine.satisfied import Satisfied
 from tests.standing.engine.columns import NUMBER, TEXT, conjunction, predicates, rows, scope_of
 
 PLACES = tuple(Argument(index, pa.int64()) for index in range(4))
@@ -222,7 +221,7 @@ def _filtered(grouped: GroupedFilter, columns: Sequence[pa.Array]) -> Satisfied:
 
 @pytest.mark.parametrize("most", [0, 1 << 40])
 def test_lineages_are_the_sets_of_satisfied(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "MOST_COMBINATIONS", most)
+    monkeypatch.setattr(grouped_filter, "MOST_COMBINATIONS", most)
 
     @given(
         given_=st.dictionaries(st.integers(0, 99), predicates, max_size=12),

@@ -13,6 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.sharing.audit import Audit
+from bench.sharing.planned_eddy import PlannedEddy
+from bench.sharing.sharing_plans import PLANS, SelectionPlacement
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.expressions import (
     And,
@@ -28,14 +31,11 @@ from eddyline.expressions import (
     Or,
 )
 from eddyline.expressions.vector import CollectiveFailure, Vector
-from eddyline.standing.engine import paired_condition
-from eddyline.standing.engine.audit import Audit
-from eddyline.standing.engine.condition_templates import conditions_of
+from eddyline.standing.engine import shared_conditions
 from eddyline.standing.engine.join_conditions import JoinCondition, column_of, conditions_in
-from eddyline.standing.engine.shared_eddy import SharedEddy
+from eddyline.standing.engine.predicate_templates import conditions_of
 from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
-from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
 from tests.standing.engine.three_valued import FailedError, value_of
@@ -123,7 +123,7 @@ class Run:
         self.errors: set[int] = set()
         self.audit = Audit()
         self.functions = [Adding(vectorized=vectorized), Adding(vectorized=vectorized)]
-        self.eddy = SharedEddy(
+        self.eddy = PlannedEddy(
             STREAMS,
             self._take,
             WallClock(),
@@ -353,10 +353,10 @@ def test_functions_of_conditions_that_come_later() -> None:
 @EVERY_PLAN
 def test_zombies_are_counted_where_they_are_found(plan: str) -> None:
     asked = {1: two(compared(called(0, 0, 1), ">", 10)), 2: two(compared(called(1, 0, 1), ">", 11))}
-    statistics = Run(plan, asked).push([many(0, [1, 8]), many(1, [5, 1])]).eddy.statistics()
+    eddy = Run(plan, asked).push([many(0, [1, 8]), many(1, [5, 1])]).eddy
     precise = PLANS[plan].selections is SelectionPlacement.BELOW
     results = 2 if PLANS[plan].joins_apart else 1  # 8 and 5, for both
-    assert (statistics.made, statistics.zombies) == ((results, 0) if precise else (4, 3))
+    assert (eddy.statistics().made, eddy.zombies) == ((results, 0) if precise else (4, 3))
 
 
 def test_an_error_stops_one_query_only() -> None:
@@ -415,7 +415,7 @@ def test_templates(
     asked = {n: two(*conditions, low=n % 3) for n, conditions in enumerate(each)}
     with pytest.MonkeyPatch.context() as patch:
         if few_together:
-            patch.setattr(paired_condition, "MOST_PAIRS", 2)
+            patch.setattr(shared_conditions, "MOST_PAIRS", 2)
         run = Run("car", asked).push(given_)
     assert (run.answer, run.errors) == wanted(asked, given_)
     assert run.audit.precision().repeated == {}
@@ -557,4 +557,4 @@ def test_no_zombie_is_made_for_a_condition_that_is_not_true(plan: str) -> None:
     assert {(left % 10, 2 * right) for left, right in made} == {
         (left[VALUE], right[VALUE]) for left, right in results
     }
-    assert run.eddy.statistics().zombies == 0
+    assert run.eddy.zombies == 0

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.standing.engine.lineage import DEAD, FIRST_SETS, LineageSets
-from eddyline.standing.engine.satisfied import Satisfied
+from eddyline.standing.engine.lineage import DEAD, FIRST_SETS, LineageSets, Satisfied
 
 queries = st.one_of(
     st.integers(0, 40), st.integers(0, 2_000), st.integers(31, 33), st.integers(0, 2**31 - 1)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.sharing.sharing_plans import PLANS
 from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import SharedQuery, Stream
-from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
 from tests.standing.engine.shared import (

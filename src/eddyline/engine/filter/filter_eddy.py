@@ -13,13 +13,12 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy, Learned
-from eddyline.engine.later_terms import LaterTerms
+from eddyline.engine.filter.later_terms import LaterTerms
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
-from eddyline.engine.refusals import require_functions, require_lengths
-from eddyline.engine.relation import CallStatistics, Relation
+from eddyline.engine.relation import CallStatistics, Relation, require_functions, require_lengths
 from eddyline.engine.routing import Instrument
 from eddyline.engine.settling import Verdict, cause, settle, verdicts
 from eddyline.engine.signature import ENTERING
@@ -54,7 +53,6 @@ class FilterPlan:
     waits: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what no type can say."""
         require_boolean(self.predicate)
         if self.waits and len(self.waits) != len(conjuncts_of(self.predicate)):
             raise ValueError(f"there are not {len(self.waits)} conjuncts, one for each that waits")
@@ -134,7 +132,7 @@ class FilterEddy:
         asked about these rows it does not know.
 
         A function may be one that
-        :class:`answers later <eddyline.engine.modules.concurrent_function.AnswersLater>`;
+        :class:`answers later <eddyline.engine.callers.AnswersLater>`;
         ValueError where its caller cannot be had for each place in which it stands.
         """
         require_functions(functions, (plan.predicate, *plan.outputs))
@@ -259,7 +257,7 @@ class FilterEddy:
         return tuple(values.take(pa.array(places, mask=missing)) for values in found)
 
     def _calls_in(self, expressions: Sequence[Expression], number: int) -> CallsInRounds | None:
-        """Return who makes calls for what is no module, under a number that is none's."""
+        """Return the maker of calls that no module makes, under a number of its own."""
         agenda = self._later.agenda
         calls = None if agenda is None else self._later.calls(expressions, agenda)
         if calls is not None:

@@ -47,18 +47,12 @@ class Balance:
     """
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._calls = CostModel(TypicalVisit(0.0))
         self._lookups = CostModel(TypicalVisit(LOOKUP_VISIT))
         self._call_seconds = 0.0
         self._lost = 0.0
         self._hit_rate = 0.0
         self._weight = 0.0  # rows behind the hit rate
-
-    @property
-    def hit_rate(self) -> float:
-        """Part of the latest rows that were found, 0 to 1."""
-        return self._hit_rate
 
     def rows_worth(self, rows: int) -> int:
         """Return how many of ``rows`` rows to look up, from none to all."""
@@ -73,7 +67,7 @@ class Balance:
         return rows if rows * loss <= left else int(left / loss)
 
     def looked_up(self, rows: int, hits: int, seconds: float) -> None:
-        """Take in that of so many rows some were found, and how long the looks took."""
+        """Learn from a lookup of ``rows`` rows, ``hits`` of them found; seconds of the clock."""
         self._lookups.record(rows, seconds)
         spared = hits * (self._calls.per_tuple or 0.0)
         self._lost = max(self._lost + seconds - spared, 0.0)
@@ -81,7 +75,7 @@ class Balance:
         self._weight = min(self._weight + rows, WINDOW)
 
     def called(self, rows: int, seconds: float) -> None:
-        """Take in how long calls for so many rows took."""
+        """Learn from calls for ``rows`` rows; seconds of the clock."""
         self._calls.record(rows, seconds)
         self._call_seconds += seconds
 

@@ -88,7 +88,6 @@ class FunctionMemory:
     """
 
     def __init__(self, capacity: int) -> None:
-        """Start with nothing."""
         self._capacity = capacity
         self._young = _Generation()
         self._old = _Generation()
@@ -99,11 +98,11 @@ class FunctionMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, about."""
+        """Bytes held, approximately."""
         return self._young.nbytes + self._old.nbytes
 
     def find(self, keys: Sequence[Key]) -> Numbers:
-        """Return the numbers of distinct keys, -1 for one that is not here.
+        """Return the numbers of distinct keys as int64, -1 for one that is not here.
 
         Numbers hold until :meth:`age` is called.
         """
@@ -121,9 +120,9 @@ class FunctionMemory:
         return numbers
 
     def add(self, keys: Sequence[Key], results: Vector, nbytes: int) -> Numbers:
-        """Take in results of keys that are not here, whose values have so many bytes.
+        """Add results of keys that are not here, which have ``nbytes`` bytes of arguments.
 
-        Returns their numbers.
+        Returns their numbers, int64.
         """
         return self._young.add(keys, results, nbytes + KEY_BYTES * len(keys))
 
@@ -136,12 +135,12 @@ class FunctionMemory:
         return max(MOST_ERRORS - len(self._young.errors), 0)
 
     def age(self) -> None:
-        """Forget what nobody has asked for in a while, if there is much."""
+        """Forget what was not asked for lately, once the younger half of the room is full."""
         if 2 * self._young.nbytes > self._capacity:
             self._old, self._young = self._young, _Generation()
 
     def resize(self, capacity: int) -> None:
-        """Hold so many bytes from now on; what is too much for that goes at once."""
+        """Hold at most ``capacity`` bytes from now on; the excess goes at once."""
         self._capacity = capacity
         self.age()
         if self.nbytes > capacity:

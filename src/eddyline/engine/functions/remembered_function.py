@@ -55,7 +55,7 @@ class RememberedFunction:
     """
 
     def __init__(self, function: Function, remembered: Remembered, clock: Clock) -> None:
-        """Give a function a memory, in which there may be results of its own already."""
+        """``remembered`` may hold results of this function from an earlier task."""
         self._function = function
         self._memory = remembered.memory
         self._balance = remembered.balance

@@ -12,18 +12,19 @@ import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
+from eddyline.engine.components import ColumnScope
 from eddyline.engine.eddy import Learned
-from eddyline.engine.join.components import ColumnScope
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import Quantum
-from eddyline.engine.refusals import (
+from eddyline.engine.relation import (
+    CallStatistics,
+    Relation,
     require_answers_at_once,
     require_functions,
     require_lengths,
 )
-from eddyline.engine.relation import CallStatistics, Relation
 from eddyline.engine.signature import Signature
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.engine.term_modules import TermModules

@@ -9,31 +9,29 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.clock import Clock
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.eddy import Eddy, Learned
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_results import Joined, JoinResults
-from eddyline.engine.join.join_routes import JoinRoutes, early_predicates
+from eddyline.engine.join.join_results import Joined, JoinResults, PartialResults
 from eddyline.engine.join.join_state import JoinState
 from eddyline.engine.join.join_statistics import JoinStatistics, statistics_of
 from eddyline.engine.join.lookups import NO_LOOKUPS, LookupSource, let_rest, made_lookups
-from eddyline.engine.join.partial_results import PartialResults
-from eddyline.engine.join.preference import PREFERRED, Preference, sorting
 from eddyline.engine.join.reading_order import ReadingOrder, StalledError
-from eddyline.engine.join.semijoin_reduction import SemijoinReduction
-from eddyline.engine.join.shortcuts import Shortcuts
+from eddyline.engine.join.shortcuts import SemijoinReduction, Shortcuts
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.preference import PREFERRED, Preference, sorting
 from eddyline.engine.quantum import Quantum
-from eddyline.engine.refusals import (
+from eddyline.engine.relation import (
+    Relation,
     require_answers_at_once,
     require_functions,
     require_lengths,
 )
-from eddyline.engine.relation import Relation
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import Signature
 from eddyline.engine.term_modules import ROW_VISIT_COST, RoutedTerm, TermModules, TuplesInHand
@@ -241,7 +239,7 @@ class JoinEddy:
         predicate is over columns of the query; what it says of R.a it says of S.b where R.a =
         S.b (Raman, Deshpande and Hellerstein, 2003, Section 4.6). ``weight`` is what such a row
         is worth beside any other; one below 1 lets these come last. The rows are the same.
-        ValueError for what :class:`~eddyline.engine.join.preference.Preference` refuses.
+        ValueError for what :class:`~eddyline.engine.preference.Preference` refuses.
         """
         preference = None
         if predicate is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.join_selection import SelectionState
 from eddyline.engine.modules.stem_state import SteMState
 from eddyline.engine.relation import RelationState
+from eddyline.engine.timestamps import Ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class JoinState:
 
     @classmethod
     def of(cls, graph: JoinGraph) -> JoinState:
-        """Start with nothing read."""
+        """Return the state of a join of which nothing was read."""
         query = graph.query
         numbers = range(len(query.relations))
         own = [RelationState() for _ in numbers]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.join.components import ComponentStores
 from eddyline.engine.modules.concurrent_index_access import ConcurrentIndexAccess
-from eddyline.engine.modules.index_access import IndexAccess
+from eddyline.engine.modules.index_access import IndexAccess, LookupStatistics
 from eddyline.engine.modules.join_selection import JoinSelection
-from eddyline.engine.modules.lookup_requests import LookupStatistics
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.modules.stem import SteM, SteMStatistics
 from eddyline.engine.relation import CallStatistics

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.join.components import ComponentStores
-from eddyline.engine.join.join_routes import JoinRoutes
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.concurrent_index_access import (
     ConcurrentIndexAccess,
     ConcurrentSource,
 )
-from eddyline.engine.modules.index_access import IndexAccess, Source
-from eddyline.engine.modules.lookup_requests import LookupRequests
+from eddyline.engine.modules.index_access import IndexAccess, LookupRequests, Source
 from eddyline.engine.modules.stem import SteM
 
 LookupSource: TypeAlias = Source | ConcurrentSource
@@ -57,7 +56,7 @@ def made_lookups(
 
 
 def let_rest(eddy: Eddy) -> None:
-    """Tell lookups to which no tuple comes before there are answers that this is so.
+    """Let the lookups rest to which no tuple comes before there are answers.
 
     What waits for other relations' lookups, or for room, may still come to them.
     """

@@ -30,7 +30,6 @@ class ReadingOrder:
     """
 
     def __init__(self, goal: Goal = Goal.THROUGHPUT) -> None:
-        """Start with a goal; it may be changed while reading."""
         self.goal = goal
 
     def order(self, inputs: Sequence[ScanAccess], read: Sequence[int]) -> list[int]:

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import Rows, as_array
-from eddyline.engine.modules.callers import CallDone, Caller, CallKey, PlannedCall
+from eddyline.engine.callers import Agenda, CallDone, Caller, CallKey, PlannedCall
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import Call, Expression, calls_in, evaluate
@@ -24,12 +23,14 @@ from eddyline.expressions.vector import NO_ERRORS, Vector
 class RowsCalled(NamedTuple):
     """Rows of one signature whose calls have all been made; ``cost`` is for the rows together.
 
-    Of calls that are made side by side each counts as its part of the time.
+    Of calls that are made side by side each counts as its part of the time. ``verdicts`` are
+    what the calls say of the rows, where that is remembered nowhere else.
     """
 
     signature: Signature
     rows: npt.NDArray[np.int64]
     cost: float
+    verdicts: Vector | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +85,7 @@ class CallsInRounds:
         return min(caller.width for caller in self._callers.values())
 
     def attend(self, number: int) -> None:
-        """Make calls for a module of this number."""
+        """Make calls for the module of this number, once."""
         self._number = number
         for caller in self._callers.values():
             caller.attend(number)
@@ -202,7 +203,7 @@ def arguments_of(
 
 
 def _as_python(column: pa.Array, failed: dict[int, Exception]) -> list[object]:
-    """Return values of Python's; what Python has none for, as a date of the year 10000, failed."""
+    """Return Python values; a row whose value Python lacks (the year 10000) goes to ``failed``."""
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.modules.callers import Caller, PlannedCall
-from eddyline.engine.modules.lookup_requests import LookupRequests, LookupStatistics
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.callers import Agenda, Caller, PlannedCall
+from eddyline.engine.modules.index_access import LookupRequests, LookupStatistics
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.signature import Signature
 
 
@@ -38,7 +36,6 @@ class ConcurrentSource:
     rest: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of bindings."""
         for number in (self.bindings, self.packed):
             if number < 1:
                 raise ValueError(f"a call asks for 1 binding at least, not {number}")
@@ -58,7 +55,6 @@ class ConcurrentIndexAccess:
     """
 
     def __init__(self, requests: LookupRequests, source: ConcurrentSource) -> None:
-        """Ask ``source`` for what is new."""
         self._requests = requests
         self._source = source
         self._number = -1
@@ -106,7 +102,7 @@ class ConcurrentIndexAccess:
             self._source.rest()
 
     def attend(self, number: int) -> None:
-        """Become module number so and so of an eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._source.caller.attend(number)
         self._number = number
 

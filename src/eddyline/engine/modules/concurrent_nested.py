@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import Rows, TupleBatch, as_array
-from eddyline.engine.bounded_queue import BoundedQueue
-from eddyline.engine.modules.module import Answer
+from eddyline.engine.callers import Agenda
+from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.signature import ENTERING, Signature
@@ -30,7 +29,6 @@ class NestedAgenda:
     """
 
     def __init__(self, outer: Agenda) -> None:
-        """Tell ``outer`` whenever something is told here."""
         self.outer = outer
         self.number: int | None = None
         self._told: deque[int] = deque()
@@ -61,7 +59,7 @@ class ConcurrentNested:
     """
 
     def __init__(self, nested: Nested, agenda: NestedAgenda) -> None:
-        """Run the eddy of ``nested``, whose modules that answer later say so in ``agenda``."""
+        """``agenda`` is that of the modules inside ``nested`` that answer later."""
         self._nested = nested
         self._agenda = agenda
         self._parts: list[TupleBatch] = []
@@ -92,7 +90,7 @@ class ConcurrentNested:
         return BoundedQueue(room, room)
 
     def attend(self, number: int) -> None:
-        """Become module number so and so of an eddy."""
+        """Take the number of the module in its eddy, for the agenda."""
         self._agenda.number = number
 
     def statistics(self, seconds: float) -> SelectionStatistics:

@@ -23,7 +23,6 @@ class Transmissions:
     """
 
     def __init__(self) -> None:
-        """Start with none."""
         self._ended = GrowingArray(np.bool_)
         self._open: dict[int, range] = {}  # in the order of their rows
         self._left: dict[int, int] = {}
@@ -74,7 +73,7 @@ class Answers:
     """What one lookup was asked for, and which of the answers are in the SteM in full."""
 
     def __init__(self, types: Sequence[pa.DataType], transmissions: Transmissions) -> None:
-        """Start with nothing asked; ``types`` are those of the bind columns."""
+        """``types`` are those of the bind columns."""
         self._asked = KeySet(types)
         self._transmissions = transmissions
         self._transmission = GrowingArray(np.int64)  # of each binding asked for
@@ -84,7 +83,7 @@ class Answers:
         return len(self._asked)
 
     def ask(self, bindings: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-        """Return the positions of bindings that nobody has asked for; now they are asked for.
+        """Mark bindings as asked for; return the positions of those that were new, int64.
 
         :meth:`begin` must be told next how they are asked for.
         """

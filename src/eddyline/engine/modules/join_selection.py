@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch, as_array
-from eddyline.engine.join.components import ComponentStores, required_rows
+from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.routes import Routes
 from eddyline.engine.settling import Held, Verdict, verdicts
-from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from eddyline.expressions import Call
 from eddyline.expressions.terms import Term, decide, expression_of
 from eddyline.expressions.vector import Scope
@@ -39,7 +38,6 @@ class RowVerdicts:
     """
 
     def __init__(self, store: RowStore) -> None:
-        """Start with nothing known of the rows of ``store``."""
         self._store = store
         self._verdicts = RowAttribute(store, np.uint8, UNKNOWN)
         self._first = 0
@@ -75,7 +73,7 @@ class SelectionState:
     def of(
         cls, relations: int, built: Sequence[RowStore], passing: Sequence[RowStore]
     ) -> SelectionState:
-        """Start with nothing known; ``relations`` is the mask of those it looks at."""
+        """Return a state with nothing known; ``relations`` is the mask of those it looks at."""
         if relations & (relations - 1):
             return cls()
         single = max(relations.bit_length() - 1, 0)
@@ -168,7 +166,7 @@ class JoinSelection:
         return (kept,) if len(kept) else ()
 
     def accept_built(self, places: range) -> None:
-        """Take it that the rows at these places of the SteM have passed: they did elsewhere."""
+        """Note as passed the rows at these places of the SteM: they passed elsewhere."""
         if self.state.built is not None:
             self.state.built.all()[places.start : places.stop] = TRUE
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph, Key, Place, RangeEdge
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
@@ -42,7 +42,6 @@ class MatchFinder:
     """
 
     def __init__(self, relation: int, graph: JoinGraph, components: ComponentStores) -> None:
-        """Look at the rows of relation number ``relation`` that were built."""
         self._relation = relation
         self._graph = graph
         self._components = components

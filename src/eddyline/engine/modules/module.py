@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.bounded_queue import BoundedQueue
+from eddyline.engine.callers import Agenda
 from eddyline.engine.signature import Signature
 
 
@@ -29,8 +28,20 @@ class Module(Protocol):
         ...
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Handle a batch and return what goes on."""
+        """Handle a batch of one signature, and return what goes on, by signature."""
         ...
+
+
+class BoundedQueue(NamedTuple):
+    """How many tuples a module takes at a time, those that it works on included.
+
+    Once full it is offered more when it has room again for ``refill`` of them. A visit takes
+    ``unit`` of them at the least, if there are so many: as many as one call of the module can.
+    """
+
+    room: int
+    refill: int = 1
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,7 @@ class ConcurrentModule(Protocol):
 
     @property
     def queue(self) -> BoundedQueue:
-        """The room that it has, and from how much of it on it is offered more tuples."""
+        """Its room in tuples, and how much of it must be free before it is offered more."""
         ...
 
     @property
@@ -72,7 +83,7 @@ class ConcurrentModule(Protocol):
         ...
 
     def attend(self, number: int) -> None:
-        """Become module ``number`` of an eddy, and say so in the agenda from now on."""
+        """Take the number of the module in its eddy, and speak by it in the agenda from now on."""
         ...
 
     def offer(self, batch: TupleBatch) -> None:

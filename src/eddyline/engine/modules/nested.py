@@ -58,7 +58,7 @@ class Nested:
         disjunction: bool,
         inverted: bool,
     ) -> None:
-        """Make module number ``position``; ``inner`` collects the errors of ``eddy``'s modules."""
+        """``position`` is its number in its eddy; ``inner`` has the errors of the terms."""
         self._position = position
         self._name = name
         self._eddy = eddy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class HeldScan:
     """An input whose rows are all there."""
 
     def __init__(self, arrivals: Iterable[Arrival]) -> None:
-        """Give the rows, in the pieces in which they are to be read."""
+        """``arrivals`` are the pieces in which the rows are read."""
         self._waiting = deque(arrivals)
         self._rows = sum(arrival.rows for arrival in self._waiting)
 
@@ -66,38 +66,3 @@ class HeldScan:
         arrival = self._waiting.popleft()
         self._rows -= arrival.rows
         return arrival
-
-
-class CompetingScans:
-    """Several scans of the same rows, of which whichever has some to give gives them.
-
-    The first that ends ends them all, since all rows have come by then. A row that two of
-    them give is absorbed in its SteM, by the relation's key (Raman, Deshpande and
-    Hellerstein, 2003, Section 3.2).
-    """
-
-    def __init__(self, inputs: Sequence[ScanAccess]) -> None:
-        """Read from ``inputs`` in turn; one that has nothing now is passed over."""
-        self._inputs = deque(inputs)
-
-    @property
-    def ended(self) -> bool:
-        """Whether one of them has given all rows."""
-        return any(source.ended for source in self._inputs)
-
-    @property
-    def expected_rows(self) -> float | None:
-        """How many rows may still come, at the least."""
-        known = [rows for source in self._inputs if (rows := source.expected_rows) is not None]
-        return min(known, default=None)
-
-    def poll(self) -> Arrival | None:
-        """Return the next rows of the first that has some."""
-        if self.ended:
-            return None
-        for _ in range(len(self._inputs)):
-            arrival = self._inputs[0].poll()
-            self._inputs.rotate(-1)
-            if arrival is not None or self.ended:
-                return arrival
-        return None

@@ -14,7 +14,7 @@ from eddyline.expressions import evaluate
 
 if TYPE_CHECKING:
     from eddyline.expressions import Expression
-    from eddyline.expressions.vector import Scope
+    from eddyline.expressions.vector import Scope, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Selection:
         *,
         inverted: bool = False,
     ) -> None:
-        """Make module number ``position`` of its eddy."""
+        """``position`` is its number in its eddy, by which errors are held as well."""
         self._position = position
         self._name = name
         self.expression = expression
@@ -129,11 +129,12 @@ class Selection:
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Return the tuples that go on, under the signature with this module's Done bit."""
-        rows = batch.rows[0]
-        if rows is None:
-            raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
-        vector = evaluate(self.expression, self._source.scope(rows))
-        values = vector.values
+        verdicts = evaluate(self.expression, self._source.scope(self._rows(batch)))
+        return self.decided(batch, verdicts)
+
+    def decided(self, batch: TupleBatch, verdicts: Vector) -> Sequence[TupleBatch]:
+        """Return the tuples that go on; ``verdicts`` has a boolean, NULL or error for each."""
+        values = verdicts.values
         nulls = values.null_count
         true: npt.NDArray[np.bool_] = (
             values.fill_null(fill_value=False) if nulls else values
@@ -141,15 +142,21 @@ class Selection:
         totals = self.totals
         totals.rows_in += len(true)
         totals.passed += int(np.count_nonzero(true))
-        totals.null += nulls - len(vector.errors)
+        totals.null += nulls - len(verdicts.errors)
         goes_on = ~true if self._inverted else true
-        if vector.errors:
-            totals.errors += len(vector.errors)
-            self._held.hold(self._position, rows, vector.errors)
+        if verdicts.errors:
+            totals.errors += len(verdicts.errors)
+            self._held.hold(self._position, self._rows(batch), verdicts.errors)
             goes_on = goes_on.copy()
-            goes_on[list(vector.errors)] = True
+            goes_on[list(verdicts.errors)] = True
         signature = batch.signature.after(self._position)
         if goes_on.all():
             return (batch.under(signature),) if len(true) else ()
         kept = batch.keep(goes_on, signature)
         return (kept,) if len(kept) else ()
+
+    def _rows(self, batch: TupleBatch) -> Rows:
+        rows = batch.rows[0]
+        if rows is None:
+            raise ValueError(f"{batch.signature} does not span the relation of {self._name}")
+        return rows

@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
-from eddyline.engine.join.components import ComponentStores, required_rows
-from eddyline.engine.join.join_routes import JoinRoutes
-from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.components import ComponentStores, required_rows
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.modules.match_finder import MatchFinder
 from eddyline.engine.modules.stem_state import SteMState
 from eddyline.engine.relation import Relation
+from eddyline.engine.timestamps import Ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class SteM:
         )
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Build tuples of the own relation, let others probe."""
+        """Build tuples of its own relation; return others joined with their matches."""
         if self.charge is None:
             return self._processed(batch)
         totals = self.state.totals
@@ -182,7 +182,7 @@ class SteM:
         self.state.kill(places)
 
     def prune(self, tuples: int) -> None:
-        """Count tuples that need not come here."""
+        """Count tuples that were spared a probe."""
         self.state.totals.pruned += tuples
 
     def older_than(self, batch: TupleBatch) -> npt.NDArray[np.int64]:

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch
-from eddyline.engine.join.timestamps import HighWaterMarks
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.end_of_transmission import Answers, Transmissions
 from eddyline.engine.storage.indexed_store import IndexedStore
 from eddyline.engine.storage.key_set import KeySet
-from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.engine.storage.row_store import RowAttribute
+from eddyline.engine.timestamps import HighWaterMarks
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class SteMState:
     """The state of one SteM."""
 
     def __init__(self, query: JoinQuery, relation: int, store: IndexedStore) -> None:
-        """Start with nothing built; ``store`` is where the rows of ``relation`` will be."""
+        """``store`` is where the rows of ``relation`` will be."""
         description = query.relations[relation]
         types = description.types
         self.store = store

@@ -128,7 +128,6 @@ class Knowledge:
     """What remembers the visits; another way of forgetting can be put in its place."""
 
     def __init__(self, routes: Routes) -> None:
-        """Start with nothing known of the modules of some routes."""
         self.routes = routes
         self.overhead: Callable[[int], float] = no_overhead  # of a visit to a module
         self.signatures: dict[Signature, SignatureKnowledge] = {}

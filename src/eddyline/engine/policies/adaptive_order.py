@@ -27,7 +27,7 @@ class PooledOrder:
     """
 
     def __init__(self, knowledge: Knowledge, modules: Iterable[int]) -> None:
-        """Order modules; :meth:`sort` before anything is asked."""
+        """Nothing may be asked before :meth:`sort` was called."""
         self._knowledge = knowledge
         self._ranked = list(modules)
         self._place = {module: place for place, module in enumerate(self._ranked)}

@@ -49,7 +49,6 @@ class RoutingPlan:
     """
 
     def __init__(self, knowledge: Knowledge, routes: Routes) -> None:
-        """Plan by ``knowledge`` along ``routes``."""
         self._knowledge = knowledge
         self._routes = routes
         self._few = len(routes.numbers) <= EXHAUSTIVE

@@ -137,7 +137,6 @@ class AdaptiveWindow:
     __slots__ = ("_buckets", "_since_scan", "whole")
 
     def __init__(self) -> None:
-        """Start empty."""
         self.whole = Bucket()  # all that is remembered, added up
         self._buckets: list[Bucket] = []
         self._since_scan = 0

@@ -101,7 +101,6 @@ class BenefitPolicy:
     name = "benefit"
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._usual = AdaptivePolicy()
         self._records: dict[int, AccessRecord] = {}
         self._away: dict[int, int] = {}  # tuples that are with a lookup

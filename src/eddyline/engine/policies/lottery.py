@@ -28,7 +28,6 @@ class LotteryPolicy:
     name = "lottery"
 
     def __init__(self) -> None:
-        """Start with empty accounts."""
         self._routes = Routes(0)
         self._tickets: dict[int, float] = {}
         self._rates: ConsumptionRates | None = None

@@ -19,7 +19,6 @@ class ConsumptionRates:
     """
 
     def __init__(self) -> None:
-        """Start with no module known."""
         self._tuples: dict[int, int] = {}
         self._cost: dict[int, float] = {}
 
@@ -66,7 +65,6 @@ class NaivePolicy:
     name = "naive"
 
     def __init__(self) -> None:
-        """Start with nothing known."""
         self._rates: ConsumptionRates | None = None
 
     def start(

@@ -44,7 +44,7 @@ class Policy(Protocol):
         *,
         queued: bool = False,
     ) -> None:
-        """Get ready for an eddy; called before anything else, and where modules came or went.
+        """Take what an eddy routes by; called before all else, and again when modules come or go.
 
         What is known of other modules stays.
 

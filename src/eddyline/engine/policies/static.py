@@ -20,7 +20,7 @@ class StaticPolicy:
     name = "static"
 
     def __init__(self, order: Sequence[int] | None = None) -> None:
-        """Give module numbers from first to last; None for the order as written."""
+        """``order`` are the numbers of modules, first to last; None for the order as written."""
         self._order = None if order is None else tuple(order)
         self._place: dict[int, int] = {}
         self._routes = Routes(0)

@@ -33,7 +33,7 @@ class WindowedLotteryPolicy(LotteryPolicy):
     name = "windowed_lottery"
 
     def __init__(self, window: int = WINDOW) -> None:
-        """Set the window, in decisions."""
+        """``window`` is a number of decisions."""
         super().__init__()
         if window < 1:
             message = f"a window is a number of decisions from 1 on, not {window}"

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.engine.storage.row_attribute import RowAttribute
-from eddyline.engine.storage.row_store import RowStore
+from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from eddyline.expressions.vector import NO_ERRORS, CollectiveFailure, Vector
 
 Places: TypeAlias = "slice | npt.NDArray[np.int64]"
@@ -21,7 +20,6 @@ class CallMemo:
     """Results of one call for the rows of a store, in the order in which they were computed."""
 
     def __init__(self, store: RowStore) -> None:
-        """Start with no row computed."""
         self._where = RowAttribute(store, np.int64, -1)  # place among the results, -1: none
         self._chunks: list[pa.Array] = []
         self._starts: list[int] = []  # of the chunks among the results

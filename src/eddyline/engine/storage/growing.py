@@ -45,7 +45,7 @@ class GrowingArray:
     __slots__ = ("_buffer", "_dtype", "_pieces", "_size", "_used", "_width")
 
     def __init__(self, dtype: npt.DTypeLike, width: tuple[int, ...] = ()) -> None:
-        """Make an empty one; ``width`` is the shape of one element."""
+        """``width`` is the shape of one element."""
         self._dtype = np.dtype(dtype)
         self._width = width
         self._buffer: npt.NDArray[Any] | None = None
@@ -227,7 +227,7 @@ class FixedWidthColumn:
     __slots__ = ("_type", "_validity", "_values")
 
     def __init__(self, a_type: pa.DataType) -> None:
-        """Make an empty column of an Arrow type with a bit width of 8 or more."""
+        """``a_type`` is an Arrow type with a bit width of 8 or more."""
         self._type = a_type
         words, rest = divmod(a_type.bit_width, 64)
         wide = words > 1 and not rest
@@ -287,7 +287,7 @@ class TextColumn:
     __slots__ = ("_data", "_offsets", "_type", "_validity")
 
     def __init__(self, a_type: pa.DataType) -> None:
-        """Make an empty column of strings or binary values, with offsets of either width."""
+        """``a_type`` is one of strings or binary values, with offsets of either width."""
         self._type = a_type
         self._offsets = GrowingArray(np.int64)
         self._offsets.append(np.zeros(1, np.int64))
@@ -359,7 +359,6 @@ class AnyColumn:
     __slots__ = ("_chunks", "_numbers", "_type")
 
     def __init__(self, a_type: pa.DataType) -> None:
-        """Make an empty column."""
         self._type = a_type
         self._chunks: list[pa.Array] = []
         # The values of the only chunk, where they are numbers and none is NULL: NumPy gathers

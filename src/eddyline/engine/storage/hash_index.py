@@ -57,7 +57,6 @@ class HashIndex:
     """
 
     def __init__(self, columns: Sequence[KeyColumn]) -> None:
-        """Make an index that has taken in none of the rows yet."""
         self._columns = tuple(columns)
         self._rows = 0
         self._slots: Slots | None = None

@@ -23,7 +23,6 @@ class IndexedStore(RowStore):
     """
 
     def __init__(self) -> None:
-        """Make an empty store."""
         super().__init__()
         self._keys: dict[int, KeyColumn] = {}
         self._orders: dict[int, OrderColumn] = {}

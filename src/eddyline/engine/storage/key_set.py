@@ -28,7 +28,7 @@ class KeySet:
     """
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
-        """Make an empty set; UnsupportedKeyError for a type that cannot be joined on."""
+        """UnsupportedKeyError for a type that cannot be joined on."""
         self._names = [str(number) for number in range(len(types))]
         self._type = pa.struct(list(zip(self._names, types, strict=True)))
         self._held = KeyColumn(self._type)

@@ -34,7 +34,7 @@ class KeyColumn:
     """The words of one column, growing with it; place by place as the column's rows."""
 
     def __init__(self, a_type: pa.DataType) -> None:
-        """Make the words of an empty column; UnsupportedKeyError for a type without words."""
+        """UnsupportedKeyError for a type that has no words."""
         if not is_joinable(a_type):
             raise UnsupportedKeyError(f"cannot join on values of type {a_type}")
         self._type = a_type
@@ -123,7 +123,6 @@ class Texts:
     """
 
     def __init__(self) -> None:
-        """Start with none."""
         self.kept = GrowingArray(np.int64)
         self.starts: GrowingArray | None = None  # where each text starts, -1 for a short one
         self._rows = 0

@@ -22,7 +22,6 @@ class OrderColumn:
     """Words of a column that stand in the order of its values: NaN last, NULLs nowhere."""
 
     def __init__(self) -> None:
-        """Make the words of an empty column."""
         self._words = GrowingArray(np.int64)
         self._valid = GrowingArray(np.bool_)
 
@@ -70,7 +69,6 @@ class OrderedIndex:
     """
 
     def __init__(self, column: OrderColumn) -> None:
-        """Make an index that has taken in none of the rows yet."""
         self._column = column
         self._rows = 0
         self._runs: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []  # words, places

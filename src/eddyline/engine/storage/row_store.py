@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows
-from eddyline.engine.storage.growing import AnyColumn, GrowingColumn, growing_column
+from eddyline.engine.storage.growing import AnyColumn, GrowingArray, GrowingColumn, growing_column
 
 
 class RowStore:
@@ -21,7 +22,6 @@ class RowStore:
     """
 
     def __init__(self) -> None:
-        """Make an empty store."""
         self._columns: list[GrowingColumn] = []
         self._grows = False
         self._first = 0
@@ -100,3 +100,27 @@ def _growing(held: GrowingColumn, rows: int, like: pa.Array) -> GrowingColumn:
     column = growing_column(like.type)
     column.append(held.take(range(rows)))
     return column
+
+
+class RowAttribute:
+    """An array that runs beside a row store, place by place.
+
+    It follows when it is looked at: rows that are new to it have the default, and those
+    that the store has evicted are gone from here too.
+    """
+
+    def __init__(self, store: RowStore, dtype: npt.DTypeLike, default: object) -> None:
+        self._store = store
+        self._default = default
+        self._values = GrowingArray(dtype)
+        self._first = store.first
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """The values of all rows held, to be read and written until the store changes."""
+        store = self._store
+        if store.first > self._first:
+            self._values.drop_first(min(store.first - self._first, len(self._values)))
+            self._first = store.first
+        self._values.extend(len(store) - len(self._values), self._default)
+        return self._values.values

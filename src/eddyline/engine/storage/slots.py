@@ -141,7 +141,6 @@ class HashedSlots:
     """Slots by a hash of the key: for any words, compared with those of the rows of a chain."""
 
     def __init__(self, columns: Sequence[KeyColumn]) -> None:
-        """Make slots for the rows of key columns, which grow beside them."""
         self._columns = columns
         self._heads: npt.NDArray[np.int32] = np.empty(0, np.int32)
         self._shift = np.uint64(0)
@@ -264,7 +263,7 @@ class DenseSlots:
     """
 
     def __init__(self, column: KeyColumn, least: int, slots: int) -> None:
-        """Make empty slots for the keys from ``least`` on."""
+        """``least`` is the least key that there is a slot for."""
         self.keys = range(least, least + slots)
         self._column = column
         self._least = np.int64(least)

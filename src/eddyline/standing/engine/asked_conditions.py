@@ -15,8 +15,7 @@ from eddyline.standing.engine.join_conditions import (
     conditions_in,
     met,
 )
-from eddyline.standing.engine.paired_condition import PairedCondition
-from eddyline.standing.engine.ranged_condition import RangedCondition
+from eddyline.standing.engine.shared_conditions import PairedCondition, RangedCondition
 from eddyline.standing.engine.shared_query import SharedQuery
 
 AskedCondition: TypeAlias = RangedCondition | PairedCondition
@@ -37,7 +36,6 @@ class AskedConditions:
     """
 
     def __init__(self) -> None:
-        """Start without queries."""
         self._asked: dict[_Asked, AskedCondition] = {}
         self._queries: dict[int, dict[_Asked, JoinCondition]] = {}
         self._predicates: dict[int, list[JoinCondition]] = {}

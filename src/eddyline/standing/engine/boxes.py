@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from eddyline.expressions import Expression, evaluate, type_of
 from eddyline.expressions.vector import Scope
+from eddyline.standing.engine import filter_kernels as kernels
 from eddyline.standing.engine.key_space import KeySpace, key_space
 from eddyline.standing.engine.ranges import Box, Range
 
@@ -39,7 +40,6 @@ class Attribute:
     """An attribute of predicates, with all ranges that its values are compared with."""
 
     def __init__(self, expression: Expression) -> None:
-        """Start without ranges."""
         self.expression = expression
         self._type = type_of(expression)
         self._bounds: dict[Range, tuple[int, int]] = {}
@@ -79,7 +79,6 @@ class Boxes:
     """The boxes of queries, by the queries' numbers."""
 
     def __init__(self) -> None:
-        """Start without queries."""
         self.attributes: list[Attribute] = []
         self._number: dict[Expression, int] = {}
         self._of: dict[int, Sequence[Box]] = {}
@@ -199,3 +198,12 @@ def _chosen(part: Constraints, boxes: Integers) -> Constraints:
         part.least[places],
         part.greatest[places],
     )
+
+
+def axis_of(attribute: int, cuts: Integers) -> tuple[Integers, npt.NDArray[np.int32]]:
+    """Return the row of an axis that is alone, and its buckets; ``cuts`` ascend."""
+    span = int(cuts[-1]) - int(cuts[0]) if len(cuts) else 0
+    shift = max(span.bit_length() - (kernels.BUCKETS.bit_length() - 1), 0)
+    buckets = np.zeros(kernels.BUCKETS + 1, np.int32)
+    kernels.fill_buckets(cuts, shift, buckets)
+    return np.array([attribute, 0, len(cuts), 0, shift], np.int64), buckets

@@ -1,4 +1,4 @@
-"""Asks joined tuples for the conditions of queries: part of probes, or of the output."""
+"""Asks joined tuples for the conditions of queries: part of probes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import TupleBatch
 from eddyline.engine.settling import cause
-from eddyline.expressions import Expression
+from eddyline.expressions import Expression, evaluate
 from eddyline.expressions.terms import decide
-from eddyline.expressions.vector import CollectiveFailure
+from eddyline.expressions.vector import CollectiveFailure, Scope, Vector
 from eddyline.standing.engine.asked_conditions import AskedCondition, AskedConditions
 from eddyline.standing.engine.joined_scope import JoinedScope
 from eddyline.standing.engine.lineage import Lineages
 from eddyline.standing.engine.operators import SharedOperator, lineage_of
-from eddyline.standing.engine.sharing_plans import SelectionPlacement
+from eddyline.standing.engine.shared_conditions import Undecided
 
 
 class ConditionCheck:
@@ -25,11 +25,10 @@ class ConditionCheck:
 
     A probe asks before it makes a tuple, so that what no query wants is never made (PS2 of
     Krishnamurthy et al., 2004, Section 3). What may fail is asked last, where all else that a
-    query asks is known to be TRUE: where the plan selects after probes, by the output.
+    query asks is known to be TRUE.
     """
 
     def __init__(self, shared: SharedOperator, asked: AskedConditions) -> None:
-        """Check what is ``asked``."""
         self._shared = shared
         self._asked = asked
 
@@ -37,15 +36,7 @@ class ConditionCheck:
         """Return the lineage of tuples that have got a component of a stream just now."""
         spanned = batch.signature.spanned
         lineages = self._among(batch, lineage_of(batch), self._asked.due(spanned, newest))
-        if self._shared.plan.selections is SelectionPlacement.BELOW:
-            lineages = self._among(batch, lineages, self._asked.at_last(spanned))
-        return lineages
-
-    def by_output(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
-        """Return the queries, among these, that tuples are results of."""
-        if self._shared.plan.selections is SelectionPlacement.BELOW:
-            return lineages
-        return self._among(batch, lineages, self._asked.at_last(batch.signature.spanned))
+        return self._among(batch, lineages, self._asked.at_last(spanned))
 
     def _among(
         self, batch: TupleBatch, lineages: Lineages, conditions: Sequence[AskedCondition]
@@ -53,10 +44,13 @@ class ConditionCheck:
         if not conditions:
             return lineages
         scope = JoinedScope.of(self._shared.streams, batch)
-        deciding = _Deciding(self._shared, self._asked, batch, scope)
+        deciding = self._deciding(batch, scope)
         for condition in conditions:
             lineages = condition.among(scope, lineages, self._shared.sets, deciding)
         return lineages
+
+    def _deciding(self, batch: TupleBatch, scope: JoinedScope) -> Undecided:
+        return _Deciding(self._shared, self._asked, batch, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +68,18 @@ class _Deciding:
     told: set[int] = field(default_factory=set)
     """Queries that have been told of an error in this batch already."""
 
-    def compared(
+    def evaluated(
         self,
         expression: Expression,
-        positions: npt.NDArray[np.int64],
-        constants: npt.NDArray[np.int64] | None = None,
-    ) -> None:
-        if self.shared.audit is not None:
-            numbers = np.zeros(len(positions), np.int64) if constants is None else constants
-            arrivals = [each[positions] for each in self.shared.all_arrivals(self.batch)]
-            spanned = self.batch.signature.spanned
-            self.shared.audit.compared(spanned, expression, arrivals, numbers)
+        scope: Scope,
+        positions: npt.NDArray[np.int64],  # noqa: ARG002 - of the tuples, for who counts them
+        constants: npt.NDArray[np.int64] | None = None,  # noqa: ARG002 - the same
+    ) -> Vector:
+        """Return an expression's values in a scope: see Undecided."""
+        return evaluate(expression, scope)
 
     def wants(self, query: int, position: int, error: Exception) -> bool:
+        """Tell whether a query wants a tuple after all; tell of its error where that counts."""
         if query in self.told and not isinstance(error, CollectiveFailure):
             return False  # whatever else it asks
         predicate, constants = self.asked.predicate(query)

@@ -9,12 +9,11 @@ import numpy as np
 from eddyline.engine.batch import Rows, TupleBatch, pick
 from eddyline.engine.relation import Relation
 from eddyline.engine.settling import cause
-from eddyline.expressions import Expression, evaluate
+from eddyline.expressions import Expression
 from eddyline.expressions.terms import decide
 from eddyline.standing.engine.lineage import DEAD, Lineages
-from eddyline.standing.engine.operators import SharedOperator, alive, lineage_of
+from eddyline.standing.engine.operators import SharedOperator, lineage_of
 from eddyline.standing.engine.selections import Selections
-from eddyline.standing.engine.sharing_plans import SelectionPlacement
 
 
 class EvaluatedSelection:
@@ -32,15 +31,12 @@ class EvaluatedSelection:
         expression: Expression,
         selections: Selections,
     ) -> None:
-        """Evaluate an expression over the columns of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number
         self._expression = expression
         self._selections = selections
         self._asking: tuple[int, int, int] | None = None
-        self.zombies = 0
-        """Joined tuples that came here and were no query's."""
 
     @property
     def name(self) -> str:
@@ -50,14 +46,8 @@ class EvaluatedSelection:
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Let tuples go that no query wants any more."""
-        shared = self._shared
-        before = lineage_of(batch)
-        lineages = self.among(batch, before)
-        forgets = shared.plan.selections is SelectionPlacement.BELOW_AS_DISJUNCTION
-        after = shared.graph.visited(batch.signature, self._number)
-        if batch.signature.spanned & (batch.signature.spanned - 1):
-            self.zombies += len(batch) - int(np.count_nonzero(lineages))
-        return alive(batch, lineages, after, before if forgets else None)
+        lineages = self.among(batch, lineage_of(batch))
+        return self._shared.selected(batch, lineages, self._number)
 
     def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
         """Return the queries, among these, that still want each tuple."""
@@ -69,11 +59,8 @@ class EvaluatedSelection:
             raise ValueError(f"{batch.signature} does not span stream {self._stream}")
         if not len(asked):
             return lineages
-        if shared.audit is not None:
-            arrivals = shared.arrivals(batch, self._stream)[asked]
-            shared.audit.evaluated(self._stream, self._expression, arrivals)
         relation = shared.streams[self._stream].of(batch)
-        vector = evaluate(self._expression, relation.scope(pick(rows, asked)))
+        vector = shared.evaluated(batch, self._stream, self._expression, asked)
         true = vector.values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
         left = np.array(lineages)
         false = asked[~true]

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.standing.engine import filter_kernels as kernels
-from eddyline.standing.engine.axis import axis_of
-from eddyline.standing.engine.boxes import Constraints, Integers
+from eddyline.standing.engine.boxes import Constraints, Integers, axis_of
 
 MOST_GRIDS: Final = 32
 """Grids that every tuple is looked up in, 40 nanoseconds each. Rare pairs share one by force."""

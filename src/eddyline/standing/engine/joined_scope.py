@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from eddyline.engine.batch import Rows, TupleBatch, spread
-from eddyline.engine.join.components import ColumnScope
+from eddyline.engine.components import ColumnScope
 from eddyline.engine.relation import Relation
 from eddyline.expressions import Argument, Call
 from eddyline.expressions.vector import Vector
@@ -31,7 +31,6 @@ class JoinedScope:
         rows: tuple[Rows | None, ...],
         constants: Mapping[int, pa.Array] | None = None,
     ) -> None:
-        """Look at tuples by the numbers of their components, all of which are in SteMs."""
         self._streams = streams
         self._rows = rows
         self._constants = constants or {}

@@ -50,7 +50,6 @@ class Numbers:
     """Numbers, dates and times by their value."""
 
     def __init__(self, a_type: pa.DataType) -> None:
-        """Take the type of the values."""
         self._type = a_type
 
     def fits(self, ranges: Iterable[Range]) -> bool:
@@ -89,7 +88,6 @@ class Places:
     """
 
     def __init__(self, a_type: pa.DataType, keys: Iterable[Key]) -> None:
-        """Take all constants that values are compared with."""
         self._type = a_type
         self._keys: Sequence[Key] = sorted(keys)
 

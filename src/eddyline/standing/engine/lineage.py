@@ -15,7 +15,26 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.standing.engine import lineage_kernels as kernels
-from eddyline.standing.engine.satisfied import Satisfied
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfied:
+    """The queries whose predicate a tuple satisfies, tuple by tuple, ascending.
+
+    Those of tuple i are ``queries[begins[i] : ends[i]]``; those of different tuples do not
+    overlap, and stand in no set order.
+    """
+
+    begins: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    queries: npt.NDArray[np.int32]
+
+    @classmethod
+    def of_sizes(cls, sizes: npt.NDArray[np.int64], queries: npt.NDArray[np.int32]) -> Satisfied:
+        """Return that where the queries of tuples stand end to end, so many a tuple."""
+        ends = np.cumsum(sizes, dtype=np.int64)
+        return cls(ends - sizes, ends, queries)
+
 
 Lineages: TypeAlias = npt.NDArray[np.int32]
 """Numbers of sets, one a tuple."""
@@ -55,7 +74,6 @@ class LineageSets:
     """
 
     def __init__(self) -> None:
-        """Start with the empty set."""
         self.generation = 0
         """Counts how often sets have got other numbers."""
         self._clear()
@@ -237,7 +255,6 @@ class _Pairs:
     """The pairs of an operation that are remembered, and what became of them."""
 
     def __init__(self, slots: int = FIRST_PAIRS) -> None:
-        """Start with nothing remembered."""
         self._make_room(slots)
 
     def missed(self, pairs: int) -> None:

@@ -1,4 +1,8 @@
-"""The operators of shared plans, as modules of an eddy."""
+"""The operators that queries share, as modules of an eddy.
+
+Krishnamurthy, Franklin, Jacobson and Hellerstein (2004): the plan CAR of Section 6.3. Methods
+with an underscore are where the paper's other plans differ (``bench/sharing/planned_eddy.py``).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,17 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from eddyline.engine.batch import Marks, Rows, TupleBatch, as_array, spread
-from eddyline.engine.join.timestamps import Ticks
+from eddyline.engine.batch import Marks, Rows, TupleBatch, pick, spread
 from eddyline.engine.signature import Signature
 from eddyline.engine.storage.slots import Matches
-from eddyline.standing.engine.audit import Audit
+from eddyline.engine.timestamps import Ticks
+from eddyline.expressions import Expression, evaluate
+from eddyline.expressions.vector import Vector
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
 from eddyline.standing.engine.precedence import Operator, PrecedenceGraph, Shapes
 from eddyline.standing.engine.selections import Selections
-from eddyline.standing.engine.sharing_plans import SelectionPlacement, SharingPlan
 from eddyline.standing.engine.stems import Finder, StreamRows
 from eddyline.standing.engine.windows import Windows
 
@@ -24,23 +29,11 @@ OnError: TypeAlias = "Callable[[int, Exception], object]"
 """Told of the query that cannot be answered for a tuple, and why."""
 
 
-class Evaluated(Protocol):
-    """A selection that is evaluated by itself."""
-
-    def among(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
-        """Return the queries, among these, that still want each tuple."""
-        ...
-
-
 class Conditions(Protocol):
     """What queries ask of joined tuples, beside keys and windows."""
 
     def by_probe(self, batch: TupleBatch, newest: int) -> Lineages:
         """Return the lineage of tuples that have got a component of a stream just now."""
-        ...
-
-    def by_output(self, batch: TupleBatch, lineages: Lineages) -> Lineages:
-        """Return the queries, among these, that tuples are results of."""
         ...
 
 
@@ -58,28 +51,24 @@ class Queries(Protocol):
 
 
 class SharedOperator:
-    """What all operators of a plan have in common."""
+    """What all operators have in common."""
 
     def __init__(
         self,
-        plan: SharingPlan,
         graph: PrecedenceGraph,
         streams: tuple[StreamRows, ...],
         queries: Queries,
-        audit: Audit | None,
         on_error: OnError,
     ) -> None:
-        """Take the plan, its precedence graph, the rows of all streams and their queries.
+        """Take the precedence graph, the rows of all streams and their queries.
 
         ``on_error`` is told of a query that cannot be answered for a tuple.
         """
         self.on_error = on_error
-        self.plan = plan
         self.graph = graph
         self.streams = streams
         self.queries = queries
         self.sets = queries.sets
-        self.audit = audit
         self.restoring = False
         """Whether rows are stored that were here before, and go no further."""
 
@@ -94,24 +83,29 @@ class SharedOperator:
         rows = batch.rows[stream]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span stream {stream}")
-        if self.audit is not None:
-            self.audit.selected(stream, self.arrivals(batch, stream))
         scope = self.streams[stream].of(batch).scope(rows)
         return self.sets.common(lineages, filter_.lineages(scope, self.sets))
 
-    def arrivals(self, batch: TupleBatch, stream: int) -> npt.NDArray[np.int64]:
-        """Return the numbers by which the components of tuples came in."""
+    def evaluated(
+        self,
+        batch: TupleBatch,
+        stream: int,
+        expression: Expression,
+        positions: npt.NDArray[np.int64],
+    ) -> Vector:
+        """Return an expression's values for the components of the tuples at ``positions``."""
         rows = batch.rows[stream]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span stream {stream}")
-        if not batch.signature.built:
-            return as_array(rows)
-        held = self.streams[stream]
-        return held.arrivals[as_array(rows) - held.built.store.first]
+        return evaluate(expression, self.streams[stream].of(batch).scope(pick(rows, positions)))
 
-    def all_arrivals(self, batch: TupleBatch) -> list[npt.NDArray[np.int64]]:
-        """Return those of all components, by number of the stream."""
-        return [self.arrivals(batch, s) for s, rows in enumerate(batch.rows) if rows is not None]
+    def selected(self, batch: TupleBatch, lineages: Lineages, number: int) -> Sequence[TupleBatch]:
+        """Return the tuples that are alive by ``lineages``, after selection ``number``."""
+        return alive(batch, lineages, self.graph.visited(batch.signature, number))
+
+    def to_build(self, batch: TupleBatch) -> Lineages:
+        """Return for each tuple the queries that its row is stored for."""
+        return self.alive_for(batch, self.graph.open(batch.signature))
 
 
 class SharedSelection:
@@ -120,13 +114,10 @@ class SharedSelection:
     def __init__(
         self, shared: SharedOperator, stream: int, number: int, filter_: Selections
     ) -> None:
-        """Filter the rows of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number
         self._filter = filter_
-        self.zombies = 0
-        """Joined tuples that came here and were no query's."""
 
     @property
     def name(self) -> str:
@@ -134,22 +125,16 @@ class SharedSelection:
         return f"select {self._shared.streams[self._stream].stream.name}"
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Drop tuples that no query wants; let the others remember which do, if the plan does."""
+        """Drop tuples that no query wants; the others remember which do."""
         shared = self._shared
-        before = lineage_of(batch)
-        lineages = shared.select(batch, self._stream, self._filter, before)
-        forgets = shared.plan.selections is SelectionPlacement.BELOW_AS_DISJUNCTION
-        after = shared.graph.visited(batch.signature, self._number)
-        if batch.signature.spanned & (batch.signature.spanned - 1):
-            self.zombies += len(batch) - int(np.count_nonzero(lineages))
-        return alive(batch, lineages, after, before if forgets else None)
+        lineages = shared.select(batch, self._stream, self._filter, lineage_of(batch))
+        return shared.selected(batch, lineages, self._number)
 
 
 class Build:
     """The half of a SteM that stores rows."""
 
     def __init__(self, shared: SharedOperator, stream: int, number: int, ticks: Ticks) -> None:
-        """Store the rows of a stream."""
         self._shared = shared
         self._stream = stream
         self._number = number
@@ -161,33 +146,29 @@ class Build:
         return f"build {self._shared.streams[self._stream].stream.name}"
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
-        """Store the tuples that some join wants, each once, or once for each query."""
+        """Store the tuples that some join wants."""
         shared, stream = self._shared, self._shared.streams[self._stream]
         rows = batch.rows[self._stream]
         if rows is None:
             raise ValueError(f"{batch.signature} does not span stream {self._stream}")
-        lineages = lineage_of(batch)
-        if shared.plan.selections is not SelectionPlacement.AFTER_BUILD:
-            lineages = shared.alive_for(batch, shared.graph.open(batch.signature))
-        queries = None
-        if stream.copies:
-            positions, queries = shared.sets.spread(lineages)
-            lineages = shared.sets.numbers_alone(queries)
-        else:
-            positions = np.flatnonzero(lineages != DEAD)
-            lineages = lineages[positions]
+        positions, lineages, further = self._stored(shared.to_build(batch))
         if not len(positions):
             return ()
         kept = spread(rows, positions)
-        if shared.audit is not None:
-            shared.audit.built(self._stream, kept)
         tick = self._ticks.next()
         components: list[Rows | None] = [None] * len(batch.rows)
-        components[self._stream] = stream.build(kept, lineages, tick, queries)
+        components[self._stream] = stream.build(kept, lineages, tick, further)
         if shared.restoring:
             return ()
         signature = shared.graph.after(batch.signature, self._number)
         return (TupleBatch(signature, tuple(components), tick, None, lineages),)
+
+    def _stored(
+        self, lineages: Lineages
+    ) -> tuple[npt.NDArray[np.int64], Lineages, Sequence[pa.Array]]:
+        """Return the positions of tuples to be stored, with lineages and further columns."""
+        positions = np.flatnonzero(lineages != DEAD)
+        return positions, lineages[positions], ()
 
 
 class Probe:
@@ -205,10 +186,11 @@ class Probe:
         shared: SharedOperator,
         operator: Operator,
         number: int,
+        finder: Finder,
         windows: Windows,
         conditions: Conditions,
     ) -> None:
-        """Find the rows of the operator's stream by its keys.
+        """Find the rows of the operator's stream by ``finder``.
 
         What is made is within the ``windows`` of queries, and meets their ``conditions``.
         """
@@ -217,7 +199,7 @@ class Probe:
         self._operator = operator
         self._number = number
         self._windows = windows
-        self._finder = Finder(shared.streams, operator.stream, operator.keys)
+        self._finder = finder
         self.made = 0
         """Tuples that it made."""
 
@@ -242,9 +224,6 @@ class Probe:
             if probed < len(probing):
                 probing, rest = probing.cut(probed)  # noqa: PLW2901 - the part that was probed
                 results.append(rest)
-            if shared.audit is not None:
-                key = (self._operator.stream, self._operator.keys)
-                shared.audit.probed(key, signature.spanned, shared.all_arrivals(probing))
             if len(matches.places):
                 results += self._joined(probing, matches)
         return results
@@ -274,10 +253,7 @@ class Probe:
             for each in alive(joined, lineages if within is None else within, signature)
             for wanted in alive(each, self._conditions.by_probe(each, stream), signature)
         ]
-        for each in made:
-            self.made += len(each)
-            if shared.audit is not None:
-                shared.audit.made(each.signature.spanned, shared.all_arrivals(each))
+        self.made += sum(map(len, made))
         return made
 
 
@@ -292,32 +268,14 @@ class Deliver(Protocol):
 class Output:
     """Puts out tuples to the queries that they are results of."""
 
-    def __init__(
-        self,
-        shared: SharedOperator,
-        number: int,
-        filters: Sequence[Selections],
-        evaluated: Sequence[Sequence[Evaluated]],
-        conditions: Conditions,
-        deliver: Deliver,
-    ) -> None:
-        """Hand results to ``deliver``.
-
-        Where the plan selects here, ``filters`` of the streams and what is ``evaluated`` by itself
-        say of which queries they are; where it does so after probes, ``conditions`` do as well.
-        """
-        self._conditions = conditions
-        self._evaluated = evaluated
+    def __init__(self, shared: SharedOperator, number: int, deliver: Deliver) -> None:
         self._shared = shared
         self._number = number
-        self._filters = filters
         self._deliver = deliver
-        self.zombies = 0
-        """Joined tuples that came here and were no query's."""
 
     @property
     def name(self) -> str:
-        """That it is the output."""
+        """The module as people know it: there is one output."""
         return "output"
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
@@ -327,38 +285,16 @@ class Output:
         visited = shared.graph.visited(signature, self._number)
         left = shared.graph.open(visited)
         going_on = alive(batch, shared.alive_for(batch, left), visited) if left else ()
-        if shared.plan.selects_at_output:
-            for stream, rows in enumerate(batch.rows):
-                if rows is not None:
-                    lineages = shared.select(batch, stream, self._filters[stream], lineages)
-                    for selection in self._evaluated[stream]:
-                        lineages = selection.among(batch, lineages)
-            if signature.spanned & (signature.spanned - 1):
-                self.zombies += len(batch) - int(np.count_nonzero(lineages))
-        wanted = self._conditions.by_output(batch, lineages)
-        self.zombies += int(np.count_nonzero(lineages) - np.count_nonzero(wanted))
-        lineages = wanted
-        for results in alive(batch, lineages, signature):
+        for results in alive(batch, self._wanted(batch, lineages), signature):
             self._put_out(results)
         return going_on
 
+    def _wanted(self, batch: TupleBatch, lineages: Lineages) -> Lineages:  # noqa: ARG002 - for plans that select here
+        """Return the queries, among these, that tuples are results of."""
+        return lineages
+
     def _put_out(self, results: TupleBatch) -> None:
-        """Deliver tuples once, or copies of them to the output of each query."""
-        shared, lineages = self._shared, lineage_of(results)
-        if shared.plan.outputs_apart:
-            positions, queries = shared.sets.spread(lineages)
-            lineages = shared.sets.numbers_alone(queries)
-            results = TupleBatch(
-                results.signature,
-                tuple(None if rows is None else spread(rows, positions) for rows in results.rows),
-                None,
-                None,
-                lineages,
-            )
-        if shared.audit is not None:
-            spanned = results.signature.spanned
-            shared.audit.put_out(spanned, shared.all_arrivals(results))
-        self._deliver(results, lineages)
+        self._deliver(results, lineage_of(results))
 
 
 def lineage_of(batch: TupleBatch) -> Lineages:

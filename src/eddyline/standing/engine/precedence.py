@@ -16,7 +16,6 @@ from eddyline.engine.join_graph import Key
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 from eddyline.standing.engine.shared_query import JoinShape
-from eddyline.standing.engine.sharing_plans import SelectionPlacement, SharingPlan
 
 
 class Kind(Enum):
@@ -46,21 +45,20 @@ Shapes: TypeAlias = int
 
 
 class PrecedenceGraph(Routes):
-    """The candidates of every signature, for a plan and the join shapes of all queries.
+    """The candidates of every signature, for the join shapes of all queries.
 
-    A tuple of one stream visits selections, the build and probes in the order that the plan
-    says, and of each kind any may come first. One that was probed for some shapes goes on for
-    the others; one that spans all streams of a shape is put out for its queries. A tuple is
-    finished as soon as it was taken on for all shapes.
+    A tuple of one stream visits selections, then the build, then probes, and of each kind any
+    may come first. One that was probed for some shapes goes on for the others; one that spans
+    all streams of a shape is put out for its queries. A tuple is finished as soon as it was
+    taken on for all shapes.
     """
 
     joins = True
+    builds_first = False
+    """Whether tuples that can be put out at once are stored all the same."""
 
-    def __init__(
-        self, plan: SharingPlan, shapes: Sequence[JoinShape], selections: Sequence[int]
-    ) -> None:
-        """Take the shapes, and how many selections each stream has, its grouped filter included."""
-        self.plan = plan
+    def __init__(self, shapes: Sequence[JoinShape], selections: Sequence[int]) -> None:
+        """``selections`` has for each stream how many it has, its grouped filter included."""
         self.shapes = tuple(shapes)
         self.joined = 0
         """The streams that take part in joins, as a mask."""
@@ -183,8 +181,7 @@ class PrecedenceGraph(Routes):
         output = [self.output] if self.taken_on(signature, self.output) else []
         if not built:
             build = self._builds.get(spanned.bit_length() - 1)
-            builds_first = self.plan.selections is SelectionPlacement.AFTER_BUILD
-            if build is not None and (builds_first or not output):
+            if build is not None and (self.builds_first or not output):
                 return (build,)
             return output
         probes = [
@@ -196,13 +193,9 @@ class PrecedenceGraph(Routes):
 
     def _selections(self, signature: Signature) -> Sequence[int]:
         """Return selections that come before all else, grouped filters before the others."""
-        spanned, built, done, _, _ = signature
-        placement = self.plan.selections
-        if placement is SelectionPlacement.AFTER_BUILD:
-            if not built and spanned & self.joined:
-                return ()
-        elif built or placement is SelectionPlacement.ABOVE:
+        if not self._selects(signature):
             return ()
+        spanned, _, done, _, _ = signature
         left = [
             (operator.rank, number)
             for number, operator in enumerate(self.operators)
@@ -211,6 +204,10 @@ class PrecedenceGraph(Routes):
             and not done >> number & 1
         ]
         return [number for rank, number in left if rank == 0] or [number for _, number in left]
+
+    def _selects(self, signature: Signature) -> bool:
+        """Tell whether the selections on the streams of tuples come before all else."""
+        return not signature.built
 
 
 def _probes(shape: JoinShape) -> Iterator[tuple[int, tuple[Key, ...]]]:

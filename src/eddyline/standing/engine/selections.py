@@ -71,7 +71,6 @@ class Selections:
     """The selections of queries on one stream."""
 
     def __init__(self) -> None:
-        """Start without queries."""
         self._filter = GroupedFilter()
         self._unasked: set[int] = set()
         self._unasked_number: tuple[int, int] | None = None

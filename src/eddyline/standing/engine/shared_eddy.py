@@ -1,9 +1,9 @@
-"""Many standing queries over streams in one eddy, by any of six plans.
+"""Many standing queries over streams in one eddy.
 
-Krishnamurthy, Franklin, Jacobson and Hellerstein (2004).
+The plan CAR of Krishnamurthy, Franklin, Jacobson and Hellerstein (2004, Section 6.3). Methods with
+an underscore are where the paper's other plans differ (``bench/sharing/planned_eddy.py``).
 
-Over 450 lines: the six plans differ in which modules are made and how they are linked, which is
-only seen where it stands side by side.
+Over 400 lines: rows that come, queries that come, and queries that look back are one state.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ import pyarrow as pa
 from eddyline.engine.batch import Rows, TupleBatch
 from eddyline.engine.clock import Clock
 from eddyline.engine.eddy import Eddy
-from eddyline.engine.join.timestamps import Ticks
 from eddyline.engine.modules.module import Module
 from eddyline.engine.policies.policy import Policy
 from eddyline.engine.policies.rank import RankPolicy
-from eddyline.engine.policies.static import StaticPolicy
 from eddyline.engine.signature import Signature
+from eddyline.engine.timestamps import Ticks
 from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.asked_conditions import AskedConditions
-from eddyline.standing.engine.audit import Audit
 from eddyline.standing.engine.condition_check import ConditionCheck
 from eddyline.standing.engine.evaluated_selection import EvaluatedSelection
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, alike
@@ -45,8 +43,7 @@ from eddyline.standing.engine.selections import Selection as Selected
 from eddyline.standing.engine.selections import Selections
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, Stream
 from eddyline.standing.engine.shared_results import SharedResults, SharingStatistics
-from eddyline.standing.engine.sharing_plans import PLANS, SelectionPlacement, SharingPlan
-from eddyline.standing.engine.stems import StreamRows
+from eddyline.standing.engine.stems import Finder, StreamRows
 from eddyline.standing.engine.windows import Windows
 
 
@@ -56,7 +53,7 @@ class SharedEddy:
     Rows are pushed stream by stream; results come to ``deliver`` while they are. Queries come
     and go between pushes: a query that comes sees rows that come after it.
 
-    The answers do not depend on the plan or the policy: each result of each query comes once.
+    The answers do not depend on the policy: each result of each query comes once.
     """
 
     def __init__(
@@ -66,27 +63,21 @@ class SharedEddy:
         clock: Clock,
         generator: np.random.Generator,
         *,
-        plan: SharingPlan = PLANS["car"],
         make_policy: Callable[[], Policy] = RankPolicy,
-        audit: Audit | None = None,
         on_error: OnError | None = None,
     ) -> None:
-        """Begin without queries. ``audit`` notes what precision sharing is about.
+        """Begin without queries.
 
         ``on_error`` is told of a query that cannot be answered for a row, and why; the query goes
         on with other rows. Without it the error is raised.
         """
         self._functions: tuple[Function, ...] = ()
         self._on_error = _raise if on_error is None else on_error
-        self._plan = plan
         self._clock = clock
         self._generator = generator
         self._deliver = deliver
-        self._make_policy = make_policy if plan.adaptive else StaticPolicy
-        self._audit = audit
-        self._streams = tuple(
-            StreamRows(stream, clock, (), copies=plan.joins_apart) for stream in streams
-        )
+        self._make_policy = make_policy
+        self._streams = tuple(self._rows_of(stream, n) for n, stream in enumerate(streams))
         self._ticks = Ticks()
         self._queries: dict[int, SharedQuery] = {}
         self._filters = tuple(Selections() for _ in streams)
@@ -95,7 +86,7 @@ class SharedEddy:
         self._shapes: dict[JoinShape, set[int]] = {}
         self.sets = LineageSets()
         """The sets of queries that tuples are alive for."""
-        self._made = self._zombies = 0
+        self._made = 0
         self._routed_for: object = None
         self._eddy: Eddy | None = None
         self._shared: SharedOperator | None = None
@@ -152,11 +143,10 @@ class SharedEddy:
     def hold(self, stream: int, columns: Sequence[pa.Array], rows: int) -> None:
         """Take all rows of a static stream, which stay; only before there are queries.
 
-        ValueError where the stream is none, where there are queries, and in a plan with joins of
-        each query's own.
+        ValueError where the stream is none, and where there are queries.
         """
         held = self._streams[stream]
-        if not held.stream.static or self._queries or self._plan.joins_apart:
+        if not held.stream.static or self._queries:
             raise ValueError(f"{held.stream.name} cannot hold rows for all queries to come")
         held.hold(columns, rows, self._ticks.next())
 
@@ -171,13 +161,10 @@ class SharedEddy:
 
         In microseconds since 1970; None for all. Rows ``without`` what they need they do not see:
         those of a stream that came in by numbers in some ranges. What the rows join to among
-        themselves is handed over. ValueError for a query that is not here, and in a plan with
-        joins of each query's own.
+        themselves is handed over. ValueError for a query that is not here.
         """
         if unknown := set(queries) - self._queries.keys():
             raise ValueError(f"there are no queries {sorted(unknown)}")
-        if self._plan.joins_apart:
-            raise ValueError(f"in {self._plan.name} rows are stored for single queries")
         eddy = self._routed()
         seen = {}
         for stream, held in enumerate(self._streams):
@@ -329,15 +316,9 @@ class SharedEddy:
     def statistics(self) -> SharingStatistics:
         """Return what was done, and what is held."""
         probes = [operator.made for operator in self._operators if isinstance(operator, Probe)]
-        outputs = [
-            o.zombies
-            for o in self._operators
-            if isinstance(o, Output | SharedSelection | EvaluatedSelection)
-        ]
         return SharingStatistics(
             {held.stream.name: len(held.built.store) for held in self._streams},
             self._made + sum(probes),
-            self._zombies + sum(outputs),
             self.sets.statistics(),
         )
 
@@ -348,18 +329,13 @@ class SharedEddy:
         calling = self._conditions.calling
         if self._eddy is not None and (shapes, evaluated, calling) == self._routed_for:
             return self._eddy
-        before = self.statistics()
-        self._made, self._zombies = before.made, before.zombies
+        self._made = self.statistics().made
         for held, uses in zip(self._streams, evaluated, strict=True):
             # Twice: a row of a stream meets many others, and its calls are remembered so.
             held.evaluate_with(self._functions, (*uses, *calling, *calling))
-        above = self._plan.selections is SelectionPlacement.ABOVE
-        selections = [0 if above else 1 + len(uses) for uses in evaluated]
-        graph = PrecedenceGraph(self._plan, shapes, selections)
-        shared = self._shared = SharedOperator(
-            self._plan, graph, self._streams, self, self._audit, self._on_error
-        )
-        check = ConditionCheck(shared, self._conditions)
+        graph = self._graph(shapes, [1 + len(uses) for uses in evaluated])
+        shared = self._shared = self._shared_operator(graph)
+        check = self._check(shared)
         self._operators = [
             self._operator(shared, number, evaluated, check) for number in graph.numbers
         ]
@@ -381,7 +357,7 @@ class SharedEddy:
         since: int | None,
         without: Sequence[range] = (),
     ) -> tuple[npt.NDArray[np.int64], Lineages]:
-        """Let queries see stored rows; return these rows, and the queries that want them."""
+        """Let queries see stored rows; return their numbers, and the queries that want each."""
         shared, held = self._shared_now(), self._streams[stream]
         seen = (
             np.ones(len(held.built.store), np.bool_)
@@ -414,6 +390,18 @@ class SharedEddy:
             raise RuntimeError("an eddy is routed by now")
         return self._shared
 
+    def _rows_of(self, stream: Stream, number: int) -> StreamRows:  # noqa: ARG002 - for who counts by it
+        return StreamRows(stream, self._clock)
+
+    def _graph(self, shapes: Sequence[JoinShape], selections: Sequence[int]) -> PrecedenceGraph:
+        return PrecedenceGraph(shapes, selections)
+
+    def _shared_operator(self, graph: PrecedenceGraph) -> SharedOperator:
+        return SharedOperator(graph, self._streams, self, self._on_error)
+
+    def _check(self, shared: SharedOperator) -> ConditionCheck:
+        return ConditionCheck(shared, self._conditions)
+
     def _operator(
         self,
         shared: SharedOperator,
@@ -432,13 +420,10 @@ class SharedEddy:
             case Kind.BUILD:
                 return Build(shared, stream, number, self._ticks)
             case Kind.PROBE:
-                return Probe(shared, operator, number, self._windows, check)
+                finder = Finder(self._streams, stream, operator.keys)
+                return Probe(shared, operator, number, finder, self._windows, check)
             case Kind.OUTPUT:
-                here = [
-                    [self._evaluated(shared, stream, number, each) for each in expressions]
-                    for stream, expressions in enumerate(evaluated)
-                ]
-                return Output(shared, number, self._filters, here, check, self._put_out)
+                return Output(shared, number, self._put_out)
 
     def _evaluated(
         self, shared: SharedOperator, stream: int, number: int, expression: Expression

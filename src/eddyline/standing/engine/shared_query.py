@@ -65,7 +65,6 @@ class JoinShape:
     edges: frozenset[Edge] = frozenset()
 
     def __post_init__(self) -> None:
-        """Check that all is connected."""
         for join in self.edges:
             relations = {place.relation for place in join}
             if len(relations) != 2:  # noqa: PLR2004 - ends of an edge

@@ -18,13 +18,11 @@ from eddyline.standing.engine.stems import StreamRows
 class SharingStatistics:
     """What was done so far, and what is held now.
 
-    ``stored`` are rows in SteMs, by name of the stream; ``made`` tuples that joins have made, of
-    which ``zombies`` were found to be no query's results when they were put out.
+    ``stored`` are rows in SteMs, by name of the stream; ``made`` tuples that joins have made.
     """
 
     stored: Mapping[str, int]
     made: int
-    zombies: int
     lineage: LineageStatistics
 
 

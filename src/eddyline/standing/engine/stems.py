@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from eddyline.engine.batch import TupleBatch, as_array
 from eddyline.engine.clock import Clock
-from eddyline.engine.join.timestamps import HighWaterMarks
 from eddyline.engine.join_graph import Key
 from eddyline.engine.relation import Relation, RelationState
 from eddyline.engine.storage.hash_index import HashIndex, confirmed
 from eddyline.engine.storage.key_words import KeyColumn
-from eddyline.engine.storage.row_attribute import RowAttribute
+from eddyline.engine.storage.row_store import RowAttribute
 from eddyline.engine.storage.slots import Lineage, Matches, Probing, all_valid, words_of
+from eddyline.engine.timestamps import HighWaterMarks
 from eddyline.expressions import Expression
 from eddyline.expressions.vector import Function
 from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets
@@ -27,19 +27,14 @@ MOST_MATCHES = 1 << 15
 
 
 class StreamRows:
-    """The rows of a stream: those that are passing, and those in its SteM with their lineage.
+    """The rows of a stream: those that are passing, and those in its SteM with their lineage."""
 
-    ``copies``: a row is stored once for each query, and found by that query alone.
-    """
-
-    def __init__(
-        self, stream: Stream, clock: Clock, functions: tuple[Function, ...], *, copies: bool
-    ) -> None:
-        """Start without rows."""
+    def __init__(self, stream: Stream, clock: Clock, functions: tuple[Function, ...] = ()) -> None:
         self.stream = stream
+        self.width = len(stream.types)
+        """Columns of stored rows."""
         self.passing = Relation(functions, (), clock)
         self.marks = HighWaterMarks()
-        self.copies = copies
         self._functions, self._clock = functions, clock
         self._uses: tuple[Expression, ...] = ()
         self.built: Relation
@@ -64,16 +59,11 @@ class StreamRows:
         rows: npt.NDArray[np.int64],
         lineages: Lineages,
         tick: int,
-        queries: npt.NDArray[np.int64] | None,
+        further: Sequence[pa.Array] = (),
     ) -> range:
-        """Store passing rows, with their lineage, and for copies the query of each.
-
-        Returns their numbers.
-        """
+        """Store passing rows, with their lineage and ``further`` columns; return their numbers."""
         columns = [self.passing.column(c, rows) for c in range(len(self.stream.types))]
-        if queries is not None:
-            columns.append(pa.array(queries))
-        numbers = self.built.append(columns, len(rows))
+        numbers = self.built.append([*columns, *further], len(rows))
         first = self.built.store.first
         places = slice(numbers.start - first, numbers.stop - first)
         self.lineages[places] = lineages
@@ -87,7 +77,7 @@ class StreamRows:
         self.marks.built(tick, numbers.stop)
 
     def settle(self) -> None:
-        """Take all stored rows as older than whatever comes; only while nothing is on its way."""
+        """Count all stored rows as older than what comes; only while no tuple is on its way."""
         tick, self.marks = self.marks.last, HighWaterMarks()
         self.marks.built(tick, self.built.store.stop)
 
@@ -102,8 +92,8 @@ class StreamRows:
         if 2 * len(kept) > len(self.lineages) or not len(self.lineages):
             return
         store, lineages, arrivals = self.built.store, self.lineages[kept], self.arrivals[kept]
-        count = len(self.stream.types) + self.copies
-        columns = [store.take(c, kept + store.first) for c in range(count)] if len(kept) else []
+        places = kept + store.first
+        columns = [store.take(c, places) for c in range(self.width)] if len(kept) else []
         self._hold(Relation(self._functions, self._uses, self._clock))
         if len(kept):
             self.built.append(columns, len(kept))
@@ -112,7 +102,7 @@ class StreamRows:
         self.settle()
 
     def evaluate_with(self, functions: Sequence[Function], uses: Sequence[Expression]) -> None:
-        """Have these functions at hand, for these expressions; only while nothing is on its way."""
+        """Call ``functions`` in ``uses`` from now on; only while no tuple is on its way."""
         self._functions, self._uses = tuple(functions), tuple(uses)
         passing = RelationState(self.passing.store)
         self.passing = Relation(self._functions, self._uses, self._clock, passing)
@@ -125,12 +115,15 @@ class StreamRows:
         self._arrivals = RowAttribute(built.store, np.int64, default=-1)
 
     def index(self, keys: tuple[Key, ...]) -> tuple[HashIndex, list[KeyColumn]]:
-        """Return the index over key columns, and these; over copies, by query as well."""
+        """Return the index over key columns, and these."""
         columns = tuple(key.stored for key in keys)
         types = [self.stream.types[column] for column in columns]
-        if self.copies:
-            columns = (*columns, len(self.stream.types))
-            types.append(pa.int64())
+        return self.index_over(columns, types)
+
+    def index_over(
+        self, columns: tuple[int, ...], types: Sequence[pa.DataType]
+    ) -> tuple[HashIndex, list[KeyColumn]]:
+        """Return the index over columns of some types, and these."""
         store = self.built.store
         index = store.hash_index(columns, types)
         return index, [store.key(c, t) for c, t in zip(columns, types, strict=True)]
@@ -140,7 +133,6 @@ class Finder:
     """Finds stored rows of a stream for tuples that span others."""
 
     def __init__(self, streams: tuple[StreamRows, ...], stream: int, keys: tuple[Key, ...]) -> None:
-        """Look among the rows of ``stream`` by these keys."""
         self._streams = streams
         self._stream = streams[stream]
         self._keys = keys
@@ -152,17 +144,26 @@ class Finder:
 
         Most of those are left out that have no query in common.
         """
-        queries = sets.spread(lineages)[1] if self._stream.copies else None
         index, stored = self._stream.index(self._keys)
         first = self._stream.built.store.first
         high = np.maximum(self._stream.marks.below(batch.timestamps) - first, 0)
         columns = [self._column(key) for key in self._keys]
         places = [self._places(batch, key.probing.relation) for key in self._keys]
-        probing = _probing(columns, places, queries)
+        probing = self._probing(columns, places, lineages, sets)
         lineage = Lineage(lineages, self._stream.lineages, sets.spans)
         low = np.zeros(1, np.int64)
         found, probed = index.probe(probing, low, high, None, MOST_MATCHES, lineage)
         return confirmed(found, columns, places, stored[: len(columns)]), probed
+
+    def _probing(
+        self,
+        columns: list[KeyColumn],
+        places: list[npt.NDArray[np.int64]],
+        lineages: Lineages,  # noqa: ARG002 - for stored rows that are of one query each
+        sets: LineageSets,  # noqa: ARG002 - the same
+    ) -> Probing:
+        """Return the keys that tuples bring."""
+        return probing_by(columns, places)
 
     def _column(self, key: Key) -> KeyColumn:
         stream = self._streams[key.probing.relation]
@@ -176,12 +177,13 @@ class Finder:
         return as_array(rows) - self._streams[stream].built.store.first
 
 
-def _probing(
+def probing_by(
     columns: list[KeyColumn],
     places: list[npt.NDArray[np.int64]],
-    queries: npt.NDArray[np.int64] | None,
+    further: Sequence[npt.NDArray[np.int64]] = (),
 ) -> Probing:
-    if len(columns) == 1 and queries is None:
+    """Return keys of the values at some places of columns, and of ``further`` words a tuple."""
+    if len(columns) == 1 and not further:
         return Probing(words_of(columns), all_valid(columns), places[0])
     words: list[npt.NDArray[np.int64]] = []
     valid: npt.NDArray[np.bool_] | None = None
@@ -189,6 +191,4 @@ def _probing(
         words += [word[at] for word in column.words]
         if column.valid is not None:
             valid = column.valid[at] if valid is None else valid & column.valid[at]
-    if queries is not None:
-        words.append(queries)
-    return Probing(tuple(words), valid, np.arange(len(places[0]), dtype=np.int64))
+    return Probing((*words, *further), valid, np.arange(len(places[0]), dtype=np.int64))

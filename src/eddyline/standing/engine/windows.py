@@ -28,7 +28,7 @@ class Windows:
     """
 
     def __init__(self, static: Collection[int] = ()) -> None:
-        """Start without queries; rows of ``static`` streams come before all others."""
+        """Rows of ``static`` streams come before all others."""
         self._static = frozenset(static)
         self._queries: dict[int, tuple[tuple[TimeBound, ...], frozenset[int]]] = {}
         self._widest: dict[int, int] | None = None

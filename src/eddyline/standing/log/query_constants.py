@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from eddyline.expressions import Argument, Expression, Literal, evaluate
 from eddyline.expressions.vector import Columns
-from eddyline.standing.engine.condition_templates import conditions_of
 from eddyline.standing.engine.join_conditions import JoinCondition
-from eddyline.standing.engine.selection_templates import selections_of
+from eddyline.standing.engine.predicate_templates import conditions_of, selections_of
 from eddyline.standing.engine.selections import Selection, SplitSelection
 from eddyline.standing.engine.shared_query import SharedQuery
 from eddyline.standing.query_template import QueryGroup

@@ -46,7 +46,7 @@ class WindowTallies:
     """
 
     def __init__(self, window: TimeWindow, delay: int = 0, early: int = 0) -> None:
-        """Start with none; :data:`~eddyline.standing.engine.shared_query.NEVER` is no bound."""
+        """Where a bound is :data:`~eddyline.standing.engine.shared_query.NEVER` there is none."""
         self._window = window
         self._delay = delay
         self.early = early

@@ -36,7 +36,6 @@ class TimeWindow:
     start: int = 0
 
     def __post_init__(self) -> None:
-        """Check the lengths."""
         if not 0 < self.slide <= self.size:
             raise ValueError(f"windows of {self.size} every {self.slide} are no windows")
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eddyline.engine.agenda import Agenda
+from eddyline.engine.callers import Agenda, AnswersLater, answers_later, later_calls
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
-from eddyline.engine.modules.concurrent_function import AnswersLater, answers_later, later_calls
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested, NestedAgenda
-from eddyline.engine.modules.concurrent_predicate import ConcurrentPredicate
-from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
+from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection
 from eddyline.engine.relation import Relation
@@ -29,7 +27,7 @@ class LaterTerms:
         modules: TermModules,
         text_of: Callable[[Term], str],
     ) -> None:
-        """Make what computes by ``modules``; functions must be those of ``relation``."""
+        """``functions`` are those of ``relation``; ``modules`` makes what answers at once."""
         self._functions = tuple(functions)
         self._relation = relation
         self._modules = modules
@@ -48,7 +46,7 @@ class LaterTerms:
         return next(later, None)
 
     def calls(self, expressions: Sequence[Expression], agenda: Agenda) -> CallsInRounds | None:
-        """Return who makes the calls in expressions that are answered later; None for none."""
+        """Return the maker of the calls in expressions that are answered later; None for none."""
         calls = later_calls(self._functions, expressions)
         if not calls:
             return None
@@ -100,12 +98,12 @@ class LaterTerms:
         relation = self._relation
         calls = later_calls(self._functions, [expression])
         alone = isinstance(expression, Call) and calls == [expression]
+        selection = Selection(position, name, expression, relation, held, inverted=inverted)
         if alone and not inverted and not relation.is_remembered(calls[0]):
             caller = self._function(calls[0]).connect(self._of(calls[0], agenda))
-            return ConcurrentSelection(position, name, calls[0], relation, held, caller)
+            return ConcurrentSelection(selection, CallAlone(name, calls[0], relation, caller))
         by = {call: self._function(call).connect(agenda) for call in calls}
-        selection = Selection(position, name, expression, relation, held, inverted=inverted)
-        return ConcurrentPredicate(selection, CallsInRounds(calls, relation, by, [expression]))
+        return ConcurrentSelection(selection, CallsInRounds(calls, relation, by, [expression]))
 
     def _function(self, call: Call) -> AnswersLater:
         function = self._functions[call.function]

@@ -1,21 +1,141 @@
-"""An expression over joined tuples with constants of each query in it: evaluated for pairs."""
+"""Conditions on joined tuples that many queries ask: by ranges of an attribute, or by pairs.
+
+See ``docs/decisions/0031-conditions-are-ranges-or-pairs.md``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from eddyline.expressions import Expression, evaluate
-from eddyline.standing.engine.asked_by import AskedBy, Undecided
+from eddyline.expressions import Argument, Call, Expression, type_of
+from eddyline.expressions.vector import Scope, Vector
+from eddyline.standing.engine.grouped_filter import GroupedFilter
 from eddyline.standing.engine.join_conditions import JoinAttribute, JoinCondition
 from eddyline.standing.engine.joined_scope import JoinedScope
-from eddyline.standing.engine.lineage import Lineages, LineageSets
-from eddyline.standing.engine.satisfied import Satisfied
+from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, Satisfied, alike
+
+
+class Undecided(Protocol):
+    """Evaluates for tuples of a batch, and decides of one for which that was an error."""
+
+    def evaluated(
+        self,
+        expression: Expression,
+        scope: Scope,
+        positions: npt.NDArray[np.int64],
+        constants: npt.NDArray[np.int64] | None = None,
+    ) -> Vector:
+        """Return an expression's values in a scope, which has the tuples at these positions.
+
+        Each with the constants of that number, where there are any in the expression.
+        """
+        ...
+
+    def wants(self, query: int, position: int, error: Exception) -> bool:
+        """Tell whether a query wants a tuple after all; tell of its error where that counts."""
+        ...
+
+
+class AskedBy:
+    """The queries that ask for something, with the number of their set."""
+
+    def __init__(self) -> None:
+        self.queries: set[int] = set()
+        self._known: tuple[int, int] | None = None
+
+    def add(self, queries: Iterable[int]) -> None:
+        """Take further queries."""
+        self.queries.update(queries)
+        self._known = None
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget queries."""
+        self.queries.difference_update(queries)
+        self._known = None
+
+    def number(self, sets: LineageSets) -> int:
+        """Return the number of the set of queries."""
+        known = self._known
+        if known is None or known[0] != sets.generation:
+            known = self._known = sets.generation, sets.number(self.queries)
+        return known[1]
+
+    def positions(self, lineages: Lineages, sets: LineageSets) -> npt.NDArray[np.int64]:
+        """Return the positions of tuples that are alive for a query that asks."""
+        return np.flatnonzero(sets.within(lineages, self.number(sets)) != DEAD)
+
+
+class RangedCondition:
+    """Finds by the value of an expression, in an index, the queries that want a tuple.
+
+    The expression is evaluated for the tuples that are alive for a query that asks for it, once
+    for each. Time grows with the tuples, and not with the queries.
+    """
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+        self._value = Argument(0, type_of(expression))
+        self._filter = GroupedFilter()
+        self.asking = AskedBy()
+
+    def add(self, conditions: Mapping[int, JoinCondition]) -> None:
+        """Take the ranges of further queries."""
+        self._filter.add(
+            {n: [{self._value: r} for r in asked.ranges] for n, asked in conditions.items()}
+        )
+        self.asking.add(conditions)
+
+    def remove(self, queries: Collection[int]) -> None:
+        """Forget queries."""
+        self._filter.remove(queries)
+        self.asking.remove(queries)
+
+    def among(
+        self, scope: JoinedScope, lineages: Lineages, sets: LineageSets, undecided: Undecided
+    ) -> Lineages:
+        """Return the queries, among these, that still want each tuple."""
+        asking = self.asking.number(sets)
+        asked = self.asking.positions(lineages, sets)
+        if not len(asked):
+            return lineages
+        here = scope if len(asked) == len(scope) else scope.narrow(asked)
+        vector = undecided.evaluated(self.expression, here, asked)
+        within = self._filter.lineages(_Values(vector.values), sets)
+        out = sets.without(alike(asking, len(asked)), within)
+        left = np.array(lineages)
+        left[asked] = sets.without(left[asked], out)
+        for at, error in vector.errors.items():
+            place = int(asked[at])
+            kept = set(sets.members(int(lineages[place])).tolist())
+            lost = {q for q in kept & self.asking.queries if not undecided.wants(q, place, error)}
+            left[place] = sets.number(kept - lost)
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of an attribute as the scope of what is asked of it."""
+
+    values: pa.Array
+
+    def argument(self, index: int) -> pa.Array:  # noqa: ARG002 - there is one
+        return self.values
+
+    def call(self, call: Call) -> NoReturn:
+        raise ValueError(f"{call} is no value")
+
+    def narrow(self, positions: npt.NDArray[np.int64]) -> _Values:
+        return _Values(self.values.take(pa.array(positions)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
 
 MOST_PAIRS: Final = 1 << 18
 """Pairs of a tuple and a query that are evaluated together: some megabytes a column."""
@@ -45,7 +165,6 @@ class PairedCondition:
     """
 
     def __init__(self, attribute: JoinAttribute) -> None:
-        """Start without queries."""
         self.expression: Expression = attribute.expression
         self._arguments = attribute.constants
         self._constants: dict[int, tuple[object, ...]] = {}
@@ -94,11 +213,11 @@ class PairedCondition:
         if variants.shared:
             pairs, back = np.unique(places * variants.count + chosen, return_inverse=True)
             tuples, chosen = np.divmod(pairs, variants.count)
-        undecided.compared(self.expression, tuples, chosen)
         constants = {
             index: column.take(pa.array(chosen)) for index, column in variants.columns.items()
         }
-        vector = evaluate(self.expression, scope.asked(tuples, constants))
+        here = scope.asked(tuples, constants)
+        vector = undecided.evaluated(self.expression, here, tuples, chosen)
         values = vector.values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
         true: npt.NDArray[np.bool_] = values[back]
         if vector.errors:

@@ -1,54 +1,23 @@
-"""Calls in threads of their own, and the way back from them into an eddy."""
+"""Functions that wait: threads that call them, and a function with a caller of its own."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
-from eddyline.engine.agenda import Agenda
-from eddyline.engine.modules.callers import (
+import pyarrow as pa
+
+from eddyline.engine.callers import (
+    Agenda,
     CallDone,
+    Caller,
     Outbox,
     PlannedCall,
     as_error,
     checked_width,
 )
-
-
-class SharedAgenda:
-    """An agenda for modules that work in threads of their own.
-
-    >>> agenda = SharedAgenda()
-    >>> agenda.tell(3)
-    >>> agenda.tell(1)
-    >>> agenda.wait()
-    [3, 1]
-    """
-
-    def __init__(self) -> None:
-        """Start with nothing told."""
-        self._told: SimpleQueue[int] = SimpleQueue()
-
-    def tell(self, module: int) -> None:
-        """Say that a module has answers; from any thread."""
-        self._told.put(module)
-
-    def poll(self) -> Sequence[int]:
-        """Return the modules that have said so by now."""
-        told: dict[int, None] = {}
-        try:
-            while True:
-                told[self._told.get_nowait()] = None
-        except Empty:
-            return list(told)
-
-    def wait(self) -> Sequence[int]:
-        """Wait for the first that has, and return with it all that have said so by then."""
-        first = self._told.get()
-        time.sleep(0)  # lets the others have the interpreter: some have answers already
-        return list(dict.fromkeys((first, *self.poll())))
+from eddyline.expressions.vector import Vector
 
 
 class ThreadCaller:
@@ -112,3 +81,31 @@ class ThreadCaller:
             except BaseException as raised:  # noqa: BLE001 - the user's function may raise anything
                 error = as_error(raised)
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
+
+
+class ConcurrentFunction:
+    """A function with a single caller: of one module, which says so where the caller does."""
+
+    vectorized = False
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._connected = False
+
+    @property
+    def agenda(self) -> Agenda:
+        """The caller's agenda."""
+        return self._caller.agenda
+
+    def connect(self, agenda: Agenda) -> Caller:
+        """Return the caller, once; ValueError for another agenda, or a second module."""
+        if self._connected or agenda is not self._caller.agenda:
+            raise ValueError(
+                "a function with a single caller can only stand in one conjunct, and in no OR"
+            )
+        self._connected = True
+        return self._caller
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        """Raise TypeError: whoever calls this would have to wait."""
+        raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")

@@ -19,8 +19,8 @@ from eddyline.expressions import (
     Or,
     with_arguments,
 )
+from eddyline.standing.engine.predicate_templates import selections_of
 from eddyline.standing.engine.ranges import Range
-from eddyline.standing.engine.selection_templates import selections_of
 from eddyline.standing.engine.selections import split
 
 NUMBER, FLOAT, TEXT = (

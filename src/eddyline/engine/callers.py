@@ -1,17 +1,34 @@
-"""Who makes the calls of a module that answers later."""
+"""Calls that are answered later: who makes them, and how their answers reach the eddy."""
 
 from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
-from eddyline.engine.agenda import Agenda
 from eddyline.engine.signature import Signature
+from eddyline.expressions import Call, Expression, calls_in
+from eddyline.expressions.vector import Function
 
 CallKey: TypeAlias = tuple[Signature, int]
 """For which tuple a call is made: its signature, and its row."""
+
+
+class Agenda(Protocol):
+    """The way back into the eddy, shared by its modules: thread-safe, or on a virtual clock."""
+
+    def tell(self, module: int) -> None:
+        """Say that a module has answers; from any thread."""
+        ...
+
+    def poll(self) -> Sequence[int]:
+        """Return the modules that have said so by now, without waiting."""
+        ...
+
+    def wait(self) -> Sequence[int]:
+        """Return the modules that have said so, after some time at least one."""
+        ...
 
 
 class CallDone(NamedTuple):
@@ -61,7 +78,7 @@ class Caller(Protocol):
         ...
 
     def collect(self) -> list[CallDone]:
-        """Return the calls that were done since the last time."""
+        """Return the calls that were done since it was last asked."""
         ...
 
 
@@ -69,7 +86,6 @@ class Outbox:
     """Calls that are done, on their way back into the eddy's thread."""
 
     def __init__(self, agenda: Agenda) -> None:
-        """Start empty."""
         self.agenda = agenda
         self._module: int | None = None
         self._done: deque[CallDone] = deque()
@@ -100,6 +116,37 @@ class Outbox:
         while self._done:
             found.append(self._done.popleft())
         return found
+
+
+class AnswersLater(Function, Protocol):
+    """A function whose calls somebody else makes; the eddy goes on meanwhile."""
+
+    @property
+    def agenda(self) -> Agenda:
+        """Where it says that calls are done, unless :meth:`connect` is given another."""
+        ...
+
+    def connect(self, agenda: Agenda) -> Caller:
+        """Return who makes the calls of one module, and says so in ``agenda``.
+
+        ValueError where that cannot be.
+        """
+        ...
+
+
+def answers_later(function: Function) -> TypeGuard[AnswersLater]:
+    """Tell whether calls of a function are made by somebody else."""
+    return hasattr(function, "connect")
+
+
+def later_calls(functions: Sequence[Function], expressions: Iterable[Expression]) -> list[Call]:
+    """Return the distinct calls in expressions that are answered later, inner ones first."""
+    found: dict[Call, None] = {}
+    for expression in expressions:
+        for call in calls_in(expression):
+            if call.function < len(functions) and answers_later(functions[call.function]):
+                found.setdefault(call)
+    return list(found)
 
 
 def as_error(raised: BaseException) -> Exception:

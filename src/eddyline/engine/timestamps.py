@@ -14,7 +14,6 @@ class Ticks:
     """The global clock of builds: every batch that is built gets the next tick."""
 
     def __init__(self) -> None:
-        """Start before the first build."""
         self.last = 0
 
     def next(self) -> int:
@@ -31,7 +30,6 @@ class HighWaterMarks:
     """
 
     def __init__(self) -> None:
-        """Start with no rows."""
         self._ticks: list[int] = []
         self._rows: list[int] = []
 

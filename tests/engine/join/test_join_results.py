@@ -11,9 +11,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.clock import VirtualClock
+from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.join.join_eddy import JoinEddy
-from eddyline.engine.join.partial_results import Partial
+from eddyline.engine.join.join_results import Partial
 from eddyline.engine.join_query import JoinQuery
 from eddyline.engine.modules.concurrent_index_access import ConcurrentSource
 from eddyline.engine.modules.scan_access import HeldScan

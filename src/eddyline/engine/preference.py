@@ -6,13 +6,12 @@ Raman, Deshpande and Hellerstein (2003, Sections 4.1 and 4.6).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from eddyline.engine.batch import TupleBatch
-from eddyline.engine.eddy import Sort
-from eddyline.engine.join.components import ComponentStores
+from eddyline.engine.components import ComponentStores
 from eddyline.engine.join_graph import JoinGraph, Place
 from eddyline.engine.signature import Signature
 from eddyline.expressions import Argument, Expression, calls_in, require_boolean, with_arguments
@@ -35,7 +34,7 @@ class Preference:
     """
 
     def __init__(self, number: int, predicate: Expression, weight: float) -> None:
-        """Make preference number so and so, from 1 on: marks of others mean nothing.
+        """``number`` counts preferences from 1 on: marks of others mean nothing.
 
         ValueError for a weight that is not above 0 and finite, for what is no predicate, and
         for one that calls a user's functions, which a mark is not worth.
@@ -74,8 +73,10 @@ class Preference:
         ]
 
 
-def sorting(preference: Preference | None, graph: JoinGraph, components: ComponentStores) -> Sort:
-    """Return what tells tuples apart by a preference, once; None: by none any more."""
+def sorting(
+    preference: Preference | None, graph: JoinGraph, components: ComponentStores
+) -> Callable[[TupleBatch], Sequence[TupleBatch]]:
+    """Return a function that tells tuples apart by a preference, once; None removes marks."""
 
     def sort(batch: TupleBatch) -> Sequence[TupleBatch]:
         if preference is None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.engine.join.join_routes import JoinRoutes
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery
+from eddyline.engine.join_routes import JoinRoutes
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
 from eddyline.expressions import Call, Expression

@@ -26,7 +26,7 @@ class ComponentStores:
     def __init__(
         self, query: JoinQuery, built: Sequence[Relation], passing: Sequence[Relation]
     ) -> None:
-        """Take both kinds of rows, by number of relation."""
+        """``built`` and ``passing`` have one holder of rows for each relation, by its number."""
         self.query = query
         self.built = tuple(built)
         self.passing = tuple(passing)
@@ -67,7 +67,6 @@ class TupleScope:
     def __init__(
         self, components: ComponentStores, signature: Signature, rows: tuple[Rows | None, ...]
     ) -> None:
-        """Look at tuples by the row numbers of their components."""
         self._components = components
         self._signature = signature
         self._columns: dict[int, pa.Array] = {}

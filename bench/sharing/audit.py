@@ -33,7 +33,6 @@ class Audit:
     """Notes every operation on every tuple: memory grows with all that is done."""
 
     def __init__(self) -> None:
-        """Start with nothing noted."""
         self._done: Counter[tuple[str, *tuple[Hashable, ...]]] = Counter()
         self.tuples: list[tuple[int, tuple[int, ...]]] = []
         """What joins have made: the streams spanned, and the arrival of each component."""

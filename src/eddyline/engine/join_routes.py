@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from eddyline.engine.clock import Clock
-from eddyline.engine.join.preference import Preference
 from eddyline.engine.join_graph import JoinGraph
+from eddyline.engine.preference import Preference
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 from eddyline.engine.table_progress import Fetching, TableProgress
