@@ -32,6 +32,7 @@ class AskedOnce(Generic[Wanted]):
     Keys that nobody knows stand in ``waiting``; workers take them from there and give each
     its answer, or the failure.
 
+    >>> import pyarrow as pa
     >>> async def shown() -> list[object]:
     ...     asked = AskedOnce[str]()
     ...     async def work() -> None:
