@@ -15,7 +15,7 @@ from eddyline.asking.asked_once import AskedOnce
 from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.python_lookup import PythonLookup
-from eddyline.asking.way import Found
+from eddyline.asking.way_to_answers import Found
 
 ROWS = pa.record_batch({"a": [1]})
 

@@ -21,7 +21,7 @@ from eddyline.asking.asked_once import SharedMethod
 from eddyline.asking.function_method import Arguments, FunctionMethod
 from eddyline.asking.limits import Limits
 from eddyline.asking.price import Books, Price
-from eddyline.asking.way import Found
+from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import ERROR, PRICE, STOP, VALUE, frozen
 from eddyline.errors import CostError
 from tests.properties import examples

@@ -20,7 +20,7 @@ from eddyline.asking.lookup_source import LookedUpTable
 from eddyline.asking.price import Books
 from eddyline.asking.python_lookup import PythonLookup
 from eddyline.asking.users_function import ABANDONED, UsersFunction
-from eddyline.asking.way import Found
+from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import ERROR, VALUE
 from tests.asked import answered
 

@@ -23,7 +23,7 @@ from eddyline.asking.lookup_source import (
     NoAnswerError,
 )
 from eddyline.asking.source_rows import RowReader, described, failed
-from eddyline.asking.way import Found, Way
+from eddyline.asking.way_to_answers import Found, WayToAnswers
 from eddyline.engine.storage.key_set import KeySet
 from eddyline.errors import LookupFailedError
 
@@ -59,7 +59,7 @@ class AccessMethod:
         return SharedTable(self.table, sources, now)
 
 
-class AskedSource(Way[Key]):
+class AskedSource(WayToAnswers[Key]):
     """A source of a table; it is opened with the first key that it gets."""
 
     def __init__(

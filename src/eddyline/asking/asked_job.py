@@ -14,7 +14,7 @@ import pyarrow as pa
 from eddyline.asking.asked_once import SharedLookupStatistics, SharedMethod
 from eddyline.asking.filling import Beginning, TaskPlace
 from eddyline.asking.lookup_source import Key
-from eddyline.asking.way import Found
+from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import frozen, packed
 
 GATHERED_SECONDS: Final = 0.005

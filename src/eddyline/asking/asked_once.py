@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Protocol
 
 from eddyline.asking.filling import Filling
 from eddyline.asking.lookup_source import Key, described_error
-from eddyline.asking.way import Found, Wanted, Way, WayAnswer
+from eddyline.asking.way_to_answers import Found, Wanted, WayAnswer, WayToAnswers
 
 OVERDUE: Final = 4.0
 """How many times as long as usual a call must take before another way is asked as well."""
@@ -32,6 +32,7 @@ class AskedOnce(Generic[Wanted]):
     Keys that nobody knows stand in ``waiting``; workers take them from there and give each
     its answer, or the failure.
 
+    >>> import pyarrow as pa
     >>> async def shown() -> list[object]:
     ...     asked = AskedOnce[str]()
     ...     async def work() -> None:
@@ -179,7 +180,7 @@ class SharedMethod(Generic[Wanted]):
 
     def __init__(
         self,
-        ways: Sequence[Way[Wanted]],
+        ways: Sequence[WayToAnswers[Wanted]],
         now: Callable[[], float],
         *,
         identity: Callable[[Key], Wanted],
@@ -197,7 +198,9 @@ class SharedMethod(Generic[Wanted]):
         self._reminder: asyncio.TimerHandle | None = None
         self._now = now
         self._asked = AskedOnce[Wanted]()
-        self._tried: dict[Wanted, set[Way[Wanted]]] = {}  # where a key has failed, if it has
+        self._tried: dict[
+            Wanted, set[WayToAnswers[Wanted]]
+        ] = {}  # where a key has failed, if it has
         self._calls = 0
 
     def statistics(self) -> SharedLookupStatistics:
@@ -262,12 +265,12 @@ class SharedMethod(Generic[Wanted]):
             self._asked.start(self._work(way), way)
         self._remind()
 
-    def _calls_for(self, way: Way[Wanted]) -> int:
+    def _calls_for(self, way: WayToAnswers[Wanted]) -> int:
         """Return how many calls the keys that wait are enough for."""
         full, rest = divmod(len(self._asked.waiting), way.keys_per_call)
         return full + (rest > 0 and not self._patience_for_more(way))
 
-    def _patience_for_more(self, way: Way[Wanted]) -> float:
+    def _patience_for_more(self, way: WayToAnswers[Wanted]) -> float:
         """Return the seconds for which a call that is not full waits for more keys."""
         under_way = any(each.under_way for each in self._ways)
         return self._filling.patience(under_way=under_way, usual_seconds=way.usual_seconds)
@@ -285,7 +288,7 @@ class SharedMethod(Generic[Wanted]):
         self._reminder = None
         self._let_work()
 
-    async def _work(self, way: Way[Wanted]) -> None:
+    async def _work(self, way: WayToAnswers[Wanted]) -> None:
         """Make calls as long as there is a key for this way."""
         while True:
             keys = self._next(way)
@@ -302,7 +305,7 @@ class SharedMethod(Generic[Wanted]):
             finally:
                 way.lurking = False
 
-    def _next(self, way: Way[Wanted]) -> list[Wanted]:
+    def _next(self, way: WayToAnswers[Wanted]) -> list[Wanted]:
         """Take keys that this way can be asked for: waiting ones, else overdue ones."""
         keys: list[Wanted] = []
         passed: list[Wanted] = []
@@ -329,7 +332,7 @@ class SharedMethod(Generic[Wanted]):
                     keys.append(key)
         return keys
 
-    def _wait_for_more(self, way: Way[Wanted], keys: Sequence[Wanted]) -> bool:
+    def _wait_for_more(self, way: WayToAnswers[Wanted], keys: Sequence[Wanted]) -> bool:
         """Tell whether keys wait for more; where they do not, the call leaves with these."""
         if not 0 < len(keys) < way.keys_per_call:
             return False
@@ -338,7 +341,7 @@ class SharedMethod(Generic[Wanted]):
         self._filling.leave()
         return False
 
-    def _may_take(self, way: Way[Wanted], key: Wanted) -> bool:
+    def _may_take(self, way: WayToAnswers[Wanted], key: Wanted) -> bool:
         """Tell whether a key that is under way elsewhere may be asked for here as well."""
         return (
             key not in way.under_way
@@ -346,11 +349,11 @@ class SharedMethod(Generic[Wanted]):
             and not self._asked.answered(key)
         )
 
-    def _limit(self, way: Way[Wanted], other: Way[Wanted]) -> float:
+    def _limit(self, way: WayToAnswers[Wanted], other: WayToAnswers[Wanted]) -> float:
         """Return the seconds after which a call elsewhere is overdue: several usual ones."""
         return OVERDUE * max(way.usual_seconds, other.usual_seconds, SOON)
 
-    def _patience(self, way: Way[Wanted]) -> float | None:
+    def _patience(self, way: WayToAnswers[Wanted]) -> float | None:
         """Return the seconds until a key elsewhere may be overdue; None where there is none."""
         now = self._now()
         waits = [
@@ -362,7 +365,7 @@ class SharedMethod(Generic[Wanted]):
         ]
         return min(waits, default=None)
 
-    async def _call(self, way: Way[Wanted], keys: list[Wanted]) -> None:
+    async def _call(self, way: WayToAnswers[Wanted], keys: list[Wanted]) -> None:
         self._calls += 1
         began = way.begin(keys)
         try:
@@ -375,7 +378,7 @@ class SharedMethod(Generic[Wanted]):
         finally:
             way.end(keys)
 
-    def _give(self, way: Way[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
+    def _give(self, way: WayToAnswers[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
         """Give everybody what keys have, or the failure."""
         keys, found = answer
         if isinstance(found, Exception):
@@ -386,7 +389,7 @@ class SharedMethod(Generic[Wanted]):
         for key, each in zip(keys, found, strict=True):
             self._asked.answer(key, each._replace(seconds=seconds / len(keys)))
 
-    def _fail(self, way: Way[Wanted], keys: Sequence[Wanted], error: Exception) -> None:
+    def _fail(self, way: WayToAnswers[Wanted], keys: Sequence[Wanted], error: Exception) -> None:
         """Leave keys to the sources that have not been asked yet; where all were, they fail."""
         for key in keys:
             if self._asked.answered(key):  # another has been sooner

@@ -20,7 +20,7 @@ from eddyline.asking.limits import Limits
 from eddyline.asking.lookup_source import Key, NoAnswerError, TryAgainError, described_error
 from eddyline.asking.price import ROUNDING, Books, Price
 from eddyline.asking.users_function import ABANDONED, UsersFunction
-from eddyline.asking.way import Found, Way, WayAnswer
+from eddyline.asking.way_to_answers import Found, WayAnswer, WayToAnswers
 from eddyline.asking.wire import frozen, function_answers
 from eddyline.errors import BudgetSpentError, CostError, LookupFailedError
 
@@ -76,7 +76,7 @@ class Arguments:
         return cls(frozen(values), values)
 
 
-class AskedFunction(Way[Arguments]):
+class AskedFunction(WayToAnswers[Arguments]):
     """Calls a function for a job, within its budget.
 
     An OSError, as of a network, and a call that takes too long may pass; nothing else. A failure is

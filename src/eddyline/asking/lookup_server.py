@@ -22,7 +22,7 @@ from eddyline.asking.asked_once import Method, SharedLookupStatistics, SharedMet
 from eddyline.asking.driver_channel import DriverChannel, Hello
 from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize, TaskPlace
-from eddyline.asking.way import Found
+from eddyline.asking.way_to_answers import Found
 from eddyline.asking.wire import LINE
 from eddyline.errors import LookupFailedError
 

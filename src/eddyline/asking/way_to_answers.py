@@ -41,7 +41,7 @@ class WayAnswer(NamedTuple, Generic[Wanted]):
     found: Sequence[Found] | Exception
 
 
-class Way(ABC, Generic[Wanted]):
+class WayToAnswers(ABC, Generic[Wanted]):
     """A source or a function, its limits, and what is under way there.
 
     It is tried again after failures that may pass, but not for ever. Where a call for several keys
