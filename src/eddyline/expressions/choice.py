@@ -168,8 +168,8 @@ def _coalesce(operands: tuple[Program, ...]) -> Run:
             assembly.fail(failures)
             null = null_mask(vector.values)
             if not null.all():
-                found = np.flatnonzero(~null)
-                assembly.add(Vector(vector.values.take(pa.array(found))), undecided[found])
+                there = np.flatnonzero(~null)
+                assembly.add(Vector(vector.values.take(pa.array(there))), undecided[there])
             null[list(vector.errors)] = False
             undecided = undecided[null]
         _add_run(assembly, last, scope, undecided)

@@ -35,8 +35,8 @@ def demand(
     True
     >>> demand(call, [case, call], lambda _: True)
     """
-    found = _any(_demanded(expression, call, answers_later) for expression in expressions)
-    return None if found == _ALL else found
+    asked = _any(_demanded(expression, call, answers_later) for expression in expressions)
+    return None if asked == _ALL else asked
 
 
 def _demanded(
@@ -63,7 +63,7 @@ def _demanded(
 
 def _of_case(case: Case, of: Callable[[Expression], Expression]) -> Expression:
     conditions = [condition for condition, _ in case.branches]
-    asked = [_where_none(conditions[:n], of(each)) for n, each in enumerate(conditions)]
+    asked = [_where_none(conditions[:n], of(test)) for n, test in enumerate(conditions)]
     branches = [(condition, of(value)) for condition, value in case.branches]
     return _any([*asked, _case(branches, of(case.otherwise))])
 
@@ -86,7 +86,7 @@ def _of_terms(
 
     Terms with calls that are answered later do not wait for each other: they are made together.
     """
-    found: list[Expression] = []
+    parts: list[Expression] = []
     for position, term in enumerate(expression.terms):
         demanded = of(term)
         if demanded == _NONE:
@@ -96,8 +96,8 @@ def _of_terms(
             calls = calls_in(other)
             if not calls or (place < position and not any(map(answers_later, calls))):
                 deciding.append(Not(other) if isinstance(expression, And) else other)
-        found.append(_where_none(deciding, demanded))
-    return _any(found)
+        parts.append(_where_none(deciding, demanded))
+    return _any(parts)
 
 
 def _where_none(conditions: Sequence[Expression], demanded: Expression) -> Expression:
@@ -114,7 +114,7 @@ def _case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expressi
 
 
 def _any(demands: Iterable[Expression]) -> Expression:
-    found = [each for each in dict.fromkeys(demands) if each != _NONE]
-    if _ALL in found:
+    several = [one for one in dict.fromkeys(demands) if one != _NONE]
+    if _ALL in several:
         return _ALL
-    return Or(tuple(found)) if len(found) > 1 else next(iter(found), _NONE)
+    return Or(tuple(several)) if len(several) > 1 else next(iter(several), _NONE)

@@ -72,7 +72,9 @@ class Expression:
     def program(self) -> Program:
         """Return it prepared, with all that is below it."""
         operands = tuple(child.program() for child in self.children)
-        return Program(self.run(operands), type_of(self), any(each.calls for each in operands))
+        return Program(
+            self.run(operands), type_of(self), any(operand.calls for operand in operands)
+        )
 
     def run(self, operands: tuple[Program, ...]) -> Run:
         """Return what it does with its children prepared."""

@@ -126,7 +126,7 @@ class Call(Expression):
 
     def text(self, names: Names) -> str:
         """Return the function's name with the arguments."""
-        arguments = ", ".join(each.text(names) for each in self.arguments)
+        arguments = ", ".join(argument.text(names) for argument in self.arguments)
         return f"{names.functions[self.function]}({arguments})"
 
 

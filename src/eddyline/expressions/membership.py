@@ -70,12 +70,12 @@ def _among_literals(operand: Program, options: tuple[Literal, ...]) -> Run:
     is_in = pc.get_function("is_in")
 
     def kernel(values: pa.Array) -> pa.Array:
-        found = is_in.call([_positive_zeros(values) if floating else values], lookup)
+        hits = is_in.call([_positive_zeros(values) if floating else values], lookup)
         if has_null:
-            return pc.if_else(found, found, pa.scalar(None, pa.bool_()))
+            return pc.if_else(hits, hits, pa.scalar(None, pa.bool_()))
         if values.null_count:
-            return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
-        return found
+            return pc.if_else(values.is_valid(), hits, pa.scalar(None, pa.bool_()))
+        return hits
 
     return unary(operand, lambda values: (kernel(values), NO_ERRORS))
 
@@ -92,7 +92,7 @@ def _among(operand: Program, options: tuple[Program, ...]) -> Run:
         rows = len(scope)
         errors = dict(vector.errors)
         unknown = null_mask(vector.values).copy()
-        found = np.zeros(rows, dtype=np.bool_)
+        matched = np.zeros(rows, dtype=np.bool_)
         undecided: Positions = np.flatnonzero(~unknown)
         for option in options:
             if not len(undecided):
@@ -101,7 +101,7 @@ def _among(operand: Program, options: tuple[Program, ...]) -> Run:
             candidate = option.run(here)
             verdict = equal(vector.values.take(pa.array(undecided)), candidate.values)
             hit = true_mask(verdict)
-            found[undecided[hit]] = True
+            matched[undecided[hit]] = True
             unknown[undecided[null_mask(verdict)]] = True
             failed = np.fromiter(candidate.errors, dtype=np.int64)
             for row in failed:
@@ -109,7 +109,7 @@ def _among(operand: Program, options: tuple[Program, ...]) -> Run:
             left = ~hit
             left[failed] = False
             undecided = undecided[left]
-        return Vector(pa.array(found, mask=unknown & ~found), errors)
+        return Vector(pa.array(matched, mask=unknown & ~matched), errors)
 
     return run
 

@@ -111,8 +111,8 @@ def unary(operand: Program, kernel: UnaryKernel) -> Run:
 
     def run(scope: Scope) -> Vector:
         vector = operand.run(scope)
-        values, found = kernel(vector.values)
-        return Vector(values, merged(vector.errors, found))
+        values, errors = kernel(vector.values)
+        return Vector(values, merged(vector.errors, errors))
 
     return run
 
@@ -131,8 +131,8 @@ def binary(first: Program, second: Program, kernel: BinaryKernel) -> Run:
 
     def run(scope: Scope) -> Vector:
         left, right = pair(first, second, scope)
-        values, found = kernel(left.values, right.values)
-        return Vector(values, merged(merged(left.errors, right.errors), found))
+        values, errors = kernel(left.values, right.values)
+        return Vector(values, merged(merged(left.errors, right.errors), errors))
 
     return run
 

@@ -94,7 +94,7 @@ def _formats_a_text(node: SparkOperator) -> bool:
     pattern = node.constant(0)
     if pattern is None:
         return False
-    wanted = [each for each in _CONVERSION.findall(pattern) if each not in {"%", "n"}]
+    wanted = [sign for sign in _CONVERSION.findall(pattern) if sign not in {"%", "n"}]
     given = [node.operand_kind(place) for place in range(1, len(node.operand_names))]
     return len(wanted) <= len(given) and all(
         conversion == "s" or (conversion == "d" and kind in WHOLE)

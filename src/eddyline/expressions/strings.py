@@ -297,7 +297,8 @@ def _like_may_raise(node: SparkOperator) -> bool:
 
 
 def _like_several_may_raise(node: SparkOperator) -> bool:
-    return any(pattern_fault(each, "\\") is not None for each in node.hidden_texts("patterns"))
+    patterns = node.hidden_texts("patterns")
+    return any(pattern_fault(pattern, "\\") is not None for pattern in patterns)
 
 
 CATALYST: Final = (

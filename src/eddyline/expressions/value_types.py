@@ -148,21 +148,21 @@ def relabelled(values: pa.Array, declared: pa.DataType) -> pa.Array:
     >>> relabelled(whole.take(pa.array([0, 1, None])), declared).to_pylist()
     [{'a': 1}, None, None]
     """
-    found = values.type
-    if found == declared:
+    given = values.type
+    if given == declared:
         return values
-    if pa.types.is_struct(found) and found.num_fields == _fields(declared):
+    if pa.types.is_struct(given) and given.num_fields == _fields(declared):
         children = [relabelled(values.field(n), field.type) for n, field in enumerate(declared)]
         buffers = [_validity(values)]
         return pa.Array.from_buffers(declared, len(values), buffers, children=children)
-    if _holds_lists(found) and _holds_lists(declared) and found.id == declared.id:
+    if _holds_lists(given) and _holds_lists(declared) and given.id == declared.id:
         inner = relabelled(values.values, _inner(declared))
         buffers = values.buffers()[:2]
         return pa.Array.from_buffers(
             declared, len(values), buffers, offset=values.offset, children=[inner]
         )
-    if pa.types.is_nested(found) or pa.types.is_nested(declared):
-        raise TypeError(f"values of {found} are none of {declared} under other labels")
+    if pa.types.is_nested(given) or pa.types.is_nested(declared):
+        raise TypeError(f"values of {given} are none of {declared} under other labels")
     return values.cast(declared)
 
 

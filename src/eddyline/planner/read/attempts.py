@@ -47,8 +47,8 @@ def true_or_failed(tree: Tree) -> CatalystExpression | None:
     FALSE or NULL. None where nobody knows how to try a part of it.
     """
     if tree.name in {"And", "Or"}:
-        terms = [true_or_failed(each) for each in tree.children]
-        known = [each for each in terms if each is not None]
+        terms = [true_or_failed(term) for term in tree.children]
+        known = [term for term in terms if term is not None]
         if len(known) < len(terms):
             return None
         return (catalyst.conjunction if tree.name == "And" else catalyst.disjunction)(known)
@@ -65,19 +65,19 @@ def _tried(tree: Tree) -> tuple[CatalystExpression, Sequence[CatalystExpression]
     known_class = catalyst_class(tree.name)
     if not known_class.is_strict(TreeOperator(tree)):
         return None
-    parts = [_tried(each) for each in tree.children]
-    known = [each for each in parts if each is not None]
+    parts = [_tried(operand) for operand in tree.children]
+    known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    value = catalyst.with_operands(tree.handle, [each for each, _ in known])
-    failed = [each for _, several in known for each in several]
+    value = catalyst.with_operands(tree.handle, [part for part, _ in known])
+    failed = [test for _, several in known for test in several]
     if top_may_throw(tree):
         if known_class.condition is None or not _gives_a_scalar(tree):
             return None
         value = catalyst.tried(value)
         given = [
-            catalyst.is_not_null(each)
-            for (each, _), operand in zip(known, tree.children, strict=True)
+            catalyst.is_not_null(part)
+            for (part, _), operand in zip(known, tree.children, strict=True)
             if operand.name != "Literal"
         ]
         failed.append(catalyst.conjunction([catalyst.is_null(value), *given]))
