@@ -23,7 +23,10 @@ from eddyline.host.session import (
     WORKER_DAEMON,
     SettingsIgnoredWarning,
 )
+from tests import quick_java
 from tests.validated import SETTINGS
+
+pytestmark = pytest.mark.slow(50)
 
 # What Spark's own launch scripts call.
 SHELL_TOOLS = ("bash", "dirname", "env", "sh")
@@ -141,7 +144,7 @@ def _sessions_of_an_environment(tmp_path: Path, *sessions: str, installed: bool)
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={"HOME": str(Path.home()), "PATH": os.environ["PATH"]},
+        env={name: os.environ[name] for name in ("HOME", "PATH", quick_java.VARIABLE)},
     )
     found: list[Any]
     *found, path = json.loads(answer.stdout)

@@ -21,6 +21,8 @@ import pytest
 import eddyline
 from eddyline.host.java import java_for_launch
 
+pytestmark = [pytest.mark.cluster, pytest.mark.slow(60)]
+
 PROGRAM: Final = Path(__file__).with_name("cluster_paths.py")
 
 SOURCE: Final = Path(eddyline.__file__).parents[1]

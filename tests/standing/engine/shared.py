@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from eddyline.engine.policies.policy import Policy
@@ -28,12 +29,22 @@ from eddyline.standing.engine.shared_query import Edge, SharedQuery, Stream, Tim
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.engine.sharing_plans import PLANS
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 from tests.standing.engine.conditions import conditions_on
 from tests.standing.engine.three_valued import value_of
 
 KEY, OTHER_KEY, VALUE, TIME = range(4)
 TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.timestamp("us"))
 STREAMS = tuple(Stream(name, TYPES, TIME) for name in "RST")
+
+RUNNING = "car"
+"""The plan that standing queries run with; nobody can choose those of the papers."""
+
+
+def of_plan(plan: str, wanted: int = 100) -> settings:
+    """Return the settings of a property of a plan: a sixth of the examples for those of papers."""
+    return examples(wanted if plan == RUNNING else max(1, wanted // 6))
+
 
 Row = tuple[int | None, int | None, int | None, int | None]
 """Two keys, a value, and the time in microseconds."""

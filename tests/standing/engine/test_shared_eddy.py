@@ -13,7 +13,6 @@ from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.standing.engine import stems
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, edge
 from eddyline.standing.engine.sharing_plans import PLANS
-from tests.properties import examples
 from tests.standing.engine.shared import (
     BY_KEY,
     PAPER,
@@ -22,6 +21,7 @@ from tests.standing.engine.shared import (
     answer_of,
     between,
     joins,
+    of_plan,
     pushes,
     queries,
     query_sets,
@@ -34,6 +34,7 @@ PRECISE = pytest.mark.parametrize("plan", ["tulip", "car"])
 
 @EVERY_PLAN
 def test_answers_are_those_of_each_query(plan: str) -> None:
+    @of_plan(plan)
     @given(query_sets, pushes)
     def check(set_: dict[int, SharedQuery], came: list[Push]) -> None:
         run = Run(plan)
@@ -83,6 +84,7 @@ def zombies(run: Run, set_: Mapping[int, SharedQuery], came: Sequence[Push]) -> 
 def test_no_operation_is_repeated_and_no_zombie_is_made(plan: str) -> None:
     """PS1 and PS2 (Krishnamurthy et al., 2004, Section 3), for TULIP and CAR."""
 
+    @of_plan(plan)
     @given(
         st.dictionaries(st.integers(0, 300), queries(PAPER), min_size=1, max_size=6),
         pushes.map(lambda each: each[:8]),
@@ -152,7 +154,7 @@ def test_zombies_are_counted_where_they_are_found() -> None:
 
 @EVERY_PLAN
 def test_queries_come_and_go(plan: str) -> None:
-    @examples(50)  # of each plan; an example takes 50 ms
+    @of_plan(plan, 50)  # an example takes 50 ms
     @given(st.lists(st.tuples(st.dictionaries(st.integers(0, 8), queries()), pushes), max_size=4))
     def check(steps: list[tuple[dict[int, SharedQuery], list[Push]]]) -> None:
         run = Run(plan)
