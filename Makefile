@@ -44,7 +44,7 @@ test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" 
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 .PHONY: check
-check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what needs no Spark, and the main path
+check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what is quick without Spark, and the main path
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/lint-imports --no-logo

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pyspark
@@ -20,6 +21,14 @@ properties.register()
 
 WITH_SPARK: Final = ("tests/app/", "tests/docs/", "tests/host/", "tests/oracle/", "tests/planner/")
 """Folders whose tests start Spark, be it in processes of their own."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave folders alone of which no test is asked for."""
+    if "not spark" not in config.option.markexpr:
+        return None
+    folder = f"{collection_path.relative_to(config.rootpath).as_posix()}/"
+    return True if folder in WITH_SPARK else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
