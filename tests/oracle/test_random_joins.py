@@ -19,10 +19,13 @@ from tests.properties import share
 
 pytestmark = pytest.mark.slow(20)
 
-CASES = share(400)
-"""What the usual run has; with ``EDDYLINE_EXAMPLES=thorough`` there are 8,000."""
+CASES = share(300)
+"""What the usual run has; with ``EDDYLINE_EXAMPLES=thorough`` there are 6,000."""
 
 A_PART = 100
+
+TELLING = 1_000
+"""The first of more cases, of which one finds a fault that those before do not."""
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +46,10 @@ def with_alternatives(
     return {join.seed: join.expected(connection) for join in joins if join.has_alternatives}
 
 
-@pytest.mark.parametrize("first", range(0, CASES, A_PART))
+@pytest.mark.parametrize("first", sorted({*range(0, CASES, A_PART), TELLING}))
 def test_same_rows_as_duckdb(connection: duckdb.DuckDBPyConnection, first: int) -> None:
     shapes: Counter[str] = Counter()
-    for seed in range(first, min(first + A_PART, CASES)):
+    for seed in range(first, first + min(A_PART, CASES)):
         shapes[check(seed, connection).shape] += 1
     if CASES >= A_PART:
         assert set(shapes) == set(SHAPES)
