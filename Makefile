@@ -44,12 +44,12 @@ test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" 
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 .PHONY: check
-check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what needs no Spark, and the main path
+check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what is quick without Spark, and the main path
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile -m "not spark" $(ARGS)
+	$(BIN)/python -m pytest --quiet $(WORKERS) -m "not spark and not slow and not statistical" $(ARGS)
 	$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters
 
 # Each version has an environment of its own: the pinned dependencies with another PySpark.

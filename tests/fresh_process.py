@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+
+from tests import quick_java
 
 
 def printed_lines(code: str, *, seconds: float | None = None) -> list[str]:
@@ -17,6 +20,7 @@ def printed_lines(code: str, *, seconds: float | None = None) -> list[str]:
         text=True,
         check=True,
         timeout=seconds,
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={"PYTHONPATH": ":".join(sys.path)}
+        | {name: os.environ[name] for name in ("PATH", quick_java.VARIABLE)},
     )
     return run.stdout.splitlines()

@@ -17,13 +17,22 @@ _ALL: Final = 100
 """Examples of a property that does not say how many."""
 
 
+def share(wanted: int) -> int:
+    """Return how many cases the profile has of something, for so many that are usual.
+
+    >>> share(40) == round(40 * SHARES[PROFILE])
+    True
+    """
+    return max(1, round(wanted * SHARES[PROFILE]))
+
+
 def examples(wanted: int = _ALL, **others: Any) -> settings:  # noqa: ANN401 - as Hypothesis takes them
     """Return the settings of a property that asks for so many examples; at least one is drawn.
 
     >>> examples(40).max_examples == round(40 * SHARES[PROFILE])
     True
     """
-    return settings(max_examples=max(1, round(wanted * SHARES[PROFILE])), **others)
+    return settings(max_examples=share(wanted), **others)
 
 
 def register() -> None:

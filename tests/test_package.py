@@ -55,6 +55,7 @@ print(json.dumps([*first, "numba" in sys.modules, count, in_eddies]))
 """
 
 
+@pytest.mark.slow(7)
 def test_only_joins_import_numba() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FILTERED],

@@ -20,7 +20,9 @@ SETTINGS: Final = {
     # 1 GB from the start, half of it for what is new: for 115 small queries the JVM took 50 s of
     # CPU, and 54 where the heap grows.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-    "-Xms1g -Xmn480m -XX:ReservedCodeCacheSize=256m -Dspark.testing=true",
+    "-Xms1g -Xmn480m -XX:ReservedCodeCacheSize=256m -Dspark.testing=true "
+    # Each file that Hadoop makes takes two processes of `chmod`, and each of these half the time.
+    "-Djdk.lang.Process.launchMechanism=VFORK",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Where it is told that it is tested, Spark also analyzes each query by an analyzer to come.

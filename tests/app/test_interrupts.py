@@ -24,6 +24,8 @@ from eddyline.app.interrupts import (
 )
 from eddyline.app.processes import children, end
 
+pytestmark = pytest.mark.slow(50)
+
 PATIENCE = 120.0  # seconds that a busy machine may take for anything
 
 RULES = """

@@ -19,6 +19,8 @@ from eddyline.app.parser import parse
 from eddyline.app.rules_config import read_rules, state_of
 from tests.app.conftest import Run
 
+pytestmark = pytest.mark.slow(30)
+
 CONFIG = """
 state = "state"
 sink = "out"

@@ -17,6 +17,8 @@ from rich.console import Console
 from eddyline.app import start
 from eddyline.app.spark_errors import spark_errors_explained
 
+pytestmark = pytest.mark.slow(25)
+
 SCRIPT = """
     import os, signal, threading
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -10,7 +11,7 @@ import pytest
 
 from bench.figures.__main__ import FIGURES
 from bench.figures.claims import Claim, Numbers, is_true
-from bench.figures.figure import TEXTS, Setting, drawn
+from bench.figures.figure import TEXTS, Outcome, Setting, drawn
 from bench.figures.index_costs import QUICK_PART, SwappingIndexes
 
 QUICKLY_DRAWN = (
@@ -50,10 +51,17 @@ CLAIMED = (
 """What is counted, or stands on the virtual clock and is the same in a quick run."""
 
 
+@functools.cache
+def quick(name: str) -> tuple[Outcome, int]:
+    """Return what was measured, and how often it was told that it goes on."""
+    advanced: list[str] = []
+    return FIGURES[name](Setting(quick=True, advance=lambda: advanced.append(name))), len(advanced)
+
+
+@pytest.mark.slow(40)
 @pytest.mark.parametrize("name", QUICKLY_DRAWN)
 def test_a_quick_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    advanced = []
-    outcome = FIGURES[name](Setting(quick=True, advance=lambda: advanced.append(name)))
+    outcome, advanced = quick(name)
     assert advanced
     figure = drawn(name, outcome)
     assert drawn(name, outcome) == figure
@@ -66,16 +74,17 @@ def test_a_quick_figure_is_drawn(name: str, tmp_path: Path) -> None:
     assert {len(row) for row in figure.rows} == {len(figure.columns)}
 
 
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("name", CLAIMED)
 def test_what_is_claimed_of_access_methods_holds(name: str) -> None:
-    figure = drawn(name, FIGURES[name](Setting(quick=True)))
+    figure = drawn(name, quick(name)[0])
     assert figure.claims
     assert [claim.says for claim in figure.claims if not claim.holds] == []
 
 
 def test_an_index_that_becomes_slow_gets_one_tuple_too_many() -> None:
     """The one by which it is found out; a tuple that has probed cannot go elsewhere."""
-    measured = FIGURES["swapping-indexes"](Setting(quick=True)).measured
+    measured = quick("swapping-indexes")[0].measured
     case = SwappingIndexes(QUICK_PART)
     benefit, best = measured["benefit"], measured["best"]
     assert isinstance(benefit, float)

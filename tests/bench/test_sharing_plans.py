@@ -17,6 +17,7 @@ from tests.standing.engine.shared import (
     Run,
     apart,
     joins,
+    of_plan,
     pushes,
     queries,
     selects,
@@ -47,6 +48,7 @@ def zombies(run: Run, set_: Mapping[int, SharedQuery], came: Sequence[Push]) -> 
 def test_no_operation_is_repeated_and_no_zombie_is_made(plan: str) -> None:
     """PS1 and PS2 (Krishnamurthy et al., 2004, Section 3), for TULIP and CAR."""
 
+    @of_plan(plan)
     @given(
         st.dictionaries(st.integers(0, 300), queries(PAPER), min_size=1, max_size=6),
         pushes.map(lambda each: each[:8]),

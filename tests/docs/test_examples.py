@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 import eddyline
 from tests.docs.beforehand import BEFOREHAND
 
+pytestmark = pytest.mark.slow(25)
+
 ROOT: Final = Path(__file__).parents[2]
 
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -23,10 +23,16 @@ from eddyline.host.session import (
     WORKER_DAEMON,
     SettingsIgnoredWarning,
 )
+from tests import quick_java
 from tests.validated import SETTINGS
+
+pytestmark = pytest.mark.slow(50)
 
 # What Spark's own launch scripts call.
 SHELL_TOOLS = ("bash", "dirname", "env", "sh")
+
+# How well code is compiled is nothing that a machine has to have.
+QUICK = {quick_java.VARIABLE: " ".join(quick_java.QUICK)}
 
 FIRST_QUERY = """
 import json, os, sys
@@ -63,7 +69,7 @@ def test_a_machine_with_nothing_but_python_runs_a_query(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={"PATH": str(tools), "HOME": str(tmp_path)},
+        env={"PATH": str(tools), "HOME": str(tmp_path)} | QUICK,
     )
     assert answer.stderr == ""
     assert answer.returncode == 0
@@ -141,7 +147,7 @@ def _sessions_of_an_environment(tmp_path: Path, *sessions: str, installed: bool)
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={"HOME": str(Path.home()), "PATH": os.environ["PATH"]},
+        env={name: os.environ[name] for name in ("HOME", "PATH", quick_java.VARIABLE)},
     )
     found: list[Any]
     *found, path = json.loads(answer.stdout)

@@ -12,6 +12,8 @@ import pytest
 
 from eddyline.host.users_settings import settings_of_the_user
 
+pytestmark = pytest.mark.slow(20)
+
 UI = {"spark.ui.enabled": "true", "spark.ui.showConsoleProgress": "true"}
 
 STARTED = """

@@ -116,6 +116,7 @@ def test_it_comes_back_after_the_connection_was_broken(book: QueryBook, page: Pa
         second.close()
 
 
+@pytest.mark.slow(7)
 def test_ten_thousand_past_queries(book: QueryBook, server: PageServer, page: Page) -> None:
     for action in range(10_000):
         run(book, action, filter_record(100), ended=True, description=f"query number {action}")

@@ -64,6 +64,8 @@ from tests.oracle.random_functions import (
 )
 from tests.properties import examples
 
+pytestmark = pytest.mark.slow(60)
+
 ROWS = 97
 EXPRESSIONS_A_QUERY = 30
 DEPTH = 2

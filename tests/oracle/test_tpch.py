@@ -15,6 +15,8 @@ from bench.tpch.data import create_views, tables
 from bench.tpch.queries import QUERIES, TpchQuery
 from tests.compiled import compiled
 
+pytestmark = pytest.mark.slow(50)
+
 SCALE = 0.1
 """Scale factor: the smallest at which no query is left with one or two rows to differ in by
 chance (Q11 has none at 0.02, Q20 one), and large enough for several batches a task."""

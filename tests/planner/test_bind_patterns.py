@@ -31,6 +31,8 @@ from tests.planner.joins.broadcasting import broadcasting
 from tests.planner.joins.random_queries import SHAPES
 from tests.planner.recording_source import RecordingSource
 
+pytestmark = pytest.mark.slow(40)
+
 AT_ONCE = 10
 DRAWN = 48
 

@@ -75,6 +75,7 @@ def joined(query: JoinQuery, tables: Sequence[Rows], memory: int) -> tuple[Count
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 3), st.integers(0, 9)), max_size=14)
 
 
+@pytest.mark.slow(30)
 @given(st.integers(2, 3), st.booleans(), st.data())
 def test_each_row_arises_once(relations: int, shared: bool, data: st.DataObject) -> None:  # noqa: FBT001 - drawn
     query = query_of(relations, shared=shared)

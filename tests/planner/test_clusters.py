@@ -20,6 +20,9 @@ import pytest
 
 import eddyline
 from eddyline.host.java import java_for_launch
+from tests import quick_java
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow(60)]
 
 PROGRAM: Final = Path(__file__).with_name("cluster_paths.py")
 
@@ -29,6 +32,7 @@ SETTINGS: Final = (
     "spark.driver.bindAddress=127.0.0.1",
     "spark.driver.host=127.0.0.1",
     "spark.executor.memory=512m",
+    f"spark.executor.extraJavaOptions={os.environ[quick_java.VARIABLE]}",
     "spark.log.level=OFF",
     "spark.sql.shuffle.partitions=2",
     "spark.ui.enabled=false",
@@ -93,6 +97,7 @@ def started(log: Path, *command: str) -> Iterator[None]:
         name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
     }
     environment |= {
+        "SPARK_DAEMON_JAVA_OPTS": os.environ[quick_java.VARIABLE],
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(log.with_suffix("")),

@@ -19,6 +19,8 @@ import eddyline
 from eddyline.errors import FunctionPlaceError
 from eddyline.planner.declare.concurrent import ConcurrentUDF
 
+pytestmark = pytest.mark.slow(45)
+
 WIDTH = 6
 
 

@@ -22,6 +22,8 @@ from eddyline.errors import FunctionPlaceError, UnboundLookupError
 from tests.fresh_process import printed_lines
 from tests.planner.jvm_calls import counted_calls
 
+pytestmark = pytest.mark.slow(90)
+
 SIMPLIFIED: Final = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 
 VECTORIZED: Any = F  # whose stubs do not know its functions of Arrow and pandas

@@ -14,6 +14,8 @@ import eddyline
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.planner.adapt import adapted_blocks
 
+pytestmark = pytest.mark.slow(25)
+
 KEYS = 400
 JOIN = "SELECT m.k, t.v FROM asking_limited m JOIN limited t ON m.k = t.k"
 EXISTS = (

@@ -20,6 +20,8 @@ from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from tests.http_service import HttpService, Reply, Request
 from tests.planner.recording_source import RecordingSource
 
+pytestmark = pytest.mark.slow(30)
+
 NAMES = itertools.count()
 
 ZIPS = [(f"1{n:04}", float(n * 10), "NY" if n % 3 else "NJ") for n in range(40)]

@@ -16,6 +16,8 @@ from pyspark.sql.functions import col, udf
 
 from eddyline.planner.adapt import adapt
 
+pytestmark = pytest.mark.slow(20)
+
 SURROGATES: Final = ("EDA080", "EDA0", "EDA041", "EDBFBF42", "EDA0EDA080", "ED8041", "EE41")
 TRUNCATED: Final = ("FF41", "C3", "E282", "41E28242", "F09F98", "F09F9841", "F4908080", "F8888080")
 VALID: Final = ("", "41", "C3A4", "F09F9880")

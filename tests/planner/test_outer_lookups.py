@@ -13,6 +13,8 @@ import eddyline
 from eddyline.errors import UnboundLookupError
 from tests.planner.recording_source import RecordingSource
 
+pytestmark = pytest.mark.slow(20)
+
 SCHEMA = "k int, name string, x int"
 NAMES = [(1, "one", 10), (2, "two", None), (2, "zwei", 2), (4, "four", 40), (7, "none asks", 1)]
 

@@ -16,6 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.planner.adapt import adapted_blocks
 
+pytestmark = pytest.mark.slow(25)
+
 ROWS, DISTINCT = 20_000, 50
 
 VECTORIZED: Any = F  # of which the type checker does not know all

@@ -31,6 +31,8 @@ from eddyline.blocks.join_block import JoinBlock
 from eddyline.planner.adapt import adapt, adapted_blocks
 from tests.planner.joins.broadcasting import broadcasting
 
+pytestmark = pytest.mark.slow(20)
+
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 

@@ -14,6 +14,8 @@ from eddyline.planner.passes import Making, through_passes
 from tests.planner.shapes import SHAPES, Shape, session
 from tests.tasks import reference_filter_task as reference_fused
 
+pytestmark = pytest.mark.slow(70)
+
 BY_NAME = pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 
 

@@ -19,6 +19,8 @@ from eddyline.planner.adapt import adapt
 from tests.planner.shapes import Numbers, even, good, other, plus, score, session, table
 from tests.validated import VALIDATED
 
+pytestmark = pytest.mark.slow(35)
+
 Source = Callable[[], DataFrame]
 
 KINDS: Final = ("Parquet of version 2", "Python data source")  # of version 1 are all other tests

@@ -19,6 +19,8 @@ import eddyline
 from eddyline.errors import AggregateOverflowError, NotWatchableError, UnboundLookupError
 from eddyline.watching.parts import Part
 
+pytestmark = pytest.mark.slow(30)
+
 ZIPS = [(f"1{n:04}", float(n * 10), "NY" if n % 3 else "NJ") for n in range(40)]
 SCHEMA = "zip string, income double, state string"
 

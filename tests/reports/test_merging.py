@@ -109,6 +109,7 @@ def order_rows(parts: list[TaskRecord]) -> Counter[Order]:
     return rows
 
 
+@pytest.mark.slow(8)
 @given(parts=st.lists(records(), min_size=2, max_size=12), seed=st.integers(0, 1000))
 def test_any_tree_gives_the_same_record(parts: list[TaskRecord], seed: int) -> None:
     chance = random.Random(seed)
@@ -121,6 +122,7 @@ def test_any_tree_gives_the_same_record(parts: list[TaskRecord], seed: int) -> N
         assert len(whole.changes) <= 4
 
 
+@pytest.mark.slow(5)
 @given(parts=st.lists(records(), min_size=2, max_size=8), seed=st.integers(0, 1000))
 def test_totals_are_conserved(parts: list[TaskRecord], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -147,6 +149,7 @@ def test_totals_are_conserved(parts: list[TaskRecord], seed: int) -> None:
     assert all(len(piece.shares) <= 2 for piece in whole.orders)
 
 
+@pytest.mark.slow(4)
 @given(parts=st.lists(records(), min_size=2, max_size=6))
 def test_joined_slices_cover_their_parts(parts: list[TaskRecord]) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -167,6 +170,7 @@ def test_few_slices_are_kept_as_they_are() -> None:
     assert merged.slice_seconds == 0.0
 
 
+@pytest.mark.slow(4)
 def test_ten_thousand_tasks_stay_small() -> None:
     chance = random.Random(0)
     orders = list(permutations(range(6)))

@@ -20,6 +20,10 @@ Answers = dict[str, Counter[tuple[Any, ...]]]
 """Rows by query, each as often as it came."""
 
 
+_WRITTEN: dict[str, pa.Table] = {}
+"""Batches as Spark makes tables of them."""
+
+
 @dataclass
 class Feed:
     """A directory of files, each of them a micro-batch of a stream."""
@@ -36,7 +40,11 @@ class Feed:
     def give(self, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add a batch of rows."""
         self.batches.append(list(rows))
-        self.write(self.spark.createDataFrame(list(rows), self.schema).toArrow())
+        # Many tests of a file begin with the same batches.
+        key = f"{self.schema} {self.spark.conf.get('spark.sql.session.timeZone')} {rows}"
+        if key not in _WRITTEN:
+            _WRITTEN[key] = self.spark.createDataFrame(list(rows), self.schema).toArrow()
+        self.write(_WRITTEN[key])
 
     def write(self, table: pa.Table) -> None:
         """Add a batch of rows that are not to be remembered."""

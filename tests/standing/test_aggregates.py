@@ -17,6 +17,8 @@ from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Answers, Feed, Gathered, expected, run_all
 from tests.standing.test_standing_queries import SCHEMA, START, events
 
+pytestmark = pytest.mark.slow(40)
+
 DELAY = "20 seconds"
 
 AT_THE_END = ("Z", 1.0, 1, START + dt.timedelta(hours=1))

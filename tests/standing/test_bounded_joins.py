@@ -15,6 +15,8 @@ from eddyline.errors import NotShareableError
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, run_all
 
+pytestmark = pytest.mark.slow(20)
+
 SCHEMA = "symbol string, volume bigint, time timestamp"
 START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it
 

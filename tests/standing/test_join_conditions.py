@@ -16,6 +16,8 @@ from eddyline.errors import NotShareableError
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, run_all
 
+pytestmark = pytest.mark.slow(65)
+
 SCHEMA = "symbol string, price double, volume bigint, sent timestamp, time timestamp"
 START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it
 PRICES = [None, float("nan"), 0.0, *(float(n) for n in range(1, 60))]

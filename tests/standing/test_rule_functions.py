@@ -12,12 +12,15 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions as vectorized
 
 import eddyline
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, run_all
+
+pytestmark = pytest.mark.slow(20)
 
 SCHEMA = "text string, other string, number int, time timestamp"
 START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it

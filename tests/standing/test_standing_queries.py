@@ -20,6 +20,8 @@ from eddyline.standing.sinks import Batch, ParquetSink
 from eddyline.standing.standing_queries import StandingQueries
 from tests.standing.feeds import Feed, Gathered, expected, given_shares, run_all
 
+pytestmark = pytest.mark.slow(150)
+
 SCHEMA = "symbol string, price double, volume bigint, time timestamp"
 START = dt.datetime(2026, 1, 1, 12, 0)  # noqa: DTZ001 - in the session's zone, as Spark takes it
 

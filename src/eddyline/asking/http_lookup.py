@@ -161,9 +161,16 @@ MAY_PASS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 FOR_ALL_KEYS: Final = frozenset({401, 405, 407, 415, 501})
 """Statuses that would be the same for any other key."""
 
+_TRANSPORT: Final = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.TimeoutException,
+)
+
 
 class HttpConnection:
-    """Connections to a service, as many as requests are on their way."""
+    """Lines to a service, as many as requests are on their way."""
 
     def __init__(self, source: HttpLookup, table: LookedUpTable, gate: Gate) -> None:
         """Read the secrets; connections are made when they are needed.
@@ -179,7 +186,9 @@ class HttpConnection:
         # A float is not all that a decimal may be.
         exact = any(map(pa.types.is_decimal, table.types))
         self._loads = partial(json.loads, parse_float=Decimal) if exact else json.loads
-        self._session = HttpSession(verify=source.verify)
+        # It takes 17 ms to make, and many services are spoken to without.
+        self._tls = cache(partial(httpx.create_ssl_context, verify=source.verify))
+        self._free: list[Line] = []
 
     async def fetch(self, keys: Sequence[Key]) -> pa.RecordBatch:
         """Ask for the rows of keys, page by page."""
@@ -194,7 +203,17 @@ class HttpConnection:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._session.close()
+        while self._free:
+            await self._free.pop().close()
+
+    @contextmanager
+    def _line(self) -> Iterator[Line]:
+        """Give a line that nobody else uses meanwhile."""
+        line = self._free.pop() if self._free else Line(self._tls)
+        try:
+            yield line
+        finally:
+            self._free.append(line)
 
     async def _pages(self, keys: Sequence[Key]) -> AsyncGenerator[list[object], None]:
         """Give the rows of one page after the other."""
@@ -228,23 +247,25 @@ class HttpConnection:
         for _ in range(MAX_REDIRECTS + 1):
             headers = self._requests.headers(place.origin, body=sent is not None)
             try:
-                async with (
-                    self._gate.request(),
-                    self._session.answer(method, place, headers, sent) as answer,
-                ):
-                    text = await self._text(answer, keys)
-            except FAILURES as error:
-                raise failed(error, self._requests.hidden) from None
+                async with self._gate.request():
+                    with self._line() as line:
+                        answer = await line.send(method, place, headers, sent)
+                        try:
+                            text = await self._text(answer, keys)
+                        finally:
+                            await answer.aclose()
+            except _TRANSPORT as error:
+                raise self._broken(error) from None
             if text is not None:
                 return self._parsed(text)
             if answer.status not in REDIRECTS:
                 return None
-            place = self._allowed(place.following(answer.headers.get("Location", "")))
-            if answer.status in BECOME_GET and method != "HEAD":
-                method, sent = "GET", None
+            place = self._allowed(place.following(header(answer, b"location") or ""))
+            if answer.status in BECOME_GET and method != b"HEAD":
+                method, sent = b"GET", None
         raise NoAnswerError(f"more than {MAX_REDIRECTS} redirects")
 
-    async def _text(self, answer: aiohttp.ClientResponse, keys: Sequence[Key]) -> bytes | None:
+    async def _text(self, answer: httpcore.Response, keys: Sequence[Key]) -> bytes | None:
         """Return an answer's body; None for a redirect, and where no row was found.
 
         That some of many keys are not found says nothing of the others. TryAgainError,
@@ -291,10 +312,20 @@ class HttpConnection:
         where = self._requests.hidden(f"{origin.host}:{origin.port}")
         raise NoAnswerError(f"it leads to {where}, which allow_hosts does not name", of_keys=False)
 
+    def _broken(self, error: Exception) -> NoAnswerError:
+        """Return what a connection's end means: another may go better, if it is let in."""
+        what = self._requests.hidden(f"{type(error).__name__}: {error}")
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return NoAnswerError(what, of_keys=False)
+            cause = cause.__cause__ or cause.__context__
+        return TryAgainError(what)
 
-def _after(answer: aiohttp.ClientResponse) -> float | None:
+
+def _after(answer: httpcore.Response) -> float | None:
     """Return the seconds that a server asks to wait: Retry-After, a number or a date."""
-    asked = answer.headers.get("Retry-After")
+    asked = header(answer, b"retry-after")
     if asked is None:
         return None
     if asked.strip().replace(".", "", 1).isdecimal():

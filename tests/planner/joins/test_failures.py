@@ -12,6 +12,8 @@ import pytest
 
 from tests.planner.joins.failing_tasks import FAILURES, LARGE, SMALL, Failure
 
+pytestmark = pytest.mark.slow(25)
+
 ROOT = Path(__file__).parents[3]
 
 

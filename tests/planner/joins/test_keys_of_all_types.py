@@ -22,6 +22,8 @@ from eddyline.planner.adapt import adapted_blocks
 from tests.planner.joins.broadcasting import broadcasting
 from tests.properties import examples
 
+pytestmark = pytest.mark.slow(20)
+
 TYPES: Final = {
     "boolean": ("true", "false"),
     "tinyint": ("1Y", "-1Y"),

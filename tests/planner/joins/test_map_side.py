@@ -17,6 +17,8 @@ import eddyline
 from eddyline.reports.records import PredicateRecord, TaskRecord
 from tests.planner.joins.broadcasting import broadcasting
 
+pytestmark = pytest.mark.slow(35)
+
 ROWS = 1_500
 """Rows of the input that is copied, being the smaller one of a join by a range."""
 

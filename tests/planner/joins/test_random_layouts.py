@@ -31,6 +31,8 @@ from tests.planner.joins.random_layouts import (
 )
 from tests.planner.joins.random_queries import KINDS, write_tables
 
+pytestmark = pytest.mark.slow(25)
+
 ADAPTIVE = "spark.sql.adaptive.enabled"
 PARTITIONS = "spark.sql.shuffle.partitions"
 

@@ -24,6 +24,8 @@ from tests.planner.joins.random_queries import (
     write_tables,
 )
 
+pytestmark = pytest.mark.slow(60)
+
 CASES = 36
 ADAPTIVE = "spark.sql.adaptive.enabled"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from eddyline.planner.rewrite import reducing
 from tests.oracle.plain_values import plain
 from tests.planner.joins.broadcasting import THRESHOLD, broadcasting
 
+pytestmark = pytest.mark.slow(50)
+
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
@@ -39,8 +42,8 @@ def is_even(number: int) -> bool:
     return number % 2 == 0
 
 
-@pytest.fixture(autouse=True)
-def tables(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Write a fact table of 400 rows and three dimensions, and make views of them.
 
     A tenth of the facts have a colour that is wanted, and each fourth shape is missing.
@@ -62,8 +65,9 @@ def tables(spark: SparkSession, tmp_path: Path) -> None:
         "places": {"place": list(range(25)), "land": [n % 5 for n in range(25)]},
         "lands": {"land": list(range(5)), "size": list(range(5))},
     }
+    folder = tmp_path_factory.mktemp("reduced")
     for name, columns in written.items():
-        path = tmp_path / f"{name}.parquet"
+        path = folder / f"{name}.parquet"
         pq.write_table(pa.table(columns), path)
         spark.read.parquet(str(path)).createOrReplaceTempView(f"reduced_{name}")
     spark.udf.register("reduced_is_even", F.udf(is_even, "boolean"))
@@ -319,21 +323,42 @@ AWKWARD: dict[str, list[Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def awkward(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], None]:
+    """Return what makes views of two tables with keys of a kind, which are written once."""
+
+    @functools.cache
+    def written(stored: str) -> Path:
+        folder = tmp_path_factory.mktemp("awkward")
+        values = next(values for kind, values in AWKWARD.items() if kind.startswith(stored))
+        left = [(n, values[n % 5]) for n in range(20)]
+        right = [(n, values[(3 * n) % 5]) for n in range(4)]
+        for name, rows in (("left", left), ("right", right)):
+            spark.createDataFrame(rows, f"id int, k {stored}").write.parquet(str(folder / name))
+        return folder
+
+    def offer(stored: str) -> None:
+        for name in ("left", "right"):
+            path = str(written(stored) / name)
+            table = spark.read.schema(f"id int, k {stored}").parquet(path)
+            table.createOrReplaceTempView(f"awkward_{name}")
+
+    return offer
+
+
 @pytest.mark.parametrize("kind", AWKWARD)
 @pytest.mark.parametrize("operator", ["=", "<=>"])
 @pytest.mark.parametrize("broadcast", [True, False])
 def test_keys_of_awkward_values(
-    spark: SparkSession, tmp_path: Path, kind: str, operator: str, *, broadcast: bool
+    spark: SparkSession,
+    awkward: Callable[[str], None],
+    kind: str,
+    operator: str,
+    *,
+    broadcast: bool,
 ) -> None:
-    values = AWKWARD[kind]
     stored = kind.partition(" ")[0]
-    left = [(n, values[n % 5]) for n in range(20)]
-    right = [(n, values[(3 * n) % 5]) for n in range(4)]
-    for name, rows in (("left", left), ("right", right)):
-        path = str(tmp_path / name)
-        spark.createDataFrame(rows, f"id int, k {stored}").write.parquet(path)
-        spark.read.parquet(path).createOrReplaceTempView(f"awkward_{name}")
-    spark.udf.register("reduced_is_even", F.udf(is_even, "boolean"))
+    awkward(stored)
     left_key = f"CAST(l.k AS {stored})" if stored == kind else "l.k COLLATE UTF8_LCASE"
     right_key = left_key.replace("l.k", "r.k")
     sql = f"""SELECT l.id AS a, r.id AS b FROM awkward_left l JOIN awkward_right r

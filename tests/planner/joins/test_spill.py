@@ -30,6 +30,8 @@ from tests.planner.joins.generated import (
 )
 from tests.properties import examples
 
+pytestmark = pytest.mark.slow(20)
+
 
 def open_files(folder: Path) -> list[str]:
     """Return the files in a folder that this process has open, nameless ones included."""

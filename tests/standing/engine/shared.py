@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from bench.sharing.audit import Audit
@@ -22,12 +23,22 @@ from eddyline.standing.engine.shared_eddy import SharedEddy
 from eddyline.standing.engine.shared_query import Edge, SharedQuery, Stream, TimeBound, edge
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.wall_clock import WallClock
+from tests.properties import examples
 from tests.standing.engine.conditions import conditions_on
 from tests.standing.engine.three_valued import value_of
 
 KEY, OTHER_KEY, VALUE, TIME = range(4)
 TYPES = (pa.int64(), pa.int64(), pa.int64(), pa.timestamp("us"))
 STREAMS = tuple(Stream(name, TYPES, TIME) for name in "RST")
+
+
+def of_plan(plan: str | None, wanted: int = 100) -> settings:
+    """Return the settings of a property of a plan: a sixth of the examples for those of papers.
+
+    The one that standing queries run with has no name; nobody can choose the others.
+    """
+    return examples(wanted if plan is None else max(1, wanted // 6))
+
 
 Row = tuple[int | None, int | None, int | None, int | None]
 """Two keys, a value, and the time in microseconds."""

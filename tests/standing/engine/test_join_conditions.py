@@ -38,6 +38,7 @@ from eddyline.standing.engine.shared_query import SharedQuery, Stream, edge
 from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.wall_clock import WallClock
 from tests.properties import examples
+from tests.standing.engine.shared import of_plan
 from tests.standing.engine.three_valued import FailedError, value_of
 
 INT, FLOAT, TEXT = pa.int64(), pa.float64(), pa.string()
@@ -251,7 +252,7 @@ query_sets = st.dictionaries(st.integers(0, 99), queries(), min_size=1, max_size
 
 @EVERY_PLAN
 def test_answers_and_errors_are_those_of_each_query(plan: str) -> None:
-    @examples(60)
+    @of_plan(plan, 60)
     @given(query_sets, pushes, st.booleans())
     def check(
         asked: dict[int, SharedQuery],

@@ -12,7 +12,6 @@ from bench.sharing.sharing_plans import PLANS
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.standing.engine import stems
 from eddyline.standing.engine.shared_query import JoinShape, SharedQuery, edge
-from tests.properties import examples
 from tests.standing.engine.shared import (
     ALIKE,
     BY_KEY,
@@ -21,6 +20,7 @@ from tests.standing.engine.shared import (
     answer_of,
     apart,
     between,
+    of_plan,
     pushes,
     queries,
     query_sets,
@@ -32,6 +32,7 @@ PRECISE = pytest.mark.parametrize("plan", [None, "tulip"])
 
 @EVERY_PLAN
 def test_answers_are_those_of_each_query(plan: str | None) -> None:
+    @of_plan(plan)
     @given(query_sets, pushes)
     def check(set_: dict[int, SharedQuery], came: list[Push]) -> None:
         run = Run(plan)
@@ -61,7 +62,7 @@ def test_probes_that_stop_and_go_on(set_: dict[int, SharedQuery], came: list[Pus
 
 @EVERY_PLAN
 def test_queries_come_and_go(plan: str | None) -> None:
-    @examples(50)  # of each plan; an example takes 50 ms
+    @of_plan(plan, 50)  # an example takes 50 ms
     @given(st.lists(st.tuples(st.dictionaries(st.integers(0, 8), queries()), pushes), max_size=4))
     def check(steps: list[tuple[dict[int, SharedQuery], list[Push]]]) -> None:
         run = Run(plan)

@@ -211,6 +211,7 @@ def play(directory: Path, some: list[tuple[Any, ...]], every: int, delay: int | 
 
 
 # Not shrunk, which takes minutes; 25 examples find each rule that is taken out of the code.
+@pytest.mark.slow(8)
 @examples(25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(steps, st.integers(1, 4), st.none() | st.just(20))
 def test_a_cell_that_moves(

@@ -25,6 +25,8 @@ from tests.tasks.calling.probes import (
     user_function,
 )
 
+pytestmark = pytest.mark.slow(25)
+
 # Of the session, and of this process and the workers: Spark keeps the two apart.
 ZONES = [("UTC", "UTC"), ("America/New_York", "Europe/Paris")]
 

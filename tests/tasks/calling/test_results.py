@@ -25,7 +25,10 @@ from tests.tasks.calling.probes import parsed, user_function
 from tests.tasks.calling.spark_worker import spark_result
 from tests.tasks.java.odd_values import KNOWN, PLACE
 
-pytestmark = pytest.mark.usefixtures("spark")  # types in SQL are read with its help
+pytestmark = [
+    pytest.mark.slow(45),
+    pytest.mark.usefixtures("spark"),  # types in SQL are read with its help
+]
 
 # What functions return, right or wrong for the declared type.
 VALUES: dict[str, Any] = {
