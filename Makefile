@@ -70,6 +70,13 @@ docs: $(READY)  ## build the documentation as a site, into site/
 	$(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
+.PHONY: draw
+draw: $(READY)  ## draw the pages and pictures that scripts make of the code: reference, decisions, figures, house
+	$(BIN)/python scripts/draw_reference.py
+	$(BIN)/python scripts/draw_decisions.py
+	$(BIN)/python scripts/draw_measured.py
+	$(BIN)/python scripts/draw_house.py
+
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist .

@@ -17,15 +17,12 @@ from eddyline.engine.policies.catalogue import PolicyName
 from tests.oracle.random_joins import SHAPES, check, check_found, random_join
 from tests.properties import share
 
-pytestmark = pytest.mark.slow(20)
+pytestmark = pytest.mark.slow(40)
 
-CASES = share(300)
-"""What the usual run has; with ``EDDYLINE_EXAMPLES=thorough`` there are 6,000."""
+CASES = share(2_000)
+"""Random joins of the usual run; a fault was found by the 1,006th alone."""
 
-A_PART = 100
-
-TELLING = 1_000
-"""The first of more cases, of which one finds a fault that those before do not."""
+A_PART = 250
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +43,7 @@ def with_alternatives(
     return {join.seed: join.expected(connection) for join in joins if join.has_alternatives}
 
 
-@pytest.mark.parametrize("first", sorted({*range(0, CASES, A_PART), TELLING}))
+@pytest.mark.parametrize("first", range(0, CASES, A_PART))
 def test_same_rows_as_duckdb(connection: duckdb.DuckDBPyConnection, first: int) -> None:
     shapes: Counter[str] = Counter()
     for seed in range(first, first + min(A_PART, CASES)):

@@ -13,7 +13,7 @@ import pytest
 
 import eddyline
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[1]
 
 DECISIONS: Final = ROOT / "docs" / "decisions"
 
