@@ -65,7 +65,7 @@ class AskedSource(WayToAnswers[Key]):
     def __init__(
         self, method: AccessMethod, random: Random, now: Callable[[], float], *, singly: bool
     ) -> None:
-        """Get ready; ``singly`` tells that no source of the table takes several keys a call."""
+        """``singly`` tells that no source of the table takes several keys a call."""
         source = method.source
         super().__init__(source.label, source.keys_per_call, method.limits, random, now)
         self._table = method.table
@@ -123,7 +123,6 @@ class SharedTable(SharedMethod[Key]):
     def __init__(
         self, table: LookedUpTable, sources: Sequence[AskedSource], now: Callable[[], float]
     ) -> None:
-        """Get ready."""
         super().__init__(sources, now, identity=_canonical)
         self._table = table
         self._refused: set[Key] = set()  # whose rows are spelled otherwise

@@ -49,7 +49,6 @@ class AskedOnce(Generic[Wanted]):
     """
 
     def __init__(self) -> None:
-        """Start with no key."""
         self.waiting: Final[deque[Wanted]] = deque()
         self._answers: dict[Wanted, asyncio.Future[Found]] = {}
         self._workers: dict[asyncio.Task[None], object] = {}
@@ -186,7 +185,7 @@ class SharedMethod(Generic[Wanted]):
         identity: Callable[[Key], Wanted],
         gathers: bool = True,
     ) -> None:
-        """Get ready; keys of one ``identity`` are the same.
+        """Keys of one ``identity`` are the same.
 
         Without ``gathers`` a call takes what is there, whoever may bring more.
         """

@@ -124,7 +124,6 @@ class Beginning:
     """
 
     def __init__(self) -> None:
-        """Start without any."""
         self._came: dict[int, set[int]] = {}  # by stage the numbers of those that came
         self._sizes: dict[int, StageSize | None] = {}  # None as long as nobody knows
         self._here: Counter[TaskPlace] = Counter()

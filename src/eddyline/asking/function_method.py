@@ -90,7 +90,7 @@ class AskedFunction(WayToAnswers[Arguments]):
     def __init__(
         self, method: FunctionMethod, job: str, random: Random, now: Callable[[], float]
     ) -> None:
-        """Get ready; threads start when they are used."""
+        """Threads start when they are used."""
         super().__init__(method.name, max(1, method.batch), method.limits, random, now)
         self._method = method
         self._function = UsersFunction(method.function, self.gate.width)

@@ -105,7 +105,6 @@ class Books:
     """What each job has done with each function; for one thread, read by any."""
 
     def __init__(self) -> None:
-        """Start with no job."""
         self._jobs: OrderedDict[str, dict[int, Spending]] = OrderedDict()
 
     def open(self, job: str, number: int, name: str, unit: str) -> Spending:

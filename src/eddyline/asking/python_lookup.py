@@ -62,7 +62,6 @@ class PythonConnection:
     """Calls the function."""
 
     def __init__(self, source: PythonLookup, table: LookedUpTable, gate: Gate) -> None:
-        """Get ready."""
         self._table = table
         self._reader = RowReader(table)
         self._gate = gate

@@ -18,7 +18,6 @@ class SharedAgenda:
     """
 
     def __init__(self) -> None:
-        """Start with nothing told."""
         self._told: SimpleQueue[int] = SimpleQueue()
 
     def tell(self, module: int) -> None:

@@ -29,7 +29,7 @@ class SharedThreads:
     """
 
     def __init__(self, name: str, idle_seconds: float = IDLE_SECONDS) -> None:
-        """Start with no thread; name those that come."""
+        """Threads get names that begin with this one."""
         self.name: Final = name
         self._idle_seconds = idle_seconds
         self._begin()

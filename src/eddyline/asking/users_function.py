@@ -36,7 +36,7 @@ class AbandonedCalls:
     """Counts the calls that nobody waits for any more, until they end; for any thread."""
 
     def __init__(self, most: int) -> None:
-        """Begin with none; ``most`` are bearable."""
+        """``most`` are bearable."""
         self.most = most
         self._begin()
         os.register_at_fork(after_in_child=self._begin)  # where nothing of them runs
@@ -103,7 +103,7 @@ class UsersFunction:
     """
 
     def __init__(self, function: Callable[..., object], threads: int) -> None:
-        """Get ready; up to so many threads are used at a time."""
+        """Up to so many threads are used at a time."""
         self._function = function
         # An object that is called like a function may be asynchronous as well.
         called = (function, type(function).__call__)

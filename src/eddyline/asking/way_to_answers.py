@@ -67,7 +67,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         random: Random,
         now: Callable[[], float],
     ) -> None:
-        """Get ready; ``random`` is for the pauses between tries, ``now`` tells seconds."""
+        """``random`` is for the pauses between tries, ``now`` tells seconds."""
         self.label = label
         self.keys_per_call = keys_per_call
         self.gate = Gate(limits)

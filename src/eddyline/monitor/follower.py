@@ -26,7 +26,6 @@ class Follower:
     """A thread that looks after the actions that run, and sleeps where none does."""
 
     def __init__(self, spark: SparkSession, book: QueryBook) -> None:
-        """Begin to look."""
         self._spark = spark
         self._book = book
         self._closed = threading.Event()

@@ -19,7 +19,6 @@ class NotebookOutput:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing to be seen."""
         from IPython.display import (  # type: ignore[import-not-found]  # noqa: PLC0415 - of notebooks only
             HTML,
             display,

@@ -28,7 +28,7 @@ class FittingTable:
     """
 
     def __init__(self, names: Sequence[str], figures: Sequence[str]) -> None:
-        """Start without rows; the last column of ``names`` is the one that gives way."""
+        """The last column of ``names`` is the one that gives way."""
         self._names = tuple(names)
         self._figures = tuple(figures)
         self._rows: list[tuple[str, ...]] = []

@@ -138,7 +138,7 @@ class Introspection:
     """What was done since the start; any thread may note and ask."""
 
     def __init__(self, there: Callable[[], Collection[int]]) -> None:
-        """Start with nothing done; ``there`` gives the numbers of all queries, paused or not."""
+        """``there`` gives the numbers of all queries, paused or not."""
         self._there = there
         self._noting = threading.Lock()
         # As numbers alone: with what each query did, a thousand batches of 10,000 are a gigabyte.

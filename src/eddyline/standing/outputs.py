@@ -29,7 +29,7 @@ class OutputColumns:
     """The columns of all queries' results: a name has one type, whoever puts it out."""
 
     def __init__(self, reserved: Iterable[str] = (QUERY,)) -> None:
-        """Start without any; some names are not for queries to give."""
+        """Some names are not for queries to give."""
         self._reserved = frozenset(reserved)
         self._types: dict[str, tuple[str, str]] = {}
 
@@ -62,7 +62,6 @@ class Readings:
     """The outputs of the queries of a batch in the JVM, read again where they are not known."""
 
     def __init__(self, analysis: Analysis) -> None:
-        """Start without any."""
         self._analysis = analysis
         self.by_layout: dict[Layout, ReadQuery] = {}
         self._kept: Sequence[StandingQuery] | None = None

@@ -102,7 +102,7 @@ class Overload:
     """
 
     def __init__(self, policy: str, target: float) -> None:
-        """Begin with all; ``target`` are the seconds that a batch may take."""
+        """``target`` are the seconds that a batch may take."""
         self._samples = policy == "sample"
         self._target = target
         self.kept = 1.0

@@ -39,7 +39,6 @@ class Subscriptions:
     """
 
     def __init__(self) -> None:
-        """Begin with nobody."""
         self._changing = threading.Lock()
         self._now: dict[str, list[Callback]] = {}
         self._ended: list[_Ended] = []

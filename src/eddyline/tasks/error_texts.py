@@ -15,7 +15,6 @@ class ErrorTexts:
     """
 
     def __init__(self) -> None:
-        """Start without errors."""
         self._told = False
 
     def column(self, failed: Mapping[int, Exception], rows: int) -> pa.Array:

@@ -280,7 +280,7 @@ class Orders:
     """Counts the tuples that entered the eddy by the order meant for them."""
 
     def __init__(self) -> None:
-        """Start with nothing seen; set ``policy`` before anything is.
+        """Set ``policy`` before anything is.
 
         ``between_visits`` is what is done after each visit.
         """

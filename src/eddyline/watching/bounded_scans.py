@@ -32,7 +32,6 @@ class BoundedScans:
     """
 
     def __init__(self, query: JoinQuery, scans: Mapping[int, ScanAccess], memory: int) -> None:
-        """Start with nothing read."""
         self._query = query
         self._scans = dict(scans)
         self._room = WORKING_SHARE * memory

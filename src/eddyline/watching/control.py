@@ -20,7 +20,6 @@ class Control:
     """A brake: who works asks :meth:`check` often, who watches pauses, resumes and stops."""
 
     def __init__(self) -> None:
-        """Start without a brake."""
         self._go = threading.Event()
         self._go.set()
         self.stopped = False

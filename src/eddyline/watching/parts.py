@@ -55,7 +55,7 @@ class Parts:
     """Takes what comes in one thread, and gives it in parts in another."""
 
     def __init__(self, rows: pa.Schema) -> None:
-        """Start with nothing; the result has columns as in ``rows``."""
+        """The result has columns as in ``rows``."""
         self._schema = rows
         self._partial_schema = rows.append(pa.field(MISSING, pa.list_(pa.string())))
         self._rows: list[pa.RecordBatch] = []

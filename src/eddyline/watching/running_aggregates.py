@@ -73,7 +73,7 @@ class RunningAggregates:
         confidence: float = 0.95,
         formulas: Sequence[Formula] = (),
     ) -> None:
-        """Begin with nothing; the result's first columns are those of ``groups``.
+        """The result's first columns are those of ``groups``.
 
         In the estimates those of ``formulas`` follow those of ``aggregates``.
 

@@ -67,7 +67,7 @@ class Work:
     def __init__(
         self, spark: SparkSession, query: WatchedQuery, wishes: Wishes, job: str, control: Control
     ) -> None:
-        """Get ready; nothing runs before :meth:`run`."""
+        """Nothing runs before :meth:`run`."""
         self._spark = spark
         self._query = query
         self._block = query.block

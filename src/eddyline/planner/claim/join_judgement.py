@@ -397,7 +397,6 @@ class RelatedInputs:
     """
 
     def __init__(self, inputs: Inputs, terms: JoinTerms) -> None:
-        """Start with inputs that nothing relates."""
         self._inputs = inputs
         self._terms = terms
         self._related: list[int] = []

@@ -54,7 +54,7 @@ class DeclaredFunctions:
     """
 
     def __init__(self, latest: int = LATEST) -> None:
-        """Start with none; know so many that nobody holds."""
+        """Know so many of those that nobody holds."""
         self._numbers = itertools.count(1)
         self._held: WeakValueDictionary[int, Declaration] = WeakValueDictionary()
         self._alike: WeakValueDictionary[Hashable, Declaration] = WeakValueDictionary()

@@ -37,7 +37,7 @@ class LookupTables:
     """What was registered, by the function that stands for a table in plans."""
 
     def __init__(self, context: SparkContext) -> None:
-        """Start with no table; the server starts with the first query."""
+        """The server starts with the first query."""
         self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
         # Whoever has registered a method keeps it: the tables below, declarations of functions.
         self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()

@@ -30,7 +30,6 @@ class Contents:
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
         self._handles: list[CatalystExpression] = []
         self._arguments: list[Argument] = []
         self._hashes: list[int] = []  # of what the arguments mean

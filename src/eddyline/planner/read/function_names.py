@@ -20,7 +20,6 @@ class FunctionNames:
     """
 
     def __init__(self) -> None:
-        """Start with no function known."""
         self._same: dict[str, _Namesakes] = defaultdict(_Namesakes)  # by the name that Spark has
 
     def add(self, function: Tree) -> None:

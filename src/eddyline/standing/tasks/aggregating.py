@@ -66,7 +66,6 @@ class AggregatedResults:
     """
 
     def __init__(self, streams: tuple[str, ...], on_error: OnError) -> None:
-        """Start without queries over the inputs of a job."""
         self._streams = streams
         self._on_error = on_error
         self._groupings: dict[Grouping, _Shared] = {}

@@ -97,7 +97,6 @@ class WantedRows:
     """The rows of a stream that some query of a job wants."""
 
     def __init__(self, dealing: Dealing) -> None:
-        """Start without queries."""
         self._dealing = dealing
         self._live = KeptUpQueries(dealing.streams.log, dealing.streams.job)
         self._filter = GroupedFilter()

@@ -69,7 +69,7 @@ class DroppedGroups:
     """Counts the dropped events of a task by the groups of one grouping."""
 
     def __init__(self, grouping: Grouping, columns: Sequence[int]) -> None:
-        """Start with none; ``columns`` of the stream are grouped by."""
+        """``columns`` of the stream are grouped by."""
         self._grouping = grouping
         self._columns = columns
         self._found: pa.Table | None = None

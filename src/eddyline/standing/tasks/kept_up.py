@@ -48,7 +48,6 @@ class KeptUpQueries:
     """The running queries of one job at some version."""
 
     def __init__(self, log: str, job: Job) -> None:
-        """Start at version 0."""
         self._log = ChangeLog(Path(log))
         self._job = job
         self._live = LiveQueries()

@@ -188,7 +188,6 @@ class AggregatingQueries:
     """The queries of a job that aggregate, with what makes results of closed windows."""
 
     def __init__(self, streams: JoinedStreams) -> None:
-        """Start at version 0."""
         self._streams = streams
         self._live = KeptUpQueries(streams.log, streams.job)
         self._numbers: Mapping[Aggregation, int] = {}

@@ -43,7 +43,7 @@ class FunctionMemories:
     """
 
     def __init__(self, room: int) -> None:
-        """Start with none; together they hold ``room`` bytes."""
+        """Together they hold ``room`` bytes."""
         self._room = room
         self._memories: dict[FunctionKey, Remembered] = {}
         self._wanted: WeakKeyDictionary[object, frozenset[FunctionKey]] = WeakKeyDictionary()

@@ -56,7 +56,6 @@ class SampledRows:
     """Which rows of a task are taken, ``kept`` being the part of all."""
 
     def __init__(self, kept: float, batch: int) -> None:
-        """Start with the first row of the task's partition."""
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         self._kept = kept
@@ -83,7 +82,6 @@ class EventTally:
     """Counts the events of a task by the windows that queries aggregate in, pane by pane."""
 
     def __init__(self, windows: Sequence[TimeWindow]) -> None:
-        """Start with none."""
         self._windows = windows
         self._stretch = math.gcd(*(n for each in windows for n in (each.pane, each.start)))
         self._found: list[pa.RecordBatch] = []

@@ -93,7 +93,6 @@ class SelectingQueries:
     """The queries of one job, in an eddy of this worker, which lives from task to task."""
 
     def __init__(self, work: SelectingWork) -> None:
-        """Start without queries."""
         self._live = KeptUpQueries(work.log, work.job)
         stream = Stream("stream", tuple(pa.null() if kind is None else kind for kind in work.types))
         self._eddy = SharedEddy(
