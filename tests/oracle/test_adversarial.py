@@ -12,9 +12,9 @@ from bench.adversarial.case import Case
 from bench.against_plain import JOINS, adapted
 from bench.answers import require_same_rows
 
-pytestmark = pytest.mark.slow(65)
+pytestmark = pytest.mark.slow(120)
 
-SIZE = 0.004
+SIZE = 0.02
 """Of the benchmark's tables: each query has rows left, and takes Spark about half a second."""
 
 
