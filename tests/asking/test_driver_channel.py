@@ -106,6 +106,7 @@ def test_who_says_nothing_is_not_waited_for_for_ever(
 
 
 def test_a_channel_that_closes_ends_all_connections() -> None:
+    before = set(threading.enumerate())
     channel = DriverChannel()
     address = channel.listen("echo", echo)
     silent = socket.create_connection((address.host, address.port), timeout=5)
@@ -116,7 +117,11 @@ def test_a_channel_that_closes_ends_all_connections() -> None:
         assert rest(connection) == rest(silent) == b""
     with pytest.raises(OSError, match="refused"):
         connected(address, {}, 5)
-    assert until(lambda: "eddyline-channel" not in {each.name for each in threading.enumerate()})
+
+    def begun() -> set[str]:
+        return {thread.name for thread in set(threading.enumerate()) - before}
+
+    assert until(lambda: "eddyline-channel" not in begun())
 
 
 def test_no_accident_of_accepting_ends_it(
