@@ -125,7 +125,10 @@ def functions() -> Iterator[str]:
     """Give the sections of all public names."""
     missing = set(eddyline.__all__) - {*NAMES, "EddylineError", "__version__"}
     if missing:
-        raise ValueError(f"no place on the page for {', '.join(sorted(missing))}")
+        raise ValueError(
+            f"no place on the page for {', '.join(sorted(missing))}: "
+            "add it to NAMES in scripts/draw_reference.py"
+        )
     for name in NAMES:
         value = getattr(eddyline, name)
         yield f"## {name}\n"

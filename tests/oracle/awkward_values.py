@@ -185,4 +185,4 @@ def sql(expression: Expression) -> str:  # noqa: C901, PLR0911, PLR0912  # one a
         case Cast():
             return f"CAST({parts[0]} AS {DDL[expression.type]})"
         case _:
-            raise AssertionError(expression)
+            raise AssertionError(f"sql() has no case for {expression}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
@@ -30,6 +31,7 @@ from eddyline.expressions import (
     Not,
     evaluate,
 )
+from eddyline.expressions.families import FAMILIES
 from eddyline.expressions.strings import Length
 from eddyline.planner.read.translation import (
     CatalystNode,
@@ -455,3 +457,26 @@ def test_a_deep_tree_is_parsed() -> None:
     for _ in range(depth):
         tree = tree.children[0]
     assert tree == CatalystNode("x.A", {}, ())
+
+
+BY_OTHERS = {"AtLeastNNonNulls", "KnownFloatingPointNormalized", "KnownNotNull", "KnownNullable"}
+"""Made by ``DataFrame.dropna`` and by the optimizer, never of a condition's text."""
+
+
+def test_every_entry_with_a_recipe_is_compared_with_spark(frame: DataFrame) -> None:
+    """Else a recipe could mean another expression, and nothing would say so."""
+    frame.sparkSession.conf.set("spark.sql.ansi.enabled", "false")
+    planned: set[str] = set()
+    for text in ANSI_OR_NOT + LEGACY_ONLY:
+        named = re.findall(r'"class":"[\w.]*?(\w+)"', str(condition_of(frame.where(text)).toJSON()))
+        planned.update(named)
+    recipes = {entry.name for family in FAMILIES for entry in family.CATALYST if entry.recipe}
+    assert recipes - planned == BY_OTHERS
+
+
+def test_rows_with_enough_values(frame: DataFrame) -> None:
+    for least in (1, 2, 3):
+        df = frame.dropna(thresh=least, subset=["i", "d", "txt"])
+        expected = sorted(row["row"] for row in df.collect())
+        assert kept(translated(df)) == expected
+    assert 0 < len(expected) < ROWS  # those with all three
