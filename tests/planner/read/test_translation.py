@@ -475,7 +475,7 @@ def test_every_entry_with_a_recipe_is_compared_with_spark(frame: DataFrame) -> N
 
 
 def test_rows_with_enough_values(frame: DataFrame) -> None:
-    for least in (1, 2, 3):
+    for least in (1, 3):  # any, all; a number between stays with Spark
         df = frame.dropna(thresh=least, subset=["i", "d", "txt"])
         expected = sorted(row["row"] for row in df.collect())
         assert kept(translated(df)) == expected
