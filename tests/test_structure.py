@@ -83,3 +83,16 @@ def test_files_that_the_architecture_names_are_there() -> None:
 def test_the_picture_of_the_house_is_current() -> None:
     script = SOURCE.parents[1] / "scripts" / "draw_house.py"
     assert subprocess.run([sys.executable, script, "--check"], check=False).returncode == 0
+
+
+def test_public_names_are_known_to_type_checkers() -> None:
+    """What is imported on first use has its type from an import that never runs."""
+    tree = ast.parse(Path(eddyline.__file__).read_text("utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    told = {
+        alias.name: node.module
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == eddyline._ON_FIRST_USE
