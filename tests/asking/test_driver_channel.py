@@ -105,6 +105,23 @@ def test_who_says_nothing_is_not_waited_for_for_ever(
         assert rest(silent) == b""
 
 
+def test_a_hello_has_its_time_however_slowly_it_is_said(
+    channel: DriverChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_channel, "HELLO_SECONDS", 0.2)
+    address = channel.listen("echo", echo)
+    with socket.create_connection((address.host, address.port), timeout=5) as slow:
+
+        def is_let_go() -> bool:
+            try:
+                slow.sendall(b" ")
+            except OSError:
+                return True
+            return False
+
+        assert until(is_let_go)
+
+
 def test_a_channel_that_closes_ends_all_connections() -> None:
     before = set(threading.enumerate())
     channel = DriverChannel()

@@ -104,6 +104,18 @@ def test_nothing_is_told_where_nobody_looks(hearing: Hearing) -> None:
     assert hearing.heard == []
 
 
+@pytest.mark.parametrize(
+    "message", [b"cnowhere_at_all\nNews\n.", b"ceddyline\nNoSuchNews\n.", b"no pickle", b""]
+)
+def test_what_cannot_be_read_ends_its_connection_alone(hearing: Hearing, message: bytes) -> None:
+    with connected(hearing.address, {}, 5) as connection:
+        connection.sendall(b"%d\n%b" % (len(message), message))
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    LiveNews("key", PLACE, setting_of(hearing.address)).end(record(1))
+    assert len(hearing.wait(1)) == 1
+
+
 def test_a_task_goes_on_where_nobody_listens_any_more(hearing: Hearing) -> None:
     where = setting_of(hearing.address)
     LiveNews("key", PLACE, where).end(record(1))

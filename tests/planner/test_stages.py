@@ -49,6 +49,14 @@ def test_a_chain_after_each_stage(spark: SparkSession) -> None:
     assert "eddy[even(id), small(id)]" in plan
 
 
+def test_a_function_that_only_remembers_is_no_claim(spark: SparkSession) -> None:
+    df = spark.range(9).select(is_even("id"))
+    claim, block = (str(eddyline.explain(df, stage=stage)) for stage in ("claim", "block"))
+    assert claim.startswith("1. Chain: nothing claimed\nFunctions with a memory beside the claims:")
+    assert claim.endswith(": computes even and remembers")
+    assert "computes even and remembers" in block
+
+
 def test_a_region_after_each_stage(spark: SparkSession) -> None:
     df = eddyline.adapt(joined(spark), joins="always")
     read, claim, block, plan = (str(eddyline.explain(df, stage=s)) for s in STAGES)

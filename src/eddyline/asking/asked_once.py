@@ -197,9 +197,8 @@ class SharedMethod(Generic[Wanted]):
         self._reminder: asyncio.TimerHandle | None = None
         self._now = now
         self._asked = AskedOnce[Wanted]()
-        self._tried: dict[
-            Wanted, set[WayToAnswers[Wanted]]
-        ] = {}  # where a key has failed, if it has
+        # Where a key has failed, if it has.
+        self._tried: dict[Wanted, set[WayToAnswers[Wanted]]] = {}
         self._calls = 0
 
     def statistics(self) -> SharedLookupStatistics:

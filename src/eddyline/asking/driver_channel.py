@@ -149,8 +149,7 @@ class DriverChannel:
                     del self._open[connection]
 
     def _hear(self, connection: socket.socket) -> None:
-        connection.settimeout(HELLO_SECONDS)
-        hello = _hello(connection)
+        hello = _hello(connection, time.monotonic() + HELLO_SECONDS)
         if not hmac.compare_digest(str(hello["token"]).encode(), self._token):
             return
         name = str(hello["listener"])
@@ -161,10 +160,17 @@ class DriverChannel:
         listener(hello, connection)
 
 
-def _hello(connection: socket.socket) -> dict[str, Any]:
-    """Return what was said first, and read no byte of what follows; ValueError for no hello."""
+def _hello(connection: socket.socket, until: float) -> dict[str, Any]:
+    """Return what was said first, and read no byte of what follows; ValueError for no hello.
+
+    It has to be there ``until`` then, also from somebody who says it byte by byte.
+    """
     line = b""
     while not line.endswith(b"\n"):
+        left = until - time.monotonic()
+        if left <= 0:
+            raise ValueError("a hello that takes too long")
+        connection.settimeout(left)
         seen = connection.recv(HELLO, socket.MSG_PEEK)
         if not seen or len(line) + len(seen) > HELLO:
             raise ValueError("no hello, or a long one")

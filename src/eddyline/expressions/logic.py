@@ -28,16 +28,18 @@ from eddyline.expressions.vector import NO_ERRORS, Scope, Vector, hides
 
 
 @dataclass(frozen=True, slots=True)
-class And(Expression):
-    """Kleene's AND of boolean terms; ValueError where there is none."""
+class _Connective(Expression):
+    """Base of AND and OR: boolean terms, of which the ``decisive`` value decides."""
 
     terms: tuple[Expression, ...]
     is_compound: ClassVar[bool] = True
+    word: ClassVar[str]
+    decisive: ClassVar[bool]
 
     def __post_init__(self) -> None:
         """Check that there is a term."""
         if not self.terms:
-            raise ValueError("AND needs a term")
+            raise ValueError(f"{self.word} needs a term")
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -49,46 +51,33 @@ class And(Expression):
         return _fault_of_terms(self, types)
 
     def run(self, operands: tuple[Program, ...]) -> Run:
-        """Return Kleene's AND of the terms."""
-        return _connective(operands, decisive=False)
+        """Return Kleene's meaning of the terms."""
+        return _connective(operands, decisive=self.decisive)
 
     def text(self, names: Names) -> str:
-        """Return the terms, an OR among them in parentheses."""
-        return " AND ".join(
-            term.part(names) if isinstance(term, Or) else term.text(names) for term in self.terms
+        """Return the terms, those of the other connective in parentheses."""
+        return f" {self.word} ".join(
+            term.part(names)
+            if isinstance(term, _Connective) and term.word != self.word
+            else term.text(names)
+            for term in self.terms
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Or(Expression):
+class And(_Connective):
+    """Kleene's AND of boolean terms; ValueError where there is none."""
+
+    word: ClassVar[str] = "AND"
+    decisive: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Connective):
     """Kleene's OR of boolean terms; ValueError where there is none."""
 
-    terms: tuple[Expression, ...]
-    is_compound: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check that there is a term."""
-        if not self.terms:
-            raise ValueError("OR needs a term")
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """The terms."""
-        return self.terms
-
-    def fault(self, types: Types) -> str | None:
-        """Refuse terms that are no conditions."""
-        return _fault_of_terms(self, types)
-
-    def run(self, operands: tuple[Program, ...]) -> Run:
-        """Return Kleene's OR of the terms."""
-        return _connective(operands, decisive=True)
-
-    def text(self, names: Names) -> str:
-        """Return the terms, an AND among them in parentheses."""
-        return " OR ".join(
-            term.part(names) if isinstance(term, And) else term.text(names) for term in self.terms
-        )
+    word: ClassVar[str] = "OR"
+    decisive: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,15 @@ FORMER_PORTS: Final = (
 )
 """Settings that named a port of its own for each of these; where there is no other, they count."""
 
+LAST_PORT: Final = (1 << 16) - 1
+
 _DRIVER_HOST: Final = "spark.driver.host"
 
 _log = logging.getLogger(__name__)
 
 
 def chosen_port(settings: dict[str, str]) -> int:
-    """Return the port that settings name, 0 where they name none.
+    """Return the port that settings name, 0 where they name none; ValueError for what is no port.
 
     >>> chosen_port({"spark.eddyline.port": "4050", "spark.eddyline.watch.port": "4060"})
     4050
@@ -35,7 +37,10 @@ def chosen_port(settings: dict[str, str]) -> int:
     4060
     """
     for name in (PORT, *FORMER_PORTS):
-        port = int(settings.get(name) or 0)
+        given = settings.get(name) or "0"
+        if not given.isdecimal() or int(given) > LAST_PORT:
+            raise ValueError(f"{name} is a port from 0 to {LAST_PORT}, not {given!r}.")
+        port = int(given)
         if port:
             if name != PORT:
                 _log.warning("%s is %s now, the one port for all that tasks ask", name, PORT)
@@ -56,5 +61,8 @@ _channels = PerContext(_opened, DriverChannel.close)
 
 
 def channel_of(context: SparkContext) -> DriverChannel:
-    """Return the channel of a Spark context; OSError where it cannot be opened."""
+    """Return the channel of a Spark context.
+
+    OSError where it cannot be opened, ValueError where its setting is no port.
+    """
     return _channels.of(context)

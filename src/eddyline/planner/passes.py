@@ -56,7 +56,8 @@ class Passage:
     """What is found out about one plan on its way through the passes.
 
     ``blocks`` are those that it has in the end, ``left`` the predicates and functions that stay
-    where Spark put them, ``judged`` the regions and chains that were read, with their claims.
+    where Spark put them, ``judged`` the regions and chains that were read, with their claims,
+    ``remembering`` the blocks of functions that remember beside these.
     """
 
     making: Making
@@ -64,6 +65,7 @@ class Passage:
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    remembering: list[FilterBlock] = field(default_factory=list)
     claimed: Claimed | None = None
 
 
@@ -82,14 +84,16 @@ class Rewriting:
     """A plan in which every claimable block runs as one function.
 
     ``plan`` is the one that was given if there is no such block. ``left`` are
-    the predicates over Python functions that stay where Spark put them, and ``judged`` what was
-    read and claimed on the way (see :mod:`eddyline.planner.stages`).
+    the predicates over Python functions that stay where Spark put them. ``judged`` is what was
+    read and claimed on the way, ``remembering`` are those of the blocks that no claim has made (see
+    :mod:`eddyline.planner.stages`).
     """
 
     plan: Plan
     blocks: tuple[FilterBlock, ...]
     left: tuple[LeftToSpark, ...]
     judged: tuple[Judged, ...] = ()
+    remembering: tuple[FilterBlock, ...] = ()
     changed: bool = False
 
 
@@ -136,6 +140,7 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
         all_remember=making.all_remember,
     )
     passage.blocks += memories.blocks
+    passage.remembering += memories.blocks
     passage.left = [*(_beside(each, memories.blocks) for each in passage.left), *memories.left]
     return memories.plan
 
@@ -159,6 +164,7 @@ def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) 
         tuple(dict.fromkeys(passage.blocks)),
         tuple(dict.fromkeys(passage.left)),
         tuple(passage.judged),
+        tuple(dict.fromkeys(passage.remembering)),
         changed=plan is not given,
     )
 

@@ -96,7 +96,10 @@ def _claimed(rewriting: Rewriting) -> list[str]:
             lines.append(f"{number}. {kind}: claimed for an eddy")
             lines += _join_claim(claim) if isinstance(claim, JoinClaim) else _chain_claim(claim)
         if not judged.claims:
-            lines.append(f"{number}. {kind}: left to Spark")
+            lines.append(f"{number}. {kind}: nothing claimed")
+    if rewriting.remembering:
+        lines.append("Functions with a memory beside the claims:")
+        lines += _indented(map(str, map(explained, rewriting.remembering)))
     if rewriting.left:
         lines.append("Declined, with the reasons:")
         lines += _indented(map(str, rewriting.left))

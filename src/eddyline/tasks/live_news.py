@@ -194,8 +194,12 @@ def hearing(take: Callable[[News], None]) -> Listener:
     """
 
     def hear(_: Hello, connection: socket.socket) -> None:
-        with contextlib.suppress(EOFError, pickle.UnpicklingError), connection.makefile("rb") as s:
-            while (line := s.readline(_DIGITS)) and 0 <= int(line) <= LONGEST:
-                take(pickle.loads(s.read(int(line))))  # noqa: S301 - who knows the token is ours
+        with connection.makefile("rb") as stream:
+            while (line := stream.readline(_DIGITS)) and 0 <= int(line) <= LONGEST:
+                try:
+                    news = pickle.loads(stream.read(int(line)))  # noqa: S301 - who knows the token is ours
+                except (EOFError, pickle.UnpicklingError, AttributeError, ImportError):
+                    return  # broken off, or of another version of this package
+                take(news)
 
     return hear
