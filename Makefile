@@ -72,10 +72,7 @@ docs: $(READY)  ## build the documentation as a site, into site/
 
 .PHONY: draw
 draw: $(READY)  ## draw the pages and pictures that scripts make of the code: reference, decisions, figures, house
-	$(BIN)/python scripts/draw_reference.py
-	$(BIN)/python scripts/draw_decisions.py
-	$(BIN)/python scripts/draw_measured.py
-	$(BIN)/python scripts/draw_house.py
+	$(BIN)/python scripts/draw $(ARGS)
 
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/

@@ -1,18 +1,16 @@
 """Draws the table of measured figures from ``docs/measured.json`` into the pages that show it.
 
-Run as ``python scripts/draw_measured.py``; with ``--check`` it only says whether the pages are
-current. New figures are written into the file by hand, from what ``make bench`` prints, together
-with the commit that was measured.
+New figures are written into the file by hand, from what ``make bench`` prints, together with the
+commit that was measured.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 FIGURES: Final = ROOT / "docs" / "measured.json"
 
@@ -42,18 +40,6 @@ def drawn(text: str) -> str:
     return f"{head}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
 
 
-def main() -> int:
-    """Draw the table, or check it."""
-    stale = 0
-    for page in PAGES:
-        text = page.read_text("utf-8")
-        now = drawn(text)
-        stale += text != now
-        if "--check" not in sys.argv:
-            page.write_text(now, "utf-8")
-            print(page.relative_to(ROOT))
-    return int("--check" in sys.argv and stale > 0)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def pages() -> dict[Path, str]:
+    """Return the pages that show the table as they should be."""
+    return {page: drawn(page.read_text("utf-8")) for page in PAGES}

@@ -1,7 +1,6 @@
 """Draws ``docs/reference.md`` from the docstrings of the public names and from the command line.
 
-Only what stands between the marks is drawn; the text around them is written by hand. Run as
-``python scripts/draw_reference.py``; with ``--check`` it only says whether the page is current.
+Only what stands between the marks is drawn; the text around them is written by hand.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import dataclasses
 import importlib
 import inspect
 import re
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +19,7 @@ import eddyline
 from eddyline import errors
 from eddyline.app import parser as command_line
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "reference.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 
 WIDTH: Final = 100
 
@@ -127,7 +125,7 @@ def functions() -> Iterator[str]:
     if missing:
         raise ValueError(
             f"no place on the page for {', '.join(sorted(missing))}: "
-            "add it to NAMES in scripts/draw_reference.py"
+            "add it to NAMES in scripts/draw/reference.py"
         )
     for name in NAMES:
         value = getattr(eddyline, name)
@@ -305,16 +303,6 @@ def drawn(text: str) -> str:
     return text
 
 
-def main() -> int:
-    """Draw the page, or check it."""
-    text = PAGE.read_text("utf-8")
-    page = drawn(text)
-    if "--check" in sys.argv:
-        return int(text != page)
-    PAGE.write_text(page, "utf-8")
-    print(PAGE.relative_to(PAGE.parents[1]))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def pages() -> dict[Path, str]:
+    """Return the page as it should be."""
+    return {PAGE: drawn(PAGE.read_text("utf-8"))}

@@ -1,20 +1,15 @@
-"""Draws the rooms of ``src/eddyline`` as a picture, from the contract that `make lint` checks.
-
-Run as ``python scripts/draw_house.py``; with ``--check`` it only says whether the picture is
-current.
-"""
+"""Draws the rooms of ``src/eddyline`` as a picture, from the contract that `make lint` checks."""
 
 from __future__ import annotations
 
 import ast
-import sys
 import tomllib
 from html import escape
 from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = Path(__file__).resolve().parents[2]
 
 PICTURE: Final = ROOT / "docs" / "pictures" / "house.svg"
 
@@ -95,15 +90,6 @@ def _room(name: str) -> Path:
     return ROOT / "src" / "eddyline" / name
 
 
-def main() -> int:
-    """Draw the picture, or check it."""
-    drawn = picture()
-    if "--check" in sys.argv:
-        return int(PICTURE.read_text("utf-8") != drawn)
-    PICTURE.write_text(drawn, "utf-8")
-    print(PICTURE.relative_to(ROOT))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def pages() -> dict[Path, str]:
+    """Return the picture as it should be."""
+    return {PICTURE: picture()}

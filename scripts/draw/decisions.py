@@ -1,22 +1,17 @@
-"""Draws the table of decisions in ``docs/decisions/index.md`` from the records themselves.
-
-Run as ``python scripts/draw_decisions.py``; with ``--check`` it only says whether the table is
-current.
-"""
+"""Draws the table of decisions in ``docs/decisions/index.md`` from the records themselves."""
 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "decisions"
+FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "decisions"
 
 INDEX: Final = FOLDER / "index.md"
 
-MARK: Final = "<!-- drawn by scripts/draw_decisions.py -->\n"
+MARK: Final = "<!-- drawn by scripts/draw -->\n"
 
 LINK: Final = r"\[\d+\]\(\d{4}-[\w-]+\.md\)"
 
@@ -69,16 +64,7 @@ def table() -> str:
     return "\n".join([*rows, ""])
 
 
-def main() -> int:
-    """Draw the table, or check it."""
+def pages() -> dict[Path, str]:
+    """Return the index as it should be."""
     text = INDEX.read_text("utf-8")
-    drawn = "".join([*text.partition(MARK)[:2], "\n", table()])
-    if "--check" in sys.argv:
-        return int(text != drawn)
-    INDEX.write_text(drawn, "utf-8")
-    print(INDEX.relative_to(FOLDER.parents[1]))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return {INDEX: "".join([*text.partition(MARK)[:2], "\n", table()])}
