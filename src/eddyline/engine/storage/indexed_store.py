@@ -103,9 +103,9 @@ class IndexedStore(RowStore):
     def _derived(
         self, kept: dict[int, _Derived], column: int, make: Callable[[], _Derived]
     ) -> _Derived:
-        found = kept.get(column)
-        if found is None:
-            found = kept[column] = make()
+        derived = kept.get(column)
+        if derived is None:
+            derived = kept[column] = make()
             if len(self):
-                found.append(self.take(column, range(self.first, self.stop)))
-        return found
+                derived.append(self.take(column, range(self.first, self.stop)))
+        return derived
