@@ -200,7 +200,7 @@ class Relation:
         return memo
 
     def totals(self, call: Call) -> CallTotals:
-        """Return where calls are counted; whoever makes them elsewhere adds them there."""
+        """Return where calls are counted; the caller adds those made elsewhere."""
         return self._totals[call]
 
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:

@@ -105,7 +105,7 @@ def _ask(
     *,
     in_parts: bool,
 ) -> None:
-    """Ask about tuples; then, in parts, about those that fail together still.
+    """Ask about tuples; then, in parts, about those that still fail together.
 
     So one of many that fails takes as many calls as the tuples can be halved.
     """

@@ -88,7 +88,7 @@ class TableProgress:
         left = self._expected
         if left is None:
             left = self._rows * self.bounce_share / self._found if self._found else math.inf
-        # At the rate so far; a scan that stalls loses it by and by.
+        # At the rate so far; a scan that stalls gradually loses it.
         return 0.5 * left * (self.clock.now() - self._since) / self._rows
 
 

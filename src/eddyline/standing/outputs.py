@@ -26,7 +26,7 @@ SAMPLE: Final = "sample"
 
 
 class OutputColumns:
-    """The columns of all queries' results: a name has one type, whoever puts it out."""
+    """The columns of all queries' results: a name has one type, whichever query puts it out."""
 
     def __init__(self, reserved: Iterable[str] = (QUERY,)) -> None:
         """Some names are not for queries to give."""

@@ -45,7 +45,7 @@ def as_sent(table: pa.Table, kinds: Mapping[str, types.DataType], time_zone: str
     """Return a table with its columns as Spark sends values of these types.
 
     The part of a time that is finer than a microsecond is cut. A column that cannot travel stays
-    as it is: whoever needs it says so.
+    as it is: the code that needs it says so.
     """
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):

@@ -204,7 +204,6 @@ class _Reader:
         return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
 
     def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
-        """Return how the inputs are selected and joined."""
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
         streams = [n for n, name in enumerate(self.inputs) if name not in self.tables]

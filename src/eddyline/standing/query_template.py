@@ -127,7 +127,7 @@ class QueryTemplate:
     @property
     def selected(self) -> tuple[frozenset[int], ...]:
         """For each input the columns that its selection, and conditions, are about."""
-        by_input = []
+        columns_by_input = []
         compared = {
             divmod(index, MOST_COLUMNS)
             for condition in self.query.conditions
@@ -138,8 +138,8 @@ class QueryTemplate:
             selection = self.query.selections[number]
             columns = _columns(selection) if isinstance(selection, Expression) else set()
             columns |= {column for stream, column in compared if stream == number}
-            by_input.append(frozenset(columns))
-        return tuple(by_input)
+            columns_by_input.append(frozenset(columns))
+        return tuple(columns_by_input)
 
 
 def streams_of(template: QueryTemplate) -> frozenset[int]:

@@ -97,13 +97,13 @@ class SelectingBatches:
             sent(wanted_by(work)), match, "wanted", PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
         )
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
-        selected = rows.select("*", matches)
+        rows_and_matches = rows.select("*", matches)
         if self._samples:
-            selected = selected.withColumn(SAMPLE, _sample(run.kept))
+            rows_and_matches = rows_and_matches.withColumn(SAMPLE, _sample(run.kept))
         names: dict[tuple[Source, int], str] = {
             (0, number): name for number, name in enumerate(self._names)
         }
-        return results(classic(selected), names, self._readings.by_layout)
+        return results(classic(rows_and_matches), names, self._readings.by_layout)
 
 
 def _sample(kept: float) -> Column:

@@ -240,7 +240,7 @@ class FilterEddy:
         return np.delete(rows, list(rejected)) if rejected else alive, of_rows
 
     def _values(self, rows: Rows, failed: dict[int, Exception]) -> tuple[pa.Array, ...]:
-        """Return the outputs of kept rows, and add the rows that fail to ``failed``."""
+        """Return the outputs of kept rows; those for which one fails are put into ``failed``."""
         if not self._outputs:
             return ()
         sound = rows

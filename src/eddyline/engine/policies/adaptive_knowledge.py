@@ -271,7 +271,7 @@ class Knowledge:
         """Return what a sum says, with what is typical of all modules where it says nothing.
 
         It counts as one tuple beside those seen. Were that one's selectivity the same for all,
-        a half say, whoever was seen least would look the most selective, and come first.
+        a half say, the one seen least would look the most selective, and come first.
         """
         bucket = total.bucket
         known = bucket if bucket.cost_tuples else typical

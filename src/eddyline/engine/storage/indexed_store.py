@@ -103,9 +103,9 @@ class IndexedStore(RowStore):
     def _derived(
         self, kept: dict[int, _Derived], column: int, make: Callable[[], _Derived]
     ) -> _Derived:
-        derived = kept.get(column)
-        if derived is None:
-            derived = kept[column] = make()
+        held = kept.get(column)
+        if held is None:
+            held = kept[column] = make()
             if len(self):
-                derived.append(self.take(column, range(self.first, self.stop)))
-        return derived
+                held.append(self.take(column, range(self.first, self.stop)))
+        return held

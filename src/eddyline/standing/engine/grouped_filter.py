@@ -75,9 +75,9 @@ class Stretches:
         for attribute, (cuts, (axis, buckets), numbers) in enumerate(
             zip(self._cuts, self._axes, self._sets, strict=True)
         ):
-            by_attribute = np.empty(len(words), np.int32)
-            kernels.look_up(words, attribute, axis, cuts, buckets, numbers, by_attribute)
-            lineages = by_attribute if lineages is None else sets.common(lineages, by_attribute)
+            attribute_sets = np.empty(len(words), np.int32)
+            kernels.look_up(words, attribute, axis, cuts, buckets, numbers, attribute_sets)
+            lineages = attribute_sets if lineages is None else sets.common(lineages, attribute_sets)
         return alike(self._queries, len(words)) if lineages is None else lineages
 
     def _add(self, boxes: Constraints, attribute: int, sets: LineageSets) -> None:

@@ -123,7 +123,7 @@ class PrecedenceGraph(Routes):
         return not signature.built and self.operators[module].kind is Kind.BUILD
 
     def operation(self, signature: Signature, module: int) -> Hashable:
-        """Return what an operator does to tuples: a probe differs by what they span, no other."""
+        """Return what an operator does to tuples; only a probe's depends on what they span."""
         probes = self.operators[module].kind is Kind.PROBE
         return (module, signature.spanned) if probes else module
 

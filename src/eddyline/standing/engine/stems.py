@@ -162,7 +162,6 @@ class Finder:
         lineages: Lineages,  # noqa: ARG002 - for stored rows that are of one query each
         sets: LineageSets,  # noqa: ARG002 - the same
     ) -> Probing:
-        """Return the keys that tuples bring."""
         return probing_by(columns, places)
 
     def _column(self, key: Key) -> KeyColumn:

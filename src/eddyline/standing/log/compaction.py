@@ -92,7 +92,7 @@ class Compaction:
         with self._named() as (versions, last):
             snapshots = self._log.snapshots()
             kept, changes = needed_files(versions, snapshots, last)
-            # Changes first: whoever finds one missing finds the snapshot to leap to.
+            # Changes first: a reader that finds one missing finds the snapshot to leap to.
             for version in self._log.changes():
                 if version not in changes and version <= last:
                     self._log.remove(version)

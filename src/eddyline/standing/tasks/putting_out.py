@@ -165,7 +165,6 @@ def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
 
 
 def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Tallied:
-    """Return what is known of the windows of rows."""
     starts = rows.column(START).to_numpy()
     distinct, places = np.unique(starts, return_inverse=True)
     events, seen, near, summed = (np.zeros(len(distinct), np.int64) for _ in range(4))
