@@ -34,8 +34,8 @@ class Agenda(Protocol):
 class CallDone(NamedTuple):
     """A call that was made: what it returned or raised, and how long it took.
 
-    ``price`` is what it costs besides, in the clock's unit: money by what it is worth. Other
-    than time it is not shared with the calls beside it.
+    ``price`` is what it costs besides, in the clock's unit: money at what it is worth. Unlike
+    time, it is not shared with the calls made at the same time.
     """
 
     key: CallKey
@@ -55,8 +55,8 @@ class PlannedCall(NamedTuple):
 class Caller(Protocol):
     """Makes calls of one function, ``width`` of them at a time, and keeps what they return.
 
-    Who waits, and how, is behind it. Each call submitted is done once, whatever becomes of it:
-    else the eddy would wait for ever. It calls for one module of one eddy in its life.
+    How it waits is its own affair. Each call submitted is done once, whatever becomes of it:
+    otherwise the eddy would wait forever. In its life it calls for one module of one eddy.
     """
 
     @property
@@ -112,10 +112,10 @@ class Outbox:
     def empty(self) -> list[CallDone]:
         """Return all that is done; from the eddy's thread."""
         self._told = False
-        found = []
+        calls = []
         while self._done:
-            found.append(self._done.popleft())
-        return found
+            calls.append(self._done.popleft())
+        return calls
 
 
 class AnswersLater(Function, Protocol):
@@ -141,12 +141,12 @@ def answers_later(function: Function) -> TypeGuard[AnswersLater]:
 
 def later_calls(functions: Sequence[Function], expressions: Iterable[Expression]) -> list[Call]:
     """Return the distinct calls in expressions that are answered later, inner ones first."""
-    found: dict[Call, None] = {}
+    calls: dict[Call, None] = {}
     for expression in expressions:
         for call in calls_in(expression):
             if call.function < len(functions) and answers_later(functions[call.function]):
-                found.setdefault(call)
-    return list(found)
+                calls.setdefault(call)
+    return list(calls)
 
 
 def as_error(raised: BaseException) -> Exception:

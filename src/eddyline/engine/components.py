@@ -47,7 +47,7 @@ class ComponentStores:
         return holder.column(place.column, required_rows(batch, place.relation))
 
     def forget_collective_failures(self, expression: Expression, batch: TupleBatch) -> None:
-        """Let tuples be tried again whose calls failed only together with others."""
+        """Let tuples whose calls failed only together with others be tried again."""
         relations = self.query.relations_in(expression)
         for relation, rows in enumerate(batch.rows):
             if rows is not None and relations >> relation & 1:

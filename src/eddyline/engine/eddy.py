@@ -132,7 +132,7 @@ class Eddy:
         )
 
     def add(self, make: Callable[[int], Module | ConcurrentModule], visit_cost: float = 0.0) -> int:
-        """Take one more module, made of the number that it gets; return the number.
+        """Take one more module, made from the number that it gets; return the number.
 
         Tuples of the runs to come visit it; what is known of the other modules stays.
         ``visit_cost`` is a guess of its fixed cost a visit, in the clock's unit.
@@ -258,7 +258,7 @@ class Eddy:
         return finished
 
     def advance(self) -> list[TupleBatch]:
-        """Wait until a module that answers later has, and route on; return finished tuples.
+        """Wait for an answer of a module that answers later, and route on; return finished tuples.
 
         RuntimeError where no module has anything to answer. Raises as :meth:`run` does.
         """
@@ -320,7 +320,7 @@ class Eddy:
         routing.require_work()
 
     def _collect(self, answered: Sequence[int], finished: list[TupleBatch]) -> None:
-        """Take what modules have answered, and let tuples try again that waited."""
+        """Take what modules have answered, and let tuples that waited try again."""
         for number in answered:
             if number not in self._later:  # of another eddy, before, with the same agenda
                 continue
@@ -339,7 +339,7 @@ class Eddy:
         self._routing.retry()
 
     def _guessed(self, visit_cost: float) -> CostModel:
-        """Return a model that begins with a guess, and shares it with others of the same."""
+        """Return a model that begins with a guess, shared with modules of the same guess."""
         return CostModel(self._typical.setdefault(visit_cost, TypicalVisit(visit_cost)))
 
     def _put(self, batch: TupleBatch, tuples: int, finished: list[TupleBatch]) -> None:

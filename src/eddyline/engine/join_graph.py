@@ -158,15 +158,15 @@ class JoinGraph:
         not probe the SteM of any other: it would come back as a prior prober, and nothing
         could complete its probe.
         """
-        found = 0
+        mask = 0
         for relation, description in enumerate(self.query.relations):
             if not spanned >> relation & 1 and (
                 description.scan
                 or relation in self.suppliers
                 or any(self.binds(spanned, relation, lookup) for lookup in description.lookups)
             ):
-                found |= 1 << relation
-        return found
+                mask |= 1 << relation
+        return mask
 
     def next_relations(self, spanned: int) -> int:
         """Return the relations that tuples may be joined with next, as a mask.

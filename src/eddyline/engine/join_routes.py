@@ -72,7 +72,7 @@ class JoinRoutes(Routes):
         self._remaining: dict[Signature, tuple[int, ...]] = {}
         self._lookups_for: dict[tuple[int, int], tuple[int, ...]] = {}
         self._operations: dict[tuple[int, int], Hashable] = {}
-        self.tables = tuple(TableProgress(clock, scanned=each.scan) for each in relations)
+        self.tables = tuple(TableProgress(clock, scanned=relation.scan) for relation in relations)
         """How far the access methods of each relation are."""
         self._preference: Preference | None = None
         self.partial_rows = False
@@ -183,7 +183,7 @@ class JoinRoutes(Routes):
         return preference.weight_of(signature) == max(preference.weight, 1.0)
 
     def operation(self, signature: Signature, module: int) -> Hashable:
-        """Return the module, and of a SteM by which of its columns it is probed."""
+        """Return the module; for a SteM also the columns by which it is probed."""
         if not self.first_stem <= module < self.first_lookup:
             return module
         known = self._operations.get((signature.spanned, module))

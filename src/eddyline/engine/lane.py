@@ -27,12 +27,12 @@ WITH_ROOM: Final = 256
 class Lane(Generic[Contents]):
     """The tuples of one signature that wait in the eddy.
 
-    ``contents`` are theirs who runs the modules; ``tuples`` says how many there are, and
+    ``contents`` belong to the driver that runs the modules; ``tuples`` is their number, and
     ``enough`` how many of them are worth a visit. A lane is ``held`` where the policy waits,
     until something has changed. ``limits`` are its candidates as a mask, UNLIMITED where one
-    has always room. ``precedence`` is greater the further on the tuples are, and of equals for
-    the lane that was made first; it is greatest for those that go ``ahead`` of all others, of
-    which any number is worth a visit. ``following`` may hold the lanes of tuples that come back,
+    always has room. ``precedence`` is greater the further on the tuples are, and of equals for
+    the lane that was made first; it is greatest for those that go ``ahead`` of all others, any
+    number of which is worth a visit. ``following`` may hold the lanes of tuples that come back,
     by module.
     """
 

@@ -27,7 +27,7 @@ class Preference:
     A tuple is marked as soon as it has a value for each column of the predicate. That need not
     be the column itself: where R.a = S.b, a preference for values of R.a is one for the same
     values of S.b, in every tuple of S. The mark is part of the signature, so tuples that are
-    preferred wait in lanes of their own, and whoever routes sees no row.
+    preferred wait in lanes of their own, and routing sees no row.
 
     It is about time and not about answers: a predicate that is NULL or fails for a row
     says only that it is not preferred.

@@ -84,7 +84,7 @@ class Relation:
         tried_again = any(function.vectorized for function in self._functions)
         self._remembered = {call for call, count in occurrences.items() if count > 1 or tried_again}
         if self._elsewhere:
-            # What says for which rows these are to be made beforehand is asked again afterwards.
+            # What decides beforehand which rows these are made for is asked again afterwards.
             self._remembered.update(call for call in self.calls if call not in self._elsewhere)
         self._totals = {call: CallTotals() for call in self.calls}
 
@@ -132,7 +132,7 @@ class Relation:
         )
 
     def forget_collective_failures(self, expression: Expression, rows: Rows) -> None:
-        """Let rows be tried again whose calls failed only together with other rows."""
+        """Let rows whose calls failed only together with other rows be tried again."""
         places = self._store.offsets(rows)
         if isinstance(places, slice):
             places = np.arange(places.start, places.stop)
@@ -200,7 +200,7 @@ class Relation:
         return memo
 
     def totals(self, call: Call) -> CallTotals:
-        """Return where calls are counted; whoever makes them elsewhere adds them there."""
+        """Return where calls are counted; the caller adds those made elsewhere."""
         return self._totals[call]
 
     def _call(self, call: Call, columns: Sequence[pa.Array], rows: int) -> Vector:
@@ -258,7 +258,7 @@ def require_functions(functions: Sequence[Function], uses: Iterable[Expression])
 
 def require_answers_at_once(functions: Sequence[Function]) -> None:
     """Raise ValueError where functions of a join answer later."""
-    if later := [n for n, each in enumerate(functions) if answers_later(each)]:
+    if later := [n for n, function in enumerate(functions) if answers_later(function)]:
         raise ValueError(f"functions {later} answer later, which those of a join cannot")
 
 

@@ -40,8 +40,8 @@ class Routes:
     def __init__(self, modules: int, precedence: Mapping[int, int] | None = None) -> None:
         """Number so many modules; give, per module, the mask of those that must come before.
 
-        ValueError where the precedence names a module that there is not, or puts one before
-        itself, at once or by way of others.
+        ValueError where the precedence names a module that does not exist, or puts one before
+        itself, directly or by way of others.
         """
         self._numbers = tuple(range(modules))
         self._here = (1 << modules) - 1  # the same as a mask
@@ -112,7 +112,7 @@ class Routes:
         return None
 
     def weight(self, signature: Signature) -> float:  # noqa: ARG002 - where users prefer nothing
-        """Return what a result is worth that arises from tuples of a signature; 1 is usual."""
+        """Return what a result that arises from tuples of a signature is worth; 1 is usual."""
         return 1.0
 
     def is_ahead(self, signature: Signature) -> bool:  # noqa: ARG002 - where users prefer nothing
@@ -154,7 +154,7 @@ class Routes:
 
 
 def _check_names(modules: int, precedence: Mapping[int, int]) -> None:
-    """Raise ValueError where the precedence names a module that there is not."""
+    """Raise ValueError where the precedence names a module that does not exist."""
     for module, before in precedence.items():
         if module not in range(modules):
             raise ValueError(f"the precedence is of module {module}, but there are {modules}")
@@ -166,7 +166,7 @@ def _check_names(modules: int, precedence: Mapping[int, int]) -> None:
 
 
 def _check_order(precedence: Mapping[int, int]) -> None:
-    """Raise ValueError where a module must come before itself, at once or by way of others.
+    """Raise ValueError where a module must come before itself, directly or by way of others.
 
     From each module it goes to those before it, depth first, and to none twice.
     """

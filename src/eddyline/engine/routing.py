@@ -226,7 +226,7 @@ class Routing(Generic[Contents]):
         lane.tuples += tuples
 
     def emptied(self) -> list[Contents]:
-        """Return the contents of all lanes with tuples, which have none then."""
+        """Return the contents of all lanes with tuples, and leave them empty."""
         contents = [lane.contents for lane in self._waiting]
         for lane in self._waiting:
             lane.contents, lane.tuples, lane.held = self._make_contents(), 0, False
@@ -234,7 +234,7 @@ class Routing(Generic[Contents]):
         return contents
 
     def retry(self) -> None:
-        """Let the lanes try again that were held."""
+        """Let the lanes that were held try again."""
         if self._any_held:
             self._any_held = False
             for lane in self._waiting:
@@ -337,10 +337,10 @@ class Routing(Generic[Contents]):
         self.follow(self.policy)
 
     def _next_lane(self) -> tuple[Lane[Contents] | None, bool]:
-        """Return the deepest lane with enough tuples for a visit, and that it has.
+        """Return the deepest lane with enough tuples for a visit, and True.
 
-        If none has, the one that is farthest behind: so its tuples catch up with those of
-        others, and the visits from there on are shared.
+        If none has, the one that is farthest behind, and False: so its tuples catch up with
+        those of others, and the visits from there on are shared.
         """
         best = behind = None
         furthest, full = 0, self._full

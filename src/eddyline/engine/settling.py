@@ -36,7 +36,7 @@ def settle(
     ``held`` is what is held of tuples, by position and predicate. Raises the error of the
     first predicate of the first tuple that no predicate rejects, as the user's function raised
     it; where there is ``failed``, it takes the error of each such tuple, and nothing is raised.
-    Of a tuple that one predicate rejects no other is asked any more.
+    Once one predicate rejects a tuple, no other is asked about it.
 
     >>> settle({3: {0: ValueError("odd"), 1: False}}, lambda _, positions: [])
     {3}
@@ -66,10 +66,10 @@ def verdicts(true: npt.NDArray[np.bool_], errors: Mapping[int, Exception]) -> li
 
     A tuple that fails alone is the cause itself.
     """
-    found: list[Verdict] = list(map(bool, true))
+    outcomes: list[Verdict] = list(map(bool, true))
     for position, error in errors.items():
-        found[position] = cause(error) if len(found) == 1 else error
-    return found
+        outcomes[position] = cause(error) if len(outcomes) == 1 else error
+    return outcomes
 
 
 def cause(error: Held) -> Exception:
@@ -88,8 +88,8 @@ def _ask_together(now: dict[int, dict[int, Held]], ask_again: AskAgain, *, in_pa
     """
     doubtful: dict[int, list[int]] = {}
     for position, of_tuple in now.items():
-        for predicate, found in of_tuple.items():
-            if isinstance(found, CollectiveFailure):
+        for predicate, outcome in of_tuple.items():
+            if isinstance(outcome, CollectiveFailure):
                 doubtful.setdefault(predicate, []).append(position)
     for predicate in sorted(doubtful):
         asked = [at for at in sorted(doubtful[predicate]) if not _is_rejected(now[at])]
@@ -105,7 +105,7 @@ def _ask(
     *,
     in_parts: bool,
 ) -> None:
-    """Ask about tuples; then, in parts, about those that fail together still.
+    """Ask about tuples; then, in parts, about those that still fail together.
 
     So one of many that fails takes as many calls as the tuples can be halved.
     """
@@ -121,7 +121,7 @@ def _ask(
 
 def _is_rejected(of_tuple: Mapping[int, Held]) -> bool:
     # By identity: what a user's exception compares equal to is the user's affair.
-    return any(found is False for found in of_tuple.values())
+    return any(outcome is False for outcome in of_tuple.values())
 
 
 def _note(

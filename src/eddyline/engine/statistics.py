@@ -51,7 +51,7 @@ class StatisticsTable:
     """Running totals per (signature, module), for policies and reports."""
 
     def __init__(self) -> None:
-        # By signature, then by module: whoever compares modules hashes a signature once.
+        # By signature, then by module: comparing modules hashes a signature once.
         self._cells: dict[Signature, dict[int, list[float]]] = {}
         self._seconds: dict[int, float] = {}  # by module, over all signatures
 

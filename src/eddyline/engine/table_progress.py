@@ -15,9 +15,9 @@ class TableProgress:
     """What has come of a relation by scan, what may still come, and who waits for its lookups.
 
     Where a scan and lookups compete, what a lookup is worth falls with the part of the relation
-    that is in its SteM: a missing row is the sooner there by itself. The part is known where the
+    that is in its SteM: a missing row comes the sooner by itself. The part is known where the
     scan says how many rows it has left; else it is taken from the probes: of those that meet a
-    relation whose rows come in no order, as many find their match as there is of it.
+    relation whose rows come in no order, that part finds its matches.
     """
 
     def __init__(self, clock: Clock | None, *, scanned: bool) -> None:
@@ -88,7 +88,7 @@ class TableProgress:
         left = self._expected
         if left is None:
             left = self._rows * self.bounce_share / self._found if self._found else math.inf
-        # At the rate so far; a scan that stalls loses it by and by.
+        # At the rate so far; a scan that stalls gradually loses it.
         return 0.5 * left * (self.clock.now() - self._since) / self._rows
 
 

@@ -55,7 +55,7 @@ class KeyCounts(NamedTuple):
 class HeavyKeys:
     """The heavy keys of one dimension: arrays of one length, sorted by word.
 
-    ``spread`` is along how many coordinates the rows of input ``dealt`` are dealt out.
+    ``spread`` is the number of coordinates that the rows of input ``dealt`` are dealt out along.
     """
 
     words: Words
@@ -72,9 +72,9 @@ class HeavyKeys:
 def heavy_keys(
     samples: Sequence[KeyCounts], share: int, never_copied: Collection[int] = ()
 ) -> HeavyKeys | None:
-    """Return the heavy keys of an dimension of ``share`` coordinates; None where there are none.
+    """Return the heavy keys of a dimension of ``share`` coordinates; None where there are none.
 
-    Keys of which rows of the inputs ``never_copied`` would be copied are left out.
+    Keys that would have rows of the inputs ``never_copied`` copied are left out.
 
     ``samples`` are of inputs that the dimension splits. A key weighs what it makes of all rows
     or, if that is more, of all joined rows. What it makes of these is estimated by the product
@@ -104,28 +104,28 @@ def heavy_keys(
 
 def as_batch(keys: Sequence[HeavyKeys | None]) -> pa.RecordBatch:
     """Return the heavy keys of all dimensions as one record batch of the schema :data:`KEYS`."""
-    found = [(dimension, each) for dimension, each in enumerate(keys) if each is not None]
+    entries = [(dimension, heavy) for dimension, heavy in enumerate(keys) if heavy is not None]
     dimensions = np.repeat(
-        [dimension for dimension, _ in found], [len(each.words) for _, each in found]
+        [dimension for dimension, _ in entries], [len(heavy.words) for _, heavy in entries]
     )
-    columns = [dimensions, *(_joined(found, name) for name in ("words", "spread", "dealt"))]
-    arrays = [pa.array(each, f.type) for each, f in zip(columns, KEYS, strict=True)]
+    columns = [dimensions, *(_joined(entries, name) for name in ("words", "spread", "dealt"))]
+    arrays = [pa.array(column, f.type) for column, f in zip(columns, KEYS, strict=True)]
     return pa.record_batch(arrays, schema=KEYS)
 
 
 def _joined(found: Sequence[tuple[int, HeavyKeys]], name: str) -> npt.NDArray[np.int64]:
     empty = np.empty(0, np.int64)
-    return np.concatenate([empty, *(getattr(each, name) for _, each in found)])
+    return np.concatenate([empty, *(getattr(heavy, name) for _, heavy in found)])
 
 
 def of_dimensions(batch: pa.RecordBatch, dimensions: int) -> tuple[HeavyKeys | None, ...]:
     """Return the heavy keys of each dimension from what :func:`as_batch` has made."""
     dimension, *columns = (column.to_numpy().astype(np.int64) for column in batch.columns)
-    found = []
+    keys = []
     for number in range(dimensions):
         own = dimension == number
-        found.append(HeavyKeys(*(column[own] for column in columns)) if own.any() else None)
-    return tuple(found)
+        keys.append(HeavyKeys(*(column[own] for column in columns)) if own.any() else None)
+    return tuple(keys)
 
 
 def fingerprint(data: pa.Buffer) -> int:

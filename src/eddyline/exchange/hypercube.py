@@ -89,7 +89,7 @@ class Hypercube:
         numbers: Words,
         heavy: Sequence[HeavyKeys | None] = (),
     ) -> list[Placed]:
-        """Return the cells of rows, those apart that go to different numbers of cells.
+        """Return the cells of rows, in groups of rows that go to equally many cells.
 
         ``words`` as for :meth:`cells_of`; ``numbers`` are numbers of the rows, by which they are
         dealt out. ``heavy`` has the heavy keys of each dimension.
@@ -106,25 +106,25 @@ class Hypercube:
             kinds = kinds * (share + 1) + span.copies
         if not rows or (kinds == kinds[0]).all():
             return [Placed(None, self._cells(spans, rows))]
-        found = []
+        groups = []
         for kind in np.unique(kinds):
             own = np.flatnonzero(kinds == kind)
             parts = [Span(_of(span.start, own), _of(span.copies, own)) for span in spans]
-            found.append(Placed(own, self._cells(parts, len(own))))
-        return found
+            groups.append(Placed(own, self._cells(parts, len(own))))
+        return groups
 
     def copied(
         self, relation: int, words: Sequence[Words | None], heavy: Sequence[HeavyKeys | None]
     ) -> npt.NDArray[np.bool_] | None:
         """Return which rows are copied since their keys are heavy; None where none are."""
-        found: npt.NDArray[np.bool_] | None = None
+        mask: npt.NDArray[np.bool_] | None = None
         for hashed, keys in zip(words, heavy, strict=True):
             if hashed is None or keys is None:
                 continue
             at = keys.find(hashed)
             own = (at >= 0) & (keys.dealt[at] != relation)
-            found = own if found is None else found | own
-        return found if found is not None and found.any() else None
+            mask = own if mask is None else mask | own
+        return mask if mask is not None and mask.any() else None
 
     def _span(
         self,
@@ -172,7 +172,7 @@ def coordinates(words: npt.NDArray[np.int64], share: int) -> npt.NDArray[np.int6
 
 
 def _mixed(words: Words) -> npt.NDArray[np.int64]:
-    """Return for each word a number from 0 to below 2^31 that looks like chance."""
+    """Return for each word a number from 0 to below 2^31 that looks random."""
     mixed = words.view(np.uint64) * GOLDEN
     mixed ^= mixed >> np.uint64(29)
     mixed *= GOLDEN
@@ -240,18 +240,18 @@ def _splittings(cells: int, dimensions: int) -> list[tuple[int, ...]]:
     """
     if cells == 1:
         return [(1,) * dimensions]
-    found = []
+    splittings = []
     for dimension in range(dimensions):
         shares = [1] * dimensions
         shares[dimension] = cells
-        found.append(tuple(shares))
+        splittings.append(tuple(shares))
     divisors = [d for d in range(2, cells) if cells % d == 0]
     for one, other in itertools.combinations(range(dimensions), 2):
         for share in divisors:
             shares = [1] * dimensions
             shares[one], shares[other] = share, cells // share
-            found.append(tuple(shares))
-    return found
+            splittings.append(tuple(shares))
+    return splittings
 
 
 def key_words(values: pa.Array) -> npt.NDArray[np.int64]:

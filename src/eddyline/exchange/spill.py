@@ -157,7 +157,7 @@ class Spill:
         self._held = []
 
     def parts(self) -> Iterator[Sequence[ScanAccess]]:
-        """Yield the inputs of one part of the cell after the other; each fits into the memory."""
+        """Yield the inputs of the cell part by part; each part fits into the memory."""
         scanned = [r for r, relation in enumerate(self.graph.query.relations) if relation.scan]
         if self._cube is None:
             if all(self._held[r] for r in scanned):

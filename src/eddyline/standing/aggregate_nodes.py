@@ -34,7 +34,7 @@ class AggregateNodes:
 
 
 class Windowed(NamedTuple):
-    """Windows, and the attribute whose time they are of."""
+    """Windows, and the attribute that gives their time."""
 
     window: TimeWindow
     time: Tree
@@ -63,7 +63,7 @@ def sliding_windows(plan: Plan) -> ProjectLink:
 
 
 def windowed(tree: Tree) -> Windowed | None:
-    """Return what windows a value is one of; None where it is none, DeclinedError for a session.
+    """Return the windows that a value is in; None where it is none, DeclinedError for a session.
 
     Its struct has the start, ``time - (time - first) % slide - several slides``, and the end,
     which is later by the size.
@@ -71,15 +71,15 @@ def windowed(tree: Tree) -> Windowed | None:
     if tree.name != "CreateNamedStruct" or len(tree.children) != 4:  # noqa: PLR2004 - start and end
         return None
     _, start, _, end = tree.children
-    if not any(each.name == "PreciseTimestampConversion" for each in _nodes(tree)):
+    if not any(node.name == "PreciseTimestampConversion" for node in _nodes(tree)):
         return None
-    remainder = next((each for each in _nodes(start) if each.name == "Remainder"), None)
+    remainder = next((node for node in _nodes(start) if node.name == "Remainder"), None)
     if remainder is None:
         raise not_understood("a session window")
     since, slide = remainder.children
-    plus = next(each for each in _nodes(end) if each.name == "Add")
+    plus = next(node for node in _nodes(end) if node.name == "Add")
     first = since.children[1] if since.name == "Subtract" else None
-    time = next(each for each in _nodes(start) if each.name == "AttributeReference")
+    time = next(node for node in _nodes(start) if node.name == "AttributeReference")
     window = TimeWindow(
         _number(plus.children[1]), _number(slide), 0 if first is None else _number(first)
     )
@@ -89,7 +89,7 @@ def windowed(tree: Tree) -> Windowed | None:
 def is_in_window(tree: Tree, named: Callable[[Tree], Tree]) -> bool:
     """Tell whether a condition says no more than that a time is in its window.
 
-    Spark sets it above an ``Expand`` of which not all projections are windows of every row.
+    Spark sets it above an ``Expand`` whose projections are not all windows of every row.
     """
     if tree.name == "IsNotNull":
         return _field_of_window(tree.children[0], named) is not None

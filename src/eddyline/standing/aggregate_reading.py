@@ -120,7 +120,9 @@ class AggregateReader:
         for value in self._values:
             self._collect(value)
         keys = [(f"key {n}", key) for n, key in enumerate(self._keys)]
-        functions = [(f"aggregate {n}", each) for n, each in enumerate(self._functions.values())]
+        functions = [
+            (f"aggregate {n}", function) for n, function in enumerate(self._functions.values())
+        ]
         self._columns = tuple(
             catalyst.new_attribute(name, tree.handle)
             for name, tree in [("window", window), *keys, *functions]
@@ -150,16 +152,16 @@ class AggregateReader:
 
     def names(self, plan: Plan, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
         """Return for each aggregate the columns of a plan that it is, or else its own text."""
-        found: list[list[str]] = [[] for _ in self._functions]
+        labels: list[list[str]] = [[] for _ in self._functions]
         first = 1 + len(self._keys)
         for attribute, name in zip(catalyst.outputs(plan), columns, strict=True):
             column = self._column(self._named(Tree.of(attribute)))
             if column is not None and column >= first:
-                found[column - first].append(name)
+                labels[column - first].append(name)
         trees = self._functions.values()
         return tuple(
             tuple(own) or (shown_name(catalyst.pretty(tree.handle)),)
-            for own, tree in zip(found, trees, strict=True)
+            for own, tree in zip(labels, trees, strict=True)
         )
 
     def _named(self, tree: Tree) -> Tree:
@@ -173,7 +175,7 @@ class AggregateReader:
 
     def _grouping(self, query: SharedQuery, tables: Sequence[int]) -> tuple[Grouping, Tree]:
         """Return how rows are grouped, and the group that is the window."""
-        found: tuple[Windowed, Tree] | None = None
+        window_group: tuple[Windowed, Tree] | None = None
         keys = []
         for group in map(Tree.of, catalyst.grouping(self._nodes.aggregate)):
             here = windowed(self._rows.definitions.named(group))
@@ -181,14 +183,14 @@ class AggregateReader:
                 self._group_columns[group.identity] = _BOUNDS - 1 + len(self._keys)
                 self._keys.append(group)
                 keys.append(self._key(group))
-            elif found is None:
+            elif window_group is None:
                 self._group_columns[group.identity] = 0
-                found = here, group
+                window_group = here, group
             else:
                 raise not_understood("two windows in one GROUP BY")
-        if found is None:
+        if window_group is None:
             raise not_understood(_NO_WINDOW)
-        (window, time), tree = found
+        (window, time), tree = window_group
         place = self._rows.place(self._rows.definitions.named(time))
         if place is None or not self._rows.is_event_time(*place):
             raise not_understood(
@@ -237,7 +239,7 @@ class AggregateReader:
         kind = self._type(tree)
         argument: Expression | None = None
         if known is not AggregateFunction.COUNT or any(
-            each.name != "Literal" for each in arguments
+            operand.name != "Literal" for operand in arguments
         ):
             if len(arguments) != 1:
                 raise not_understood("COUNT of several columns")
@@ -246,7 +248,7 @@ class AggregateReader:
                 raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
             if known in {AggregateFunction.SUM, AggregateFunction.AVG} and not _is_number(argument):
                 raise not_understood(f"{known.upper()} of values of type {type_of(argument)}")
-        elif any(each.node.fields.get("value") is None for each in arguments):
+        elif any(operand.node.fields.get("value") is None for operand in arguments):
             raise not_understood("COUNT of NULL")
         if condition:
             counted = argument or Literal(1, pa.int32())

@@ -50,7 +50,7 @@ def checked_frames(
         for name in frames:
             if not str(name).isidentifier():
                 raise ValueError(f"{name!r} is no name for SQL: letters, digits and _ make one")
-    named, others = (cast("Mapping[str, DataFrame]", each) for each in given.values())
+    named, others = (cast("Mapping[str, DataFrame]", mapping) for mapping in given.values())
     if not named:
         raise ValueError("standing queries need a stream")
     checked = {name: checked_stream(name, df) for name, df in named.items()}
@@ -131,7 +131,7 @@ def microseconds_of(interval: str | dt.timedelta) -> int:
             raise ValueError(f"{interval!r} is no interval such as '10 minutes'") from error
     if not isinstance(interval, dt.timedelta):
         raise TypeError(f"an interval is a text or a timedelta, not {interval!r}")
-    found = interval // dt.timedelta(microseconds=1)
-    if found < 0:
+    microseconds = interval // dt.timedelta(microseconds=1)
+    if microseconds < 0:
         raise ValueError(f"an interval is from 0 on, not {interval}")
-    return found
+    return microseconds

@@ -112,12 +112,12 @@ class _JobTotals:
     seconds: dict[int, float] = field(default_factory=dict)  # of batches with results, by query
     with_results: Counter[int] = field(default_factory=Counter)
     operators: dict[str, float] = field(default_factory=dict)
-    most: int = SPARE  # queries, before those are looked for that are gone
+    most: int = SPARE  # queries, before those that are gone are looked for
 
     def let_go(self, there: Collection[int]) -> None:
-        """Forget what queries did that are not there any more."""
+        """Forget what queries that are not there any more did."""
         for by_query in (self.results, self.joined, self.seconds, self.with_results):
-            for number in [each for each in by_query if each not in there]:
+            for number in [query for query in by_query if query not in there]:
                 del by_query[number]
         self.most = 2 * len(self.joined) + SPARE
 

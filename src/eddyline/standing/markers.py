@@ -41,14 +41,14 @@ def markers_in(sql: str) -> tuple[str, ...]:
     >>> markers_in("SELECT * FROM t WHERE a BETWEEN :low AND :high OR b = :low")
     ('low', 'high')
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def take(name: str) -> str:
-        found.setdefault(name)
+        names.setdefault(name)
         return name
 
     with_markers(sql, take)
-    return tuple(found)
+    return tuple(names)
 
 
 def require_columns(sql: str, columns: Collection[str]) -> None:

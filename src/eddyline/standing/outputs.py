@@ -26,7 +26,7 @@ SAMPLE: Final = "sample"
 
 
 class OutputColumns:
-    """The columns of all queries' results: a name has one type, whoever puts it out."""
+    """The columns of all queries' results: a name has one type, whichever query puts it out."""
 
     def __init__(self, reserved: Iterable[str] = (QUERY,)) -> None:
         """Some names are not for queries to give."""
@@ -86,7 +86,9 @@ class Readings:
 
 def shown_columns(templates: Iterable[QueryTemplate]) -> dict[str, DataType]:
     """Return the columns that the values of shown parameters travel in, with their types."""
-    shown = {each.column: each.type for template in templates for each in template.shown}
+    shown = {
+        parameter.column: parameter.type for template in templates for parameter in template.shown
+    }
     return {column: spark_type(kind) for column, kind in sorted(shown.items())}
 
 

@@ -64,7 +64,7 @@ class BatchCost:
     """What micro-batches cost, in seconds.
 
     ``fixed`` is what each takes, ``reading`` what an event takes whether it is taken or dropped,
-    and ``working`` what one takes that is taken.
+    and ``working`` what one that is taken takes besides.
     """
 
     fixed: float
@@ -94,9 +94,9 @@ class Overload:
 
     A batch takes a fixed time, some for each event, and some more for each that is worked on; the
     three are told apart by the sizes that batches have had. Only what events cost can be won by
-    dropping some. So of a batch that is too large as many are taken as there is room for beside
-    the fixed time, or as take as long as that where it is more than half of the target: to drop
-    more would lose most events and win less than half of the time.
+    dropping some. So from a batch that is too large as many events are taken as there is room for
+    beside the fixed time, or, where that is more than half of the target, as many as take as long
+    as the fixed time: to drop more would lose most events and win less than half of the time.
 
     Times are handed in. A batch costs this a few microseconds, whatever came before.
     """
@@ -160,7 +160,7 @@ class Overload:
         known = list(self._measured.values())
         if sum(map(len, known)) < ENOUGH:
             return None
-        medians = np.array([np.median(each, axis=0) for each in known])
+        medians = np.array([np.median(batches, axis=0) for batches in known])
         if medians[:, 1].max() < SIZES_APART * max(medians[:, 1].min(), 1):
             return None
         events, taken, seconds = medians.T
@@ -168,7 +168,7 @@ class Overload:
         rows = np.column_stack([np.ones(len(events)), events, taken])
         # A row that says that events cost nothing to read, as far as nothing else does.
         tie = [0.0, _TIE * events.max() / seconds.max(), 0.0]
-        weights = np.sqrt([len(each) for each in known])
+        weights = np.sqrt([len(batches) for batches in known])
         relative = np.vstack([rows * (weights / seconds)[:, None], tie])
         wanted = np.append(weights, 0.0)
         fixed, reading, working = _least_squares_from_zero(relative, wanted)
@@ -176,7 +176,7 @@ class Overload:
 
 
 def _class_of(events: int) -> int:
-    """Return a number that sizes have in common of which none is half as large again as another."""
+    """Return a number common to sizes none of which is half as large again as another."""
     return round(2 * math.log2(events)) if events else -1
 
 
@@ -192,9 +192,9 @@ def _least_squares_from_zero(
     best, least = np.zeros(columns), float(wanted @ wanted)
     for count in range(1, columns + 1):
         for chosen in map(list, combinations(range(columns), count)):
-            found = np.linalg.lstsq(rows[:, chosen] / scale[chosen], wanted, rcond=None)[0]
-            rest = rows[:, chosen] / scale[chosen] @ found - wanted
-            if (found >= 0).all() and float(rest @ rest) < least:
+            factors = np.linalg.lstsq(rows[:, chosen] / scale[chosen], wanted, rcond=None)[0]
+            rest = rows[:, chosen] / scale[chosen] @ factors - wanted
+            if (factors >= 0).all() and float(rest @ rest) < least:
                 best, least = np.zeros(columns), float(rest @ rest)
-                best[chosen] = found / scale[chosen]
+                best[chosen] = factors / scale[chosen]
     return tuple(best.tolist())

@@ -44,8 +44,8 @@ def kinds_of(table: pa.Table) -> dict[str, types.DataType]:
 def as_sent(table: pa.Table, kinds: Mapping[str, types.DataType], time_zone: str) -> pa.Table:
     """Return a table with its columns as Spark sends values of these types.
 
-    What of a time is finer than a microsecond is cut. A column that cannot travel stays as it is:
-    whoever needs it says so.
+    The part of a time that is finer than a microsecond is cut. A column that cannot travel stays
+    as it is: the code that needs it says so.
     """
     columns = []
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -68,8 +68,8 @@ def check_shown(template: QueryTemplate, parameters: pa.Table) -> None:
 
 def _sent(column: pa.ChunkedArray, kind: str, time_zone: str) -> pa.ChunkedArray:
     wanted = arrow_type(kind, time_zone)
-    found = column.type
-    if found == wanted or pa.types.is_nested(found):
+    column_type = column.type
+    if column_type == wanted or pa.types.is_nested(column_type):
         return column
-    # Of what is finer than a microsecond plain Spark takes no notice.
-    return column.cast(wanted, safe=not pa.types.is_timestamp(found))
+    # Plain Spark takes no notice of what is finer than a microsecond.
+    return column.cast(wanted, safe=not pa.types.is_timestamp(column_type))

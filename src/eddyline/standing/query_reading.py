@@ -179,7 +179,10 @@ class _Reader:
             columns = [shown_name(column.name) for column in schema.fields]
             aggregated = replace(aggregated, names=reader.names(plan, columns))
             outputs = tuple(reader.outputs(plan))
-            names = {catalyst.identity_number(each): f"0.{n}" for n, each in enumerate(of_groups)}
+            names = {
+                catalyst.identity_number(attribute): f"0.{n}"
+                for n, attribute in enumerate(of_groups)
+            }
             meanings = [meaning(output, names | self.shown.names()) for output in outputs]
             used = frozenset((place.relation, place.column) for place in aggregated.used)
             fetch_columns, fetch_outputs = lambda: (of_groups,), lambda: outputs
@@ -201,7 +204,6 @@ class _Reader:
         return ReadQuery(template, fetch_columns, fetch_outputs, self.shown.columns)
 
     def _query(self, sql: str, constants: dict[Expression, int]) -> SharedQuery:
-        """Return how the inputs are selected and joined."""
         selections: dict[int, list[Expression]] = {number: [] for number in range(len(self.inputs))}
         edges: set[Edge] = set()
         streams = [n for n, name in enumerate(self.inputs) if name not in self.tables]
@@ -371,10 +373,10 @@ class _Reader:
     def _described(self, plan: Plan, outputs: int) -> list[tuple[str, list[tuple[int, int]]]]:
         """Return what each output means, and the inputs' columns that it is made of.
 
-        Of a column, under whatever name, that is known without a question to the JVM.
+        For a column, under whatever name, this is known without asking the JVM.
         """
         names = {i[0]: f"{number}.{column}" for i, (number, column) in self.places.items()}
-        found = []
+        descriptions = []
         for index, number in zip(range(outputs), catalyst.output_numbers(plan), strict=True):
             identity = _identity(number)
             alias = self.definitions.known_alias(identity)
@@ -382,11 +384,13 @@ class _Reader:
                 identity = self.definitions.named(alias).identity
             place = self.places.get(identity)
             if place is not None:
-                found.append((names[identity[0]], [place]))
+                descriptions.append((names[identity[0]], [place]))
             else:
                 output = self._output(Tree.of(catalyst.output(plan, index)))
-                found.append((meaning(output, names | self.shown.names()), self._places(output)))
-        return found
+                descriptions.append(
+                    (meaning(output, names | self.shown.names()), self._places(output))
+                )
+        return descriptions
 
     def _columns(self) -> tuple[tuple[CatalystExpression, ...], ...]:
         """Return for each input the attributes of its columns."""
@@ -414,7 +418,11 @@ class _Reader:
     def _places(self, output: CatalystExpression) -> list[tuple[int, int]]:
         """Return the columns that an output is made of."""
         identities = Tree.of(output).attributes()
-        return [self.places[each] for each in identities if each not in self.shown.attributes]
+        return [
+            self.places[identity]
+            for identity in identities
+            if identity not in self.shown.attributes
+        ]
 
 
 def _identity(number: int) -> ExpressionId:

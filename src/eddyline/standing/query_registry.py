@@ -86,7 +86,7 @@ class QueryRegistry:
     def begin(self, job: str, batch: int, kept: float) -> BatchRun:
         """Return what a micro-batch runs: the version now, unless it ran another before.
 
-        That stays within reach. StateError where it is not known any more what it ran.
+        That stays within reach. StateError where what it ran is not known any more.
         """
         try:
             with self._naming:
@@ -175,7 +175,7 @@ class QueryRegistry:
                 self._write((Paused(tuple(numbers), reason),))
 
     def resume(self, names: Sequence[str]) -> None:
-        """Let queries go on that stand still."""
+        """Let queries that stand still go on."""
         with self._changing:
             numbers = [n for n in self._numbers_of(names) if n in self._live.paused]
             if not numbers:

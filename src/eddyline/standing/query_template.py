@@ -40,7 +40,7 @@ class OutputColumn:
 class AggregatedRows:
     """What a query aggregates, and what it makes of it.
 
-    The expressions of ``aggregation`` are over all inputs of the query. Of each window and group
+    The expressions of ``aggregation`` are over all inputs of the query. For each window and group
     there are the window, the keys and the aggregates, of Spark's ``types`` as JSON in this order:
     the rows that outputs are made of. ``having`` says which of them are results; in it argument 0
     is the window's start and 1 its end, then come keys and aggregates, and -1 is the template's
@@ -57,7 +57,10 @@ class AggregatedRows:
     def used(self) -> frozenset[Place]:
         """The columns of inputs that times, keys and aggregates are made of."""
         grouping = self.aggregation.grouping
-        values = [*grouping.keys, *(each.argument for each in self.aggregation.aggregates)]
+        values = [
+            *grouping.keys,
+            *(aggregate.argument for aggregate in self.aggregation.aggregates),
+        ]
         return frozenset(
             [
                 grouping.time,
@@ -92,7 +95,7 @@ class ShownParameter:
 
 @dataclass(frozen=True, eq=False)
 class QueryTemplate:
-    """What queries have in common that differ in constants only; a single query is of one, too.
+    """What queries that differ in constants only have in common; a single query has one, too.
 
     ``inputs`` are the names of the streams that it reads, one for each time that it does; the
     inputs of ``query`` are these, by position; ``tables`` are those among them that are tables.
@@ -124,7 +127,7 @@ class QueryTemplate:
     @property
     def selected(self) -> tuple[frozenset[int], ...]:
         """For each input the columns that its selection, and conditions, are about."""
-        found = []
+        columns_by_input = []
         compared = {
             divmod(index, MOST_COLUMNS)
             for condition in self.query.conditions
@@ -135,8 +138,8 @@ class QueryTemplate:
             selection = self.query.selections[number]
             columns = _columns(selection) if isinstance(selection, Expression) else set()
             columns |= {column for stream, column in compared if stream == number}
-            found.append(frozenset(columns))
-        return tuple(found)
+            columns_by_input.append(frozenset(columns))
+        return tuple(columns_by_input)
 
 
 def streams_of(template: QueryTemplate) -> frozenset[int]:
@@ -146,8 +149,8 @@ def streams_of(template: QueryTemplate) -> frozenset[int]:
 
 
 def _columns(expression: Expression) -> set[int]:
-    nodes = (each for each in expression.walk() if isinstance(each, Argument))
-    return {each.index for each in nodes if each.index >= 0}
+    nodes = (node for node in expression.walk() if isinstance(node, Argument))
+    return {node.index for node in nodes if node.index >= 0}
 
 
 @dataclass(frozen=True)

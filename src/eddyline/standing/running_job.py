@@ -242,7 +242,7 @@ class RunningJob:
         self._note(record, queries)
 
     def _pause_failed(self, errors: Mapping[int, str], queries: Sequence[StandingQuery]) -> None:
-        """Let queries stand still that could not be answered for some row of a batch."""
+        """Pause the queries that could not be answered for some row of a batch."""
         for query in queries:
             error = errors.get(query.number)
             if error is not None and self._registry.has(query.name):

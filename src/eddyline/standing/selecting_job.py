@@ -97,17 +97,17 @@ class SelectingBatches:
             sent(wanted_by(work)), match, "wanted", PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
         )
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
-        found = rows.select("*", matches)
+        rows_and_matches = rows.select("*", matches)
         if self._samples:
-            found = found.withColumn(SAMPLE, _sample(run.kept))
+            rows_and_matches = rows_and_matches.withColumn(SAMPLE, _sample(run.kept))
         names: dict[tuple[Source, int], str] = {
             (0, number): name for number, name in enumerate(self._names)
         }
-        return results(classic(found), names, self._readings.by_layout)
+        return results(classic(rows_and_matches), names, self._readings.by_layout)
 
 
 def _sample(kept: float) -> Column:
-    """Return what rows say that were taken with such a share."""
+    """Return what rows that were taken with such a share say of their sample."""
     known = {"exact": F.lit(kept >= 1), "kept": F.lit(kept)}
     columns = [known.get(field.name, F.lit(None)).alias(field.name) for field in SAMPLE_TYPE]
     return F.struct(*columns).cast(from_arrow_type(SAMPLE_TYPE))

@@ -38,17 +38,17 @@ class ShownParameters:
 
     def take(self, attribute: Tree, name: str) -> None:
         """Take an attribute that stands for a parameter; DeclinedError where it cannot travel."""
-        found = self._shown.get(name)
-        if found is None:
+        parameter = self._shown.get(name)
+        if parameter is None:
             kind = self._parameters[name]
             if not can_travel(kind.json()):
                 raise not_understood(
                     f"the parameter {name} of the type {kind.simpleString()} in the SELECT list"
                 )
-            number = sum(each.type == kind.json() for each in self._shown.values())
+            number = sum(shown.type == kind.json() for shown in self._shown.values())
             place = list(self._parameters).index(name)
-            found = self._shown[name] = ShownParameter(place, kind.json(), number)
-        self.attributes[attribute.identity] = attribute.handle, found
+            parameter = self._shown[name] = ShownParameter(place, kind.json(), number)
+        self.attributes[attribute.identity] = attribute.handle, parameter
 
     def names(self) -> dict[int, str]:
         """Return for each attribute, by the number in its identity, what stands for it in texts."""
@@ -59,7 +59,7 @@ def attributes_in(tree: Tree) -> Iterator[Tree]:
     """Return the attributes that an expression refers to."""
     pending = [tree]
     while pending:
-        each = pending.pop()
-        if each.name == "AttributeReference":
-            yield each
-        pending.extend(each.children)
+        node = pending.pop()
+        if node.name == "AttributeReference":
+            yield node
+        pending.extend(node.children)

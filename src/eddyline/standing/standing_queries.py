@@ -402,7 +402,6 @@ class StandingQueries:
                 results.unpersist()
 
     def _note(self, record: BatchRecord, queries: Sequence[StandingQuery]) -> None:
-        """Take in what a batch did, with its queries."""
         self._introspection.note(record, queries)
         self._subscriptions.ran(record.job)
 
@@ -418,7 +417,7 @@ class StandingQueries:
         return list(dict.fromkeys(job_of(query.template) for query in self._registry.running()))
 
     def _start_jobs(self, jobs: Sequence[Job]) -> None:
-        """Start those of some jobs that do not run."""
+        """Start those of the jobs that do not run yet."""
         with self._starting:
             if self._sink is None:
                 return

@@ -10,7 +10,7 @@ from eddyline.standing.sinks import Callback
 
 
 class _Ended(NamedTuple):
-    """Whom a query's results were told, until the first version without it.
+    """Who was told a query's results, until the first version without it.
 
     ``jobs`` were in the middle of a batch then, perhaps with the query, and are not at its end yet.
     """
@@ -44,7 +44,7 @@ class Subscriptions:
         self._ended: list[_Ended] = []
 
     def __len__(self) -> int:
-        """Return the number of queries of which somebody is told, or was."""
+        """Return the number of queries whose results somebody is told, or was."""
         with self._changing:
             return len(self._now) + len(self._ended)
 
@@ -84,8 +84,10 @@ class Subscriptions:
             if not self._now and not any(before.values()):
                 return {}
             now = self._now
-            found = {name: before[name] if name in before else now.get(name, []) for name in names}
-            return {name: callbacks for name, callbacks in found.items() if callbacks}
+            listeners = {
+                name: before[name] if name in before else now.get(name, []) for name in names
+            }
+            return {name: callbacks for name, callbacks in listeners.items() if callbacks}
 
     def ran(self, job: str) -> None:
         """Take note that a job has come to the end of a batch."""

@@ -33,7 +33,7 @@ _TIMES: Final = frozenset({"timestamp", "timestamp_ntz"})
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What there is to know of the sides of a condition.
+    """What is known of the sides of a condition.
 
     ``place`` gives the input and the column of an attribute, ``named`` what it is a name for,
     ``is_event_time`` whether a column of an input says when an event happened.
@@ -87,7 +87,7 @@ _MIRRORED: Final = {
 
 
 def _bound(operator: str, late: int, early: int, apart: int) -> TimeBound:
-    """Return that ``late`` minus ``early``, compared with some microseconds, is so."""
+    """Return the bound that ``late`` minus ``early`` compares so with ``apart`` microseconds."""
     match operator:
         case "LessThan":
             return TimeBound(early, late, greatest=apart - 1)
@@ -126,7 +126,7 @@ def _of_two(values: Sequence[Tree], sides: Sides) -> bool:
         {place[0] for part in _attributes(sides.named(tree), sides) if (place := sides.place(part))}
         for tree in values
     ]
-    return all(len(each) == 1 for each in inputs) and inputs[0] != inputs[1]
+    return all(len(numbers) == 1 for numbers in inputs) and inputs[0] != inputs[1]
 
 
 def _attributes(tree: Tree, sides: Sides) -> Iterator[Tree]:
@@ -180,7 +180,7 @@ def event_time(schema: StructType) -> int | None:
 
 
 def no_farther_apart(keep: int | None, streams: Sequence[int]) -> list[TimeBound]:
-    """Return that rows of several inputs meet only within ``keep`` microseconds.
+    """Return bounds by which rows of several inputs meet only within ``keep`` microseconds.
 
     None and :data:`~eddyline.standing.engine.shared_query.NEVER` say nothing of them.
     """

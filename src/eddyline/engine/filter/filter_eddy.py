@@ -128,12 +128,12 @@ class FilterEddy:
         none. ``make_policy`` is called once for the block and once for every AND and OR
         inside it. ``learned`` is what another eddy over the same plan knew at its end;
         ValueError where it has other eddies or modules. An eddy that ``hands_on_errors`` keeps
-        the rows whose errors would count, those of outputs too, and tells of them, as what else is
-        asked about these rows it does not know.
+        the rows whose errors would count, those of outputs too, and reports them, since it does
+        not know what else is asked about these rows.
 
         A function may be one that
         :class:`answers later <eddyline.engine.callers.AnswersLater>`;
-        ValueError where its caller cannot be had for each place in which it stands.
+        ValueError where some place in which it stands cannot get a caller.
         """
         require_functions(functions, (plan.predicate, *plan.outputs))
         terms = () if plan.predicate == ALL_ROWS else conjuncts_of(plan.predicate)
@@ -240,7 +240,7 @@ class FilterEddy:
         return np.delete(rows, list(rejected)) if rejected else alive, of_rows
 
     def _values(self, rows: Rows, failed: dict[int, Exception]) -> tuple[pa.Array, ...]:
-        """Return the outputs for rows that are kept, and add to those that have failed."""
+        """Return the outputs of kept rows; those for which one fails are put into ``failed``."""
         if not self._outputs:
             return ()
         sound = rows
@@ -249,12 +249,12 @@ class FilterEddy:
             sound = numbers[~np.isin(numbers, list(failed))]
         if self._called_for_outputs is not None:
             self._called_for_outputs.all_now(sound)
-        found = [self._output(call, sound, failed) for call in self._outputs]
+        outputs = [self._output(call, sound, failed) for call in self._outputs]
         if len(sound) == len(rows):
-            return tuple(found)
+            return tuple(outputs)
         places = np.searchsorted(sound, as_array(rows))
         missing = np.isin(as_array(rows), sound, invert=True)
-        return tuple(values.take(pa.array(places, mask=missing)) for values in found)
+        return tuple(values.take(pa.array(places, mask=missing)) for values in outputs)
 
     def _calls_in(self, expressions: Sequence[Expression], number: int) -> CallsInRounds | None:
         """Return the maker of calls that no module makes, under a number of its own."""
@@ -274,7 +274,7 @@ class FilterEddy:
     def _asked_in_parts(
         self, call: Call | Case, rows: npt.NDArray[np.int64], failed: dict[int, Exception]
     ) -> pa.Array:
-        """Return values for rows for some of which a function has failed together with others.
+        """Return values for rows, some of which a function has failed for together with others.
 
         It is asked again, about halves of the rows where it fails again, down to single rows: for
         each row that fails, as many calls as the rows can be halved.

@@ -88,7 +88,7 @@ def _packed(columns: list[pa.Array], rows: int) -> pa.Array:
         return prefix
     large = any(pa.types.is_large_binary(text.type) for text in texts)
     kind = pa.large_binary() if large else pa.binary()
-    joined = [each.cast(kind) for each in (prefix, *texts)]
+    joined = [piece.cast(kind) for piece in (prefix, *texts)]
     return pc.binary_join_element_wise(*joined, pa.scalar(b"", kind))
 
 
@@ -154,17 +154,17 @@ def _words(part: pa.Array) -> list[_Words]:
     kind = part.type
     if pa.types.is_fixed_size_binary(kind):
         data = part.buffers()[1]
-        each = kind.byte_width // _WORD
+        width = kind.byte_width // _WORD
         table = np.frombuffer(data, np.int64) if data is not None else np.empty(0, np.int64)
-        table = table.reshape(-1, each)[part.offset : part.offset + len(part)]
-        return [table[:, word] for word in range(each)]
+        table = table.reshape(-1, width)[part.offset : part.offset + len(part)]
+        return [table[:, word] for word in range(width)]
     return [part.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)]
 
 
 def _lengths(texts: pa.Array) -> _Words:
     sizes = pc.binary_length(texts).to_numpy(zero_copy_only=False)
-    found: _Words = sizes.astype(np.int64)
-    return found
+    lengths: _Words = sizes.astype(np.int64)
+    return lengths
 
 
 def _fixed(words: Sequence[_Words], rows: int) -> pa.Array:

@@ -43,8 +43,8 @@ class _Generation:
 
     def find(self, keys: Sequence[Key]) -> Numbers:
         """Return the number of each key, -1 for those that are not here."""
-        found = map(self.numbers.get, keys, repeat(-1))
-        return np.fromiter(found, np.int64, len(keys))
+        numbers = map(self.numbers.get, keys, repeat(-1))
+        return np.fromiter(numbers, np.int64, len(keys))
 
     def add(self, keys: Sequence[Key], results: Vector, key_bytes: int) -> Numbers:
         """Add keys that are not here; return their numbers."""

@@ -92,7 +92,7 @@ class RememberedFunction:
         first = self._looked_up([column.slice(0, looked_up) for column in columns], looked_up)
         held = pa.concat_arrays([first.values])  # a copy: of a buffer, say, that is filled anew
         rest = self([column.slice(looked_up) for column in columns], rows - looked_up)
-        errors = {**first.errors, **{looked_up + at: each for at, each in rest.errors.items()}}
+        errors = {**first.errors, **{looked_up + at: error for at, error in rest.errors.items()}}
         return Vector(pa.concat_arrays([held, rest.values]), errors or NO_ERRORS)
 
     def _looked_up(self, columns: Sequence[pa.Array], rows: int) -> Vector:
@@ -156,7 +156,7 @@ class RememberedFunction:
         fresh: Vector,
         codes: np.ndarray[tuple[int], np.dtype[np.int32]],
     ) -> Vector:
-        """Return the results of all rows, of which some are in no memory."""
+        """Return the results of all rows, where some are in no memory."""
         known = np.flatnonzero(numbers >= 0)
         before = self._memory.results(numbers[known]) if len(known) else None
         place = np.empty(len(numbers), np.int64)

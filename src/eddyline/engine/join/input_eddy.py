@@ -72,8 +72,8 @@ class InputEddy:
     Predicates are numbered as in :attr:`~eddyline.engine.join_graph.JoinGraph.predicates`.
 
     Adaptivity does not change answers: whether a predicate rejects a row depends on the row
-    alone, and one for which a predicate failed, and which none rejects, is told apart. Whether
-    its error counts depends on what it joins with.
+    alone, and a row that a predicate failed for and none rejects is told apart. Whether its
+    error counts depends on what it joins with.
     """
 
     def __init__(

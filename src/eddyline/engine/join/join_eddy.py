@@ -227,7 +227,7 @@ class JoinEddy:
         """Join rows of some relations also while nothing can become of them.
 
         That is while another relation, which is scanned, has given none: then its SteM comes
-        last on the way of every tuple. For who watches rows of some of the relations arise, by
+        last on the way of every tuple. For those who watch rows of some relations arise, with
         an instrument (Raman, Deshpande and Hellerstein, 2003, Section 3.4).
         """
         self.routes.want_partial_rows()
@@ -370,7 +370,7 @@ class JoinEddy:
         yield from self._end_supplied()
 
     def _end_supplied(self) -> Iterator[Joined]:
-        """End relations whose suppliers have ended, once these have been looked up for."""
+        """End relations whose suppliers have ended, once no lookup is under way."""
         while self._supplied and not self._eddy.away:
             yield from self._ended(self._supplied.pop())
 
@@ -398,14 +398,14 @@ class JoinEddy:
         return self.query.text_of(expression_of(term))
 
     def _waits_for_more(self, relation: int) -> bool:
-        """Tell whether tuples that are not finished hold rows of a relation that were not built."""
+        """Tell whether unfinished tuples hold rows of a relation that were not built."""
         return bool(self._eddy.away) or self._shortcuts.is_held_unbuilt(relation)
 
     def _nothing_to_probe(self, batch: TupleBatch) -> bool:
         return self._shortcuts.nothing_to_probe(batch)
 
     def _passed_before(self, relation: int, places: range, done: int) -> None:
-        """Take over, for rows that are built now, what they have passed before they came."""
+        """Take over, for rows built now, which predicates they passed before they came."""
         for number, selection in enumerate(self._selections):
             if done >> number & 1 and selection.relations == 1 << relation:
                 selection.accept_built(places)
@@ -441,7 +441,7 @@ class JoinEddy:
 
 
 def _is_worth_routing(term: Term) -> bool:
-    """Tell whether a predicate has terms of which some call functions, and need not be asked."""
+    """Tell whether some terms of a predicate call functions and need not be asked."""
     return not isinstance(term, Leaf) and any(
         isinstance(node, Call) for node in expression_of(term).walk()
     )

@@ -56,8 +56,8 @@ class JoinResults:
         """Raise the first error that a tuple holds; return the tuples that pass after all."""
         held: dict[int, dict[int, Held]] = {}
         for number, selection in enumerate(self._selections):
-            for position, found in selection.held(batch):
-                held.setdefault(position, {})[number] = found
+            for position, outcome in selection.held(batch):
+                held.setdefault(position, {})[number] = outcome
         if not held:
             return batch
 
@@ -88,7 +88,7 @@ class JoinResults:
 class Partial:
     """Partial rows: an array for each output that is known, None for each that is not.
 
-    ``spanned`` is the mask of the relations of which they have a component.
+    ``spanned`` is the mask of the relations that they have components of.
     """
 
     outputs: tuple[pa.Array | None, ...]
@@ -100,7 +100,7 @@ class PartialResults:
     """Notes the tuples that come into being on the way to the result.
 
     A tuple is noted once, when it has passed all predicates over the relations that it spans.
-    No tuple is noted twice: an eddy that obeys the routing constraints makes each but once
+    No tuple is noted twice: an eddy that obeys the routing constraints makes each only once
     (Raman, Deshpande and Hellerstein, 2003, Theorem 3). It may still turn out to be part of no
     row of the result. Outputs that call functions are not known before the end.
     """
@@ -141,7 +141,6 @@ class PartialResults:
         return noted
 
     def _is_partial(self, signature: Signature) -> bool:
-        """Tell whether tuples of a signature count as partial results."""
         spanned = signature.spanned
         if spanned == self._everything or self._built & spanned & ~signature.built:
             return False  # a copy may be dropped when it is to be built

@@ -34,7 +34,7 @@ class JoinState:
 
     @classmethod
     def of(cls, graph: JoinGraph) -> JoinState:
-        """Return the state of a join of which nothing was read."""
+        """Return the state of a join that has read nothing."""
         query = graph.query
         numbers = range(len(query.relations))
         own = [RelationState() for _ in numbers]

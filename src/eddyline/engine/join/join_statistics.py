@@ -72,13 +72,13 @@ def _calls(components: ComponentStores, came: Sequence[int]) -> tuple[CallStatis
     calls: dict[Call, CallStatistics] = {}
     holders = {id(part): part for part in (*components.built, *components.passing)}
     for holder in holders.values():
-        for found in holder.statistics():
-            before = calls.get(found.call)
-            mask = components.query.relations_in(found.call) or 1
-            calls[found.call] = CallStatistics(
-                found.call,
-                found.calls + (before.calls if before else 0),
+        for statistics in holder.statistics():
+            before = calls.get(statistics.call)
+            mask = components.query.relations_in(statistics.call) or 1
+            calls[statistics.call] = CallStatistics(
+                statistics.call,
+                statistics.calls + (before.calls if before else 0),
                 max(rows for r, rows in enumerate(came) if mask >> r & 1),
-                found.seconds + (before.seconds if before else 0.0),
+                statistics.seconds + (before.seconds if before else 0.0),
             )
     return tuple(calls.values())

@@ -62,7 +62,9 @@ def let_rest(eddy: Eddy) -> None:
     """
     if eddy.backlog:
         return
-    later = {n: each for n, each in eddy.modules.items() if isinstance(each, ConcurrentIndexAccess)}
+    later = {
+        n: module for n, module in eddy.modules.items() if isinstance(module, ConcurrentIndexAccess)
+    }
     away: dict[int, int] = {}
     for number, lookup in later.items():
         away[lookup.relation] = away.get(lookup.relation, 0) + eddy.away_at(number)

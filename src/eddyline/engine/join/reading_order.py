@@ -23,10 +23,10 @@ class ReadingOrder:
     """Chooses the input to read next.
 
     For throughput: the one with the fewest rows left goes first, so that the largest comes
-    last and needs no SteM. Where sizes are not known, the one of which the fewest rows were
-    read: whichever ends first was the smallest. For interactive use: always the one of
-    which the fewest rows were read, as in a ripple join. An input that has nothing to
-    give now is passed over.
+    last and needs no SteM. Where sizes are not known, the one with the fewest rows read:
+    whichever ends first was the smallest. For interactive use: always the one with the
+    fewest rows read, as in a ripple join. An input that has nothing to give now is
+    passed over.
     """
 
     def __init__(self, goal: Goal = Goal.THROUGHPUT) -> None:

@@ -48,7 +48,7 @@ class Shortcuts:
         return not self._routes.must_build_first(relation) and relation not in self._shared
 
     def empty(self) -> Iterator[int]:
-        """Yield the relations that are scanned and of which no row is there yet."""
+        """Yield the scanned relations that have no row here yet."""
         for r, stem in enumerate(self._stems):
             if stem.description.scan and not stem.complete and not stem.state.rows:
                 yield r
@@ -95,7 +95,7 @@ costs. A chain of four tables with filters at both ends takes 0.75 times as long
 
 
 class SemijoinReduction:
-    """Drops rows before they are built for which a complete SteM has no match.
+    """Drops rows for which a complete SteM has no match, before they are built.
 
     Such a row is part of no result, since the predicates that lead to that SteM hold in
     every result and all its rows are known. So BuildFirst, which is relaxed for a relation
@@ -119,13 +119,13 @@ class SemijoinReduction:
                 continue
             if not self._graph.keys(1 << relation, other) or not self._is_worth(relation, other):
                 continue
-            found = stem.may_match(batch)
+            matches = stem.may_match(batch)
             pair = (relation, other)
             self._asked[pair] = self._asked.get(pair, 0) + len(batch)
-            left = int(np.count_nonzero(found))
+            left = int(np.count_nonzero(matches))
             self._left[pair] = self._left.get(pair, 0) + left
             if left < len(batch):
-                batch = batch.keep(found, batch.signature)
+                batch = batch.keep(matches, batch.signature)
         return batch
 
     def _is_worth(self, relation: int, other: int) -> bool:

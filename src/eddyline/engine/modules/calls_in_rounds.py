@@ -23,8 +23,8 @@ from eddyline.expressions.vector import NO_ERRORS, Vector
 class RowsCalled(NamedTuple):
     """Rows of one signature whose calls have all been made; ``cost`` is for the rows together.
 
-    Of calls that are made side by side each counts as its part of the time. ``verdicts`` are
-    what the calls say of the rows, where that is remembered nowhere else.
+    Each of several calls made side by side counts for its part of the time. ``verdicts`` are
+    what the calls say about the rows, where that is remembered nowhere else.
     """
 
     signature: Signature
@@ -35,7 +35,7 @@ class RowsCalled(NamedTuple):
 
 @dataclass(slots=True)
 class _Open:
-    """A row that waits: for so many calls of a round."""
+    """A row that waits for ``left`` calls of a round."""
 
     round: int
     left: int = 0
@@ -46,8 +46,8 @@ class CallsInRounds:
     """Makes calls for rows, and puts what they return where the relation remembers calls.
 
     Then whatever needs them is evaluated as if they had been made at once. A call whose
-    argument is another call is of a later round, and so is one for which another one says whether
-    a row needs it. For a row of which a result is remembered no call is made again.
+    argument is another call belongs to a later round, and so does one that a row needs or not
+    depending on another call. A row whose result is remembered is not called for again.
     """
 
     def __init__(
@@ -130,19 +130,19 @@ class CallsInRounds:
     def _ask(
         self, number: int, signature: Signature, rows: npt.NDArray[np.int64], cost: float
     ) -> None:
-        """Ask for what rows need from a round on; ``cost`` is what they have cost till here."""
-        each = cost / len(rows) if len(rows) else 0.0
+        """Ask for what rows need from a round on; ``cost`` is what they have cost so far."""
+        share = cost / len(rows) if len(rows) else 0.0
         while number < len(self._rounds) and len(rows):
             waits = np.zeros(len(rows), dtype=np.int64)
             for call in self._rounds[number]:
                 needing = self._needing(call, rows)
                 waits[needing] += self._begun(call, signature, rows[needing])
             for row, left in zip(rows[waits > 0].tolist(), waits[waits > 0].tolist(), strict=True):
-                self._open[signature, row] = _Open(number, left, each)
+                self._open[signature, row] = _Open(number, left, share)
             rows = rows[waits == 0]
             number += 1
         if len(rows):
-            self._ready.append(RowsCalled(signature, rows, each * len(rows)))
+            self._ready.append(RowsCalled(signature, rows, share * len(rows)))
             if self._number is not None:
                 self.agenda.tell(self._number)
 
@@ -159,7 +159,7 @@ class CallsInRounds:
     def _begun(
         self, call: Call, signature: Signature, rows: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
-        """Begin with one call for rows; return for which."""
+        """Begin with one call for rows; return a mask of those it was begun for."""
         begun = ~self._relation.knows(call, rows)
         missing = rows[begun]
         if not len(missing):
@@ -180,11 +180,11 @@ class CallsInRounds:
         return begun
 
     def _remember(self, call: Call, done: Sequence[CallDone]) -> None:
-        rows = np.array([each.key[1] for each in done], dtype=np.int64)
+        rows = np.array([answer.key[1] for answer in done], dtype=np.int64)
         self._relation.remember(call, rows, _vector(call, done))
         totals = self._relation.totals(call)
         totals.calls += len(done)
-        totals.seconds += sum(each.seconds for each in done)
+        totals.seconds += sum(answer.seconds for answer in done)
 
 
 def arguments_of(
@@ -219,8 +219,8 @@ def _as_python(column: pa.Array, failed: dict[int, Exception]) -> list[object]:
 
 def _vector(call: Call, done: Sequence[CallDone]) -> Vector:
     """Return what calls have returned as a column of the call's type."""
-    errors = {at: each.error for at, each in enumerate(done) if each.error is not None}
-    values = [None if each.error is not None else each.value for each in done]
+    errors = {at: answer.error for at, answer in enumerate(done) if answer.error is not None}
+    values = [None if answer.error is not None else answer.value for answer in done]
     try:
         return Vector(pa.array(values, call.type), errors or NO_ERRORS)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -243,8 +243,8 @@ def _of_one(value: object, kind: pa.DataType) -> pa.Array:
 def _rounds(calls: Sequence[Call], demands: dict[Call, Expression]) -> list[list[Call]]:
     """Return calls such that each comes after those in its arguments, and in its demand.
 
-    Of calls that say of each other whether they are needed one loses its demand. O(calls² x nodes
-    of an expression).
+    Of calls that decide whether the others are needed, one loses its demand. O(calls² x nodes of
+    an expression).
     """
     rounds: list[list[Call]] = []
     left = dict.fromkeys(calls)
@@ -253,9 +253,9 @@ def _rounds(calls: Sequence[Call], demands: dict[Call, Expression]) -> list[list
             call
             for call in left
             if not any(
-                each in left
+                inner in left
                 for part in (*call.arguments, *([demands[call]] if call in demands else ()))
-                for each in calls_in(part)
+                for inner in calls_in(part)
             )
         ]
         if ready:

@@ -14,7 +14,7 @@ from eddyline.engine.signature import Signature
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentSource:
-    """A source that somebody else asks, up to ``bindings`` distinct ones in a call.
+    """A source that somebody else asks, for up to ``bindings`` distinct bindings in a call.
 
     What ``caller`` calls takes one array, of as many values as bindings, for each bind column,
     and returns one for each column of the relation, as a
@@ -24,7 +24,7 @@ class ConcurrentSource:
     more; but a visit of a few tuples costs a millisecond as one of thousands does: with room for
     16, 200,000 tuples of 300 bindings took 7.6 s, of which the lookups needed 3.9.
 
-    ``packed`` is how many calls somebody behind ``caller`` makes one of: room is counted in these.
+    ``packed`` is how many calls are made into one behind ``caller``: room is counted in these.
     ``rest`` is called when nothing more will be asked for before there are answers, so that they
     wait for no more.
     """
@@ -49,8 +49,8 @@ class ConcurrentIndexAccess:
     somebody has asked for them (Raman, Deshpande and Hellerstein, 2003, Section 2.1.3,
     asynchronous indexes). So a tuple that waits here for nothing takes no room in the queue.
 
-    Adaptivity does not change answers: in which order answers come changes only when rows
-    are built, and of what is built last the others are found. An error of the source is no
+    Adaptivity does not change answers: the order in which answers come changes only when rows
+    are built, and what is built last finds the others. An error of the source is no
     row's; it is raised when it is collected.
     """
 
@@ -143,8 +143,8 @@ class ConcurrentIndexAccess:
                 raise error
             came.setdefault(signature, []).append((number, value))
             cost[signature] = cost.get(signature, 0.0) + seconds / caller.width
-        for signature, each in came.items():
-            tuples = sum(self._under_way.pop(number) for number, _ in each)
-            results = self._requests.came(each)
+        for signature, replies in came.items():
+            tuples = sum(self._under_way.pop(number) for number, _ in replies)
+            results = self._requests.came(replies)
             answers.append(Answer(signature, tuples, results, cost[signature]))
         return answers

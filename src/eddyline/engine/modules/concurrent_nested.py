@@ -1,4 +1,4 @@
-"""An AND inside an OR, or the other way round, of which some terms answer later."""
+"""An AND inside an OR, or the other way round, with some terms that answer later."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ConcurrentNested:
     def queue(self) -> BoundedQueue:
         """Room for some times the tuples that its widest term has room for."""
         modules = self._nested.eddy.modules.values()
-        rooms = [queue.room for each in modules if (queue := getattr(each, "queue", None))]
+        rooms = [queue.room for module in modules if (queue := getattr(module, "queue", None))]
         room = WIDTHS // 2 * max(rooms)
         return BoundedQueue(room, room)
 

@@ -20,7 +20,7 @@ from eddyline.expressions.vector import NO_ERRORS, Vector
 
 
 class PredicateCalls(Protocol):
-    """Makes the calls that a predicate needs of rows."""
+    """Makes the calls that a predicate needs for rows."""
 
     @property
     def agenda(self) -> Agenda:
@@ -110,7 +110,7 @@ class CallAlone:
     """
 
     def __init__(self, name: str, call: Call, relation: Relation, caller: Caller) -> None:
-        """``name`` is the predicate's text, for its error where a verdict is none."""
+        """``name`` is the predicate's text, for the error where an answer is no verdict."""
         self._name = name
         self._call = call
         self._relation = relation

@@ -33,15 +33,15 @@ class Transmissions:
         return self._ended.values
 
     def begin(self) -> int:
-        """Return the number of an answer that nothing is known of yet."""
+        """Return the number of an answer about which nothing is known yet."""
         number = len(self._ended)
         self._ended.extend(1, value=False)
         return number
 
     def came(self, number: int, rows: range) -> None:
-        """Note that these rows are an answer, all of it, and later than those that came before.
+        """Note that these rows are a whole answer, and later than those that came before.
 
-        One without rows has ended with that.
+        An answer without rows ends at once.
         """
         if rows:
             self._open[number] = rows

@@ -100,12 +100,12 @@ class LookupRequests:
         return [column.take(new) for column in bindings]
 
     def begin(self, sizes: Sequence[int]) -> list[int]:
-        """Return a number for each call that new bindings are asked by; ``sizes`` are theirs."""
+        """Return a number for each call that asks for new bindings, of these ``sizes``."""
         self._calls += len(sizes)
         return self._answers.begin(sizes)
 
     def came(self, answers: Sequence[tuple[int, object]]) -> list[TupleBatch]:
-        """Take what the source has answered to calls; return what enters or goes on by it.
+        """Take the source's answers to calls; return what enters or goes on because of them.
 
         Each answer comes with the number of its call, and all are taken together: one by one,
         5,000 of them took 2 s, in eights 0.4. LookupAnswerError where one is no rows of the
@@ -114,7 +114,7 @@ class LookupRequests:
         checked = [self._checked(answer) for _, answer in answers]
         numbers = np.array([number for number, _ in answers])
         sizes = np.array([len(columns[0]) for columns in checked])
-        columns = [pa.concat_arrays(each) for each in zip(*checked, strict=True)]
+        columns = [pa.concat_arrays(parts) for parts in zip(*checked, strict=True)]
         columns, sizes = self._matching(columns, numbers, sizes)
         rows = self._components.passing[self.relation].append(columns, len(columns[0]))
         self.rows += len(rows)
@@ -146,18 +146,18 @@ class LookupRequests:
         sizes = [len(array) for array in arrays]
         fits = len(arrays) == len(columns) and [a.type for a in arrays] == list(self._types)
         if not fits or len(set(sizes)) != 1:
-            found = [str(c.type) if isinstance(c, pa.Array) else type(c).__name__ for c in columns]
+            types = [str(c.type) if isinstance(c, pa.Array) else type(c).__name__ for c in columns]
             raise LookupAnswerError(
                 f"a lookup of {self._stem.name} must answer with columns of types "
                 f"{list(map(str, self._types))} and of one length, not "
-                f"{found} of lengths {sizes}"
+                f"{types} of lengths {sizes}"
             )
         return arrays
 
     def _matching(
         self, columns: list[pa.Array], numbers: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
     ) -> tuple[list[pa.Array], npt.NDArray[np.int64]]:
-        """Keep the rows that match a binding which their call asked for; and how many of each call.
+        """Return the rows that match a binding of their call, and how many each call keeps.
 
         A source may be generous: one that does not tell "a" from "A" would give a row twice,
         once for either, and nothing but a key could tell that it is one row.

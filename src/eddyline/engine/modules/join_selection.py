@@ -189,19 +189,19 @@ class JoinSelection:
         Return whether each passes, or its error.
         """
         self._components.forget_collective_failures(expression_of(self._term), batch)
-        found = verdicts(*decide(self._term, self._components.scope(batch)))
+        outcomes = verdicts(*decide(self._term, self._components.scope(batch)))
         of_rows = self._verdicts(batch) if self._single is not None else None
         if of_rows is not None and self._single is not None:
             known = of_rows.all()
             places = self._components.places(batch, self._single)
             rows = as_array(required_rows(batch, self._single))
-            for place, row, verdict in zip(places, rows.tolist(), found, strict=True):
+            for place, row, verdict in zip(places, rows.tolist(), outcomes, strict=True):
                 known[place] = NOT_TRUE if verdict is False else TRUE if verdict is True else FAILED
                 _settle(of_rows.held, row, verdict)
         else:
-            for key, verdict in zip(self._keys(batch), found, strict=True):
+            for key, verdict in zip(self._keys(batch), outcomes, strict=True):
                 _settle(self.state.held, key, verdict)
-        return found
+        return outcomes
 
     def _decided(self, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
         if self._routed is None:
@@ -223,8 +223,8 @@ class JoinSelection:
             if batch.signature.spanned != self.relations:
                 unknown = np.unique(unknown)
             self._ask(batch, relation, unknown, known, verdicts, store.first)
-        found = known[places]
-        goes_on: npt.NDArray[np.bool_] = (found == TRUE) | (found == FAILED)
+        states = known[places]
+        goes_on: npt.NDArray[np.bool_] = (states == TRUE) | (states == FAILED)
         self._count(len(places), int(np.count_nonzero(goes_on)))
         return goes_on
 

@@ -76,8 +76,8 @@ class MatchFinder:
         if keys:
             probing, columns, places = self._probing_columns(batch, keys)
             index = self._hash_index(keys)
-            found, probed = index.probe(probing, low, high, dead, MOST_MATCHES)
-            return confirmed(found, columns, places, self._stored_keys(keys)), probed
+            candidates, probed = index.probe(probing, low, high, dead, MOST_MATCHES)
+            return confirmed(candidates, columns, places, self._stored_keys(keys)), probed
         edges = self._graph.best_ranges(spanned, self._relation)
         if edges:
             column = edges[0].seen_from(self._relation)[2]

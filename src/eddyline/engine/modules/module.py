@@ -83,7 +83,7 @@ class ConcurrentModule(Protocol):
         ...
 
     def attend(self, number: int) -> None:
-        """Take the number of the module in its eddy, and speak by it in the agenda from now on."""
+        """Take the number of the module in its eddy, and use it in the agenda from now on."""
         ...
 
     def offer(self, batch: TupleBatch) -> None:

@@ -133,7 +133,7 @@ class Nested:
         return (kept,) if len(kept) else ()
 
     def forget_errors(self) -> None:
-        """Forget the errors of terms: the tuples that they are of are settled."""
+        """Forget the errors of terms: their tuples are settled."""
         self._inner.by_row.clear()
 
     @staticmethod
@@ -141,12 +141,12 @@ class Nested:
         """Return which of ``rows`` occur in ``parts``."""
         if not parts:
             return np.zeros(len(rows), dtype=np.bool_)
-        found = np.concatenate([as_array(part) for part in parts])
+        numbers = np.concatenate([as_array(part) for part in parts])
         if isinstance(rows, range):
             mask = np.zeros(len(rows), dtype=np.bool_)
-            mask[found - rows.start] = True
+            mask[numbers - rows.start] = True
             return mask
-        return np.isin(rows, found)
+        return np.isin(rows, numbers)
 
     def _failures(self, rows: Rows, survived: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which surviving rows hold an error, and hand one error of each outwards."""

@@ -89,8 +89,8 @@ class SteM:
         they will be (a self-join, where another relation has the same ones).
         ``nothing_to_probe`` tells of a freshly built batch that no probe of it can match;
         ``passed_before`` is told the places of rows that are built and the predicates, as a
-        mask, that they have passed. ``still_wanted`` drops the tuples of a batch of which
-        something was rejected while they waited.
+        mask, that they have passed. ``still_wanted`` drops the tuples of a batch that
+        had something rejected while they waited.
         """
         graph = routes.graph
         self.relation = relation
@@ -211,14 +211,14 @@ class SteM:
         return ~self.has_all_matches(batch)
 
     def has_all_matches(self, batch: TupleBatch) -> npt.NDArray[np.bool_]:
-        """Return for which tuples the ends of transmission say that all matches are here."""
-        found = np.full(len(batch), self.state.complete)
+        """Return which tuples have all their matches here, as the ends of transmission say."""
+        complete = np.full(len(batch), self.state.complete)
         if not self.state.complete:
             for number in self._routes.lookups_for(batch.signature.spanned, self.relation):
-                found |= self.state.answers[number].complete(self.bindings(batch, number))
+                complete |= self.state.answers[number].complete(self.bindings(batch, number))
             if self.state.keys is not None:
-                self._note_unique(batch, found)
-        return found
+                self._note_unique(batch, complete)
+        return complete
 
     def _note_unique(self, batch: TupleBatch, found: npt.NDArray[np.bool_]) -> None:
         """Add the tuples that bring a whole key which is here: there is no second match.

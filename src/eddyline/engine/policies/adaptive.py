@@ -55,9 +55,9 @@ class Company:
             self._visited_by[length] |= 1 << module
 
     def ahead(self, signature: Signature, tuples: int) -> Signature:
-        """Return the signature in which only the modules are left that others have been to.
+        """Return the signature with only the modules left that enough others have been to.
 
-        Not too few others, beside so many tuples; where there is no such module, the signature
+        How many are enough depends on ``tuples``; where there is no such module, the signature
         is returned as it is.
         """
         modules = 0
@@ -332,15 +332,15 @@ class AdaptivePolicy:
         if known.chosen == module:
             known.standing -= cost
         learned = cost if self._warm[module] else None
-        found = self._knowledge.learn(signature, module, self._now, tuples_in, tuples_out, learned)
+        shift = self._knowledge.learn(signature, module, self._now, tuples_in, tuples_out, learned)
         self._warm[module] = True
         self._visits += 1
-        if found is not None:
-            self._knowledge.forget(signature, module, found)
+        if shift is not None:
+            self._knowledge.forget(signature, module, shift)
             self.changes.append(
-                NoticedChange(found.when, module, found.quantity, found.before, found.after)
+                NoticedChange(shift.when, module, shift.quantity, shift.before, shift.after)
             )
-            if found.quantity is ChangedQuantity.SELECTIVITY:
+            if shift.quantity is ChangedQuantity.SELECTIVITY:
                 self._doubted_at = self._decided
             self._visits = self._replan_at = 0
         self._work += cost
@@ -361,11 +361,11 @@ class AdaptivePolicy:
     def _to_look_at(
         self, signature: Signature, candidates: tuple[int, ...], tuples: int
     ) -> Iterator[int]:
-        """Yield the candidates of which more is to be seen before anything is decided.
+        """Yield the candidates to be seen more of before anything is decided.
 
-        Of many, only that whose turn it is, as long as there is no money for more: were each
-        looked at by tuples that come new, these would go their ways apart, in visits as many
-        as the square of the modules.
+        Of many, only the one whose turn it is, as long as there is no money for more: if each
+        were looked at by new tuples, these would go separate ways, in as many visits as the
+        square of the modules.
         """
         if not self._many:
             yield from (module for module in candidates if self._unlooked >> module & 1)

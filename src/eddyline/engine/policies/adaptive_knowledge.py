@@ -190,8 +190,8 @@ class Knowledge:
         window = self.cell(self.of(signature), module).window
         visit = Bucket.of_visit(now, given, back, cost)
         noise = window.whole.cost_noise()
-        found = window.add_visit(visit)
-        if found is not None:
+        shift = window.add_visit(visit)
+        if shift is not None:
             self._void = True
         elif not self._void:
             noise = window.whole.cost_noise() - noise
@@ -200,7 +200,7 @@ class Knowledge:
                 total = self._sums[operation] = Sum(module)
             total.add(visit, noise)
             self._wholes[module].add(visit, noise)
-        return found
+        return shift
 
     def estimate(self, signature: Signature, module: int) -> Estimate:
         """Return cost and selectivity, a tuple, and how low they may plausibly be."""
@@ -231,7 +231,7 @@ class Knowledge:
         return {m: self._shared.get(m, unseen) for m, unseen in self._unseen.items()}
 
     def seen_cost(self, module: int) -> float:
-        """Return the cost a tuple that was seen of a module; 0 where none was."""
+        """Return the cost a tuple that was seen at a module; 0 where none was."""
         self._add_up()
         whole = self._wholes[module].bucket
         return whole.cost / whole.cost_tuples if whole.cost_tuples else 0.0
@@ -271,7 +271,7 @@ class Knowledge:
         """Return what a sum says, with what is typical of all modules where it says nothing.
 
         It counts as one tuple beside those seen. Were that one's selectivity the same for all,
-        a half say, whoever was seen least would look the most selective, and come first.
+        a half say, the one seen least would look the most selective, and come first.
         """
         bucket = total.bucket
         known = bucket if bucket.cost_tuples else typical
@@ -309,7 +309,7 @@ class Knowledge:
                     cell.window.fade(FADED)
 
     def forget_rare(self) -> None:
-        """Drop the signatures that were not seen for longest, if there are too many."""
+        """Drop the signatures that have gone unseen the longest, if there are too many."""
         if len(self.signatures) > STATIONS:
             latest = sorted(self.signatures.items(), key=lambda entry: entry[1].last_used)
             self.signatures = dict(latest[-STATIONS // 2 :])

@@ -42,7 +42,7 @@ class PooledOrder:
     def sort(self) -> None:
         """Put the modules in the order of what is known now, if that is worth a change of course.
 
-        Those of which nothing is known come last, as written: others need not wait for them.
+        Those about which nothing is known come last, as written: others need not wait for them.
         Tuples that went the old way and tuples that go the new way visit every module apart.
         So the order changes when the better one would by now have saved as much as that costs,
         and some part of the work: among a hundred cheap predicates the noise of the clock
@@ -83,8 +83,8 @@ class PooledOrder:
     def next(self, done: int, count: int) -> Near:
         """Return the next ``count`` modules that are not done, and up to two that stand behind.
 
-        Those are the one that may turn out the best of all, and one after the other
-        all of them in turn, so that nobody is out of sight for good.
+        These are the one that may turn out the best of all, and one of the others, each in
+        its turn, so that none is out of sight for good.
         """
         place = start = _first_not_done(self._first, done)
         near: list[int] = []
@@ -116,7 +116,7 @@ class PooledOrder:
 
 
 def _costs_from(order: list[int], shared: dict[int, SharedKnowledge]) -> list[float]:
-    """Return what is expected from each place of an order to its end, a tuple that comes there."""
+    """Return the cost expected from each place of an order to its end, a tuple that gets there."""
     costs = [0.0]
     for module in reversed(order):
         known = shared[module]

@@ -231,7 +231,6 @@ class RoutingPlan:
         return expected, optimistic
 
     def _by_rank(self, signature: Signature) -> int:
-        """Return the candidate of the best rank."""
         module = self._next.get(signature)
         if module is None:
             near = self._near(signature)

@@ -66,9 +66,9 @@ class AccessRecord:
 
     def record(self, tuples: int, rows: int, cost: float) -> None:
         """Learn from ``tuples`` that came back, and ``rows`` with them, for a cost in all."""
-        each = cost / tuples
+        per_tuple = cost / tuples
         kept = MEMORY**tuples
-        self.cost = each if self.cost is None else kept * self.cost + (1.0 - kept) * each
+        self.cost = per_tuple if self.cost is None else kept * self.cost + (1.0 - kept) * per_tuple
         if cost:  # else somebody had asked already, and the rows have come
             self.answers = ROWS_MEMORY * self.answers + tuples
             self.rows = ROWS_MEMORY * self.rows + rows
@@ -277,7 +277,7 @@ class BenefitPolicy:
     def _sooner(
         self, signature: Signature, local: Sequence[int], rivals: Mapping[int, Fetching]
     ) -> tuple[int, ...]:
-        """Return the modules that nothing is looked up for and that are done before a lookup is."""
+        """Return the modules that nothing is looked up for and that finish before a lookup does."""
         soonest = min(
             self._delay(lookup, table, 0)
             for lookups, table in rivals.values()

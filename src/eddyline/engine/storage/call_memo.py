@@ -35,7 +35,7 @@ class CallMemo:
     ) -> Vector:
         """Return the results at ``places``; ``compute`` is asked for those that are missing.
 
-        ``compute`` takes the positions among ``places`` that it shall compute,
+        ``compute`` takes the positions among ``places`` that it is to compute,
         None for all of them, and must return one result for each.
         """
         position = self._position[places]
@@ -63,7 +63,7 @@ class CallMemo:
         """Return results by their positions.
 
         Results that come one by one are mostly asked for as they come: then what came before is
-        not copied. To put all of it together each time was O(n * n) bytes for n results.
+        not copied. Putting all of it together each time took O(n * n) bytes for n results.
         """
         last = bisect_right(self._starts, int(position.min())) - 1 if len(position) else 0
         if last and last * 2 > len(self._chunks):
@@ -83,7 +83,7 @@ class CallMemo:
         self._remember(places, results)
 
     def forget_collective_failures(self, places: npt.NDArray[np.int64]) -> None:
-        """Make rows uncomputed again whose whole vector failed, so that they are tried alone."""
+        """Make rows whose whole vector failed uncomputed again, so that they are tried alone."""
         for place, where in zip(places.tolist(), self._position[places].tolist(), strict=True):
             if isinstance(self._errors.get(where), CollectiveFailure):
                 self._position[place] = -1

@@ -145,10 +145,10 @@ class _Unlocked:
 
 
 def unlocked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the same memory as an array of which NumPy thinks that it may be written to.
+    """Return the same memory as an array that NumPy takes for writable.
 
-    For kernels, which read only: Numba would compile each of them once more for every
-    combination of arguments that must not be written to.
+    For kernels, which only read: Numba would compile each of them once more for every
+    combination of arguments that are read-only.
     """
     return array if array.flags.writeable else np.asarray(_Unlocked(array))
 

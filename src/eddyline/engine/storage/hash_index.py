@@ -149,13 +149,13 @@ class HashIndex:
 
     def exists(self, probing: Probing, dead: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Return which tuples may have a match: certain but for words that are hashes."""
-        found = np.zeros(len(probing), np.bool_)
+        mask = np.zeros(len(probing), np.bool_)
         if self._slots is not None:
-            self._slots.exist(probing, dead, found)
+            self._slots.exist(probing, dead, mask)
         else:
             every = Counting(np.array([0]), np.array([self._rows]), dead)
-            found[self._probe_list(probing, every).positions] = True
-        return found
+            mask[self._probe_list(probing, every).positions] = True
+        return mask
 
     def _probe_list(self, probing: Probing, counting: Counting) -> Matches:
         words, valid, rows = probing

@@ -103,9 +103,9 @@ class IndexedStore(RowStore):
     def _derived(
         self, kept: dict[int, _Derived], column: int, make: Callable[[], _Derived]
     ) -> _Derived:
-        found = kept.get(column)
-        if found is None:
-            found = kept[column] = make()
+        held = kept.get(column)
+        if held is None:
+            held = kept[column] = make()
             if len(self):
-                found.append(self.take(column, range(self.first, self.stop)))
-        return found
+                held.append(self.take(column, range(self.first, self.stop)))
+        return held

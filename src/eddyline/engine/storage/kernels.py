@@ -1,6 +1,6 @@
 """Loops over arrays, compiled by Numba: building and probing chains of rows.
 
-Plain loops with no dispatch; who calls them checks shapes and types. All arrays are
+Plain loops with no dispatch; callers check shapes and types. All arrays are
 one-dimensional and contiguous unless said otherwise. A kernel is compiled when it is
 first called and kept in Numba's cache, if it can have one, so that another process only loads it.
 
@@ -32,7 +32,7 @@ TOGETHER = 1024
 def _can_be_kept() -> bool:
     """Tell whether Numba has a folder for what it compiles.
 
-    An executor in a container often has none: its packages and its home are not to be written to.
+    An executor in a container often has none: its packages and its home are not writable.
     """
     try:
         probe: Any = njit(cache=True)(_can_be_kept)
@@ -133,7 +133,7 @@ def probe_chains(
     places = np.empty(TOGETHER, np.int32)
     following = np.empty(TOGETHER, np.int32)
     first_words = np.empty(TOGETHER, np.int64)
-    found = 0
+    pairs = 0
     for base in range(start, tuples, TOGETHER):
         count = min(TOGETHER, tuples - base)
         for n in range(count):
@@ -171,15 +171,15 @@ def probe_chains(
                         and not (has_dead and dead[place])
                         and not (has_lineage and apart(spans, lineage[i], stored_lineage[place]))
                     ):
-                        if found == room:
-                            return found, i, place
-                        positions[found] = i
-                        matches[found] = place
-                        found += 1
+                        if pairs == room:
+                            return pairs, i, place
+                        positions[pairs] = i
+                        matches[pairs] = place
+                        pairs += 1
                 place = following_one
                 if place >= 0:
                     first, following_one = stored[place, 0], chain[place]
-    return found, tuples, -1
+    return pairs, tuples, -1
 
 
 @compiled
@@ -195,7 +195,7 @@ def probe_single(
     places = np.empty(TOGETHER, np.int32)
     following = np.empty(TOGETHER, np.int32)
     first_words = np.empty(TOGETHER, np.int64)
-    found = 0
+    pairs = 0
     for base in range(start, tuples, TOGETHER):
         count = min(TOGETHER, tuples - base)
         for n in range(count):
@@ -215,15 +215,15 @@ def probe_single(
             first, following_one = first_words[n], following[n]
             while place >= low:
                 if place < high and first == word:
-                    if found == room:
-                        return found, base + n, place
-                    positions[found] = base + n
-                    matches[found] = place
-                    found += 1
+                    if pairs == room:
+                        return pairs, base + n, place
+                    positions[pairs] = base + n
+                    matches[pairs] = place
+                    pairs += 1
                 place = following_one
                 if place >= 0:
                     first, following_one = stored[place, 0], chain[place]
-    return found, tuples, -1
+    return pairs, tuples, -1
 
 
 @compiled
@@ -291,7 +291,7 @@ def probe_dense(
     several_high = len(high) > 1
     places = np.empty(TOGETHER, np.int32)
     following = np.empty(TOGETHER, np.int32)
-    found = 0
+    pairs = 0
     for base in range(start, tuples, TOGETHER):
         count = min(TOGETHER, tuples - base)
         for n in range(count):
@@ -316,31 +316,31 @@ def probe_dense(
                     and not (has_dead and dead[place])
                     and not (has_lineage and apart(spans, lineage[i], stored_lineage[place]))
                 ):
-                    if found == room:
-                        return found, i, place
-                    positions[found] = i
-                    matches[found] = place
-                    found += 1
+                    if pairs == room:
+                        return pairs, i, place
+                    positions[pairs] = i
+                    matches[pairs] = place
+                    pairs += 1
                 place = following_one
                 if place >= 0:
                     following_one = chain[place]
-    return found, tuples, -1
+    return pairs, tuples, -1
 
 
 @compiled
 def probe_unique(words, rows, heads, least_word, low, high, positions, matches):
-    """Do what :func:`probe_dense` does in the plain case, where besides no key is repeated.
+    """Do what :func:`probe_dense` does in the plain case, where moreover no key is repeated.
 
     Each tuple is written down, and the next one over it if it has no match: with no branch to
     guess. There must be room for one pair more than there are tuples.
     """
-    found = 0
+    pairs = 0
     for i in range(len(rows)):
         place = dense_head(heads, least_word, words[rows[i]])
-        positions[found] = i
-        matches[found] = place
-        found += int(low <= place < high)
-    return found
+        positions[pairs] = i
+        matches[pairs] = place
+        pairs += int(low <= place < high)
+    return pairs
 
 
 @compiled
@@ -373,7 +373,7 @@ def probe_list(
     matches,
 ):
     """Do what :func:`probe_chains` does by comparing with every stored row; room is enough."""
-    found = 0
+    pairs = 0
     several_low = len(low) > 1
     several_high = len(high) > 1
     for i in range(len(rows)):
@@ -391,10 +391,10 @@ def probe_list(
             if equal and not (stored_nulls and not stored_valid[place]):
                 if has_dead and dead[place]:
                     continue
-                positions[found] = i
-                matches[found] = place
-                found += 1
-    return found
+                positions[pairs] = i
+                matches[pairs] = place
+                pairs += 1
+    return pairs
 
 
 @compiled
@@ -426,7 +426,7 @@ def expand_ranges(starts, stops, order, low, high, dead, has_dead, positions, ma
 
     As in :func:`probe_chains`, ``low`` and ``high`` bound the stored rows that count.
     """
-    found = 0
+    pairs = 0
     several_low = len(low) > 1
     several_high = len(high) > 1
     for i in range(len(starts)):
@@ -435,7 +435,7 @@ def expand_ranges(starts, stops, order, low, high, dead, has_dead, positions, ma
         for at in range(starts[i], stops[i]):
             row = order[at]
             if least <= row < most and not (has_dead and dead[row]):
-                positions[found] = i
-                matches[found] = row
-                found += 1
-    return found
+                positions[pairs] = i
+                matches[pairs] = row
+                pairs += 1
+    return pairs

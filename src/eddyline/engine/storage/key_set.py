@@ -65,10 +65,10 @@ class KeySet:
         probing = Probing(words_of([keys]), all_valid([keys]), places)
         here = np.array([self._size], np.int64)
         # With no limit: no key is held twice, so there is hardly more than one match for each.
-        found, _ = self._index.probe(probing, np.array([0]), here, None, sys.maxsize)
-        found = confirmed(found, [keys], [places], [self._held])
+        matches, _ = self._index.probe(probing, np.array([0]), here, None, sys.maxsize)
+        matches = confirmed(matches, [keys], [places], [self._held])
         numbers = np.full(len(places), -1, np.int64)
-        numbers[found.positions] = found.places
+        numbers[matches.positions] = matches.places
         return numbers
 
     def _keys(self, columns: Sequence[pa.Array]) -> KeyColumn:
@@ -81,7 +81,7 @@ class KeySet:
 
 
 def _first_ones(keys: KeyColumn, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return of ascending rows the first one with each key, in no set order."""
+    """Return the first of ascending rows with each key, in no set order."""
     firsts = []
     while len(rows):
         words = [word[rows] for word in keys.words]

@@ -1,6 +1,6 @@
 """Join keys as 64-bit words, so that one kernel serves every type that Spark joins on.
 
-Equal keys give equal words. The reverse holds too, but for strings and binary values of more than
+Equal keys give equal words. The reverse holds too, except for strings and binary values of over
 15 bytes: their second word is a hash, and a match must be confirmed by the bytes. Spark's rules
 for floating point are in the words: NaN is NaN, and -0.0 is 0.0. A struct is the words of its
 fields and one word for which of them are NULL, since inside a struct Spark takes two NULLs as
@@ -166,7 +166,7 @@ class Texts:
 
 
 def _count(a_type: pa.DataType) -> int:
-    """Return the words of a value."""
+    """Return the number of words of a value."""
     if pa.types.is_struct(a_type):
         return 1 + sum(_count(field.type) for field in a_type)
     if is_text_like(a_type):
@@ -177,12 +177,12 @@ def _count(a_type: pa.DataType) -> int:
 def _text_words(a_type: pa.DataType) -> list[int]:
     """Return which of a type's words are the first ones of texts."""
     if pa.types.is_struct(a_type):
-        found: list[int] = []
+        places: list[int] = []
         word = 1
         for field in a_type:
-            found += [word + inner for inner in _text_words(field.type)]
+            places += [word + inner for inner in _text_words(field.type)]
             word += _count(field.type)
-        return found
+        return places
     return [0] if is_text_like(a_type) else []
 
 
@@ -190,13 +190,13 @@ def _text_fields(values: pa.Array) -> dict[int, pa.Array]:
     """Return the texts of values, by the first of their two words."""
     a_type = values.type
     if pa.types.is_struct(a_type):
-        found: dict[int, pa.Array] = {}
+        texts: dict[int, pa.Array] = {}
         word = 1
         for child in values.flatten():  # NULL where the struct is, whatever the field says
             for inner, text in _text_fields(child).items():
-                found[word + inner] = text
+                texts[word + inner] = text
             word += _count(child.type)
-        return found
+        return texts
     return {0: values} if is_text_like(a_type) else {}
 
 

@@ -193,7 +193,7 @@ class HashedSlots:
         words, valid, rows = probing
         low, high, dead, lineage = counting
         if len(words) == 1 and valid is None and counting.alike:
-            found = kernels.probe_single(
+            progress = kernels.probe_single(
                 words[0],
                 rows,
                 self._stored(),
@@ -208,7 +208,7 @@ class HashedSlots:
                 matches,
             )
         else:
-            found = kernels.probe_chains(
+            progress = kernels.probe_chains(
                 words,
                 rows,
                 *flags(valid),
@@ -226,7 +226,7 @@ class HashedSlots:
                 positions,
                 matches,
             )
-        return ProbeProgress(*found)
+        return ProbeProgress(*progress)
 
     def exist(
         self,
@@ -258,7 +258,7 @@ class HashedSlots:
 class DenseSlots:
     """Slots by the key itself: for keys of one word that lie close together.
 
-    Numbers given out one after the other do, and so do dates and codes. Nothing is hashed and
+    Numbers given out in sequence do, and so do dates and codes. Nothing is hashed and
     nothing compared, and as long as no key comes twice a probe is a loop without branches.
     """
 
@@ -331,10 +331,10 @@ class DenseSlots:
         low, high, dead, lineage = counting
         tuples = len(rows)
         if not self._repeated and valid is None and counting.alike and len(matches) > tuples:
-            found = kernels.probe_unique(
+            pairs = kernels.probe_unique(
                 words, rows, self._heads, self._least, low[0], high[0], positions, matches
             )
-            return ProbeProgress(found, tuples, -1)
+            return ProbeProgress(pairs, tuples, -1)
         return ProbeProgress(
             *kernels.probe_dense(
                 words,

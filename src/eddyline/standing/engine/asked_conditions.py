@@ -56,20 +56,24 @@ class AskedConditions:
         split = {n: conditions_in(query.conditions) for n, query in queries.items()}
         for number, conditions in split.items():
             streams = queries[number].shape.streams if conditions else 0
-            for each in conditions:
-                if each.attribute.streams & ~streams or not streams & (streams - 1):
-                    raise ValueError(f"{each.predicate} is about other streams than {streams:#b}")
+            for condition in conditions:
+                if condition.attribute.streams & ~streams or not streams & (streams - 1):
+                    raise ValueError(
+                        f"{condition.predicate} is about other streams than {streams:#b}"
+                    )
         for number, conditions in split.items():
             if not conditions:
                 continue
             of_query = self._queries[number] = {}
             self._predicates[number] = conditions
-            for each in conditions:
-                asked = _Asked(each.attribute.needs(queries[number].shape.streams), each.attribute)
+            for condition in conditions:
+                asked = _Asked(
+                    condition.attribute.needs(queries[number].shape.streams), condition.attribute
+                )
                 before = of_query.get(asked)
                 if before is not None:
-                    each = each._replace(ranges=met(before.ranges, each.ranges))  # noqa: PLW2901 - both
-                of_query[asked] = came.setdefault(asked, {})[number] = each
+                    condition = condition._replace(ranges=met(before.ranges, condition.ranges))  # noqa: PLW2901 - both
+                of_query[asked] = came.setdefault(asked, {})[number] = condition
         for asked, of_queries in came.items():
             if asked not in self._asked:
                 attribute = asked.attribute
@@ -97,7 +101,7 @@ class AskedConditions:
     def due(self, spanned: int, newest: int) -> Sequence[AskedCondition]:
         """Return what is asked of tuples that have got a component of a stream, ``newest``.
 
-        Of these conditions none can fail.
+        None of these conditions can fail.
         """
         return self._chosen(spanned, 1 << newest)
 
@@ -108,11 +112,11 @@ class AskedConditions:
     def predicate(self, query: int) -> tuple[Term, dict[int, pa.Array]]:
         """Return all conditions of a query, and its constants, one value each."""
         terms, constants = [], {}
-        for each in self._predicates[query]:
-            terms.append(terms_of(each.predicate))
-            for node in each.predicate.walk():
+        for condition in self._predicates[query]:
+            terms.append(terms_of(condition.predicate))
+            for node in condition.predicate.walk():
                 if isinstance(node, Argument) and node.index < 0:
-                    value = each.constants[-1 - node.index]
+                    value = condition.constants[-1 - node.index]
                     constants[node.index] = pa.array([value], node.type)
         return Conjunction(tuple(terms)), constants
 

@@ -55,7 +55,7 @@ class ConditionCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Deciding:
-    """Decides of single tuples of a batch, query by query.
+    """Decides about single tuples of a batch, query by query.
 
     An error counts for a query only where all else that it asks of the tuple is TRUE, as in a
     query that runs alone. It stops that query, and no other.
@@ -92,7 +92,7 @@ class _Deciding:
         return bool(true[0])
 
     def _forget(self, one: JoinedScope) -> None:
-        """Let calls be made again that have failed only together with others."""
+        """Let calls that have failed only together with others be made again."""
         for expression in self.asked.calling:
             for holder, rows in one.holders():
                 holder.forget_collective_failures(expression, rows)

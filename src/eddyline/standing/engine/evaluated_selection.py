@@ -72,7 +72,7 @@ class EvaluatedSelection:
         return left
 
     def _after_error(self, lineage: int, row: Rows, relation: Relation) -> int:
-        """Return what a tuple is alive for that an error came of.
+        """Return what a tuple that has led to an error is still alive for.
 
         Each query that asks for the expression is decided by itself, with all that it asks.
         """

@@ -4,7 +4,7 @@ Boxes are numbered in the order of their queries. A grid cuts the words of one o
 into cells, and lists for each cell the boxes that have a part of it, ascending: twice the
 number, and one more where the cell lies in the box as a whole and nothing is left to be checked.
 The grids of a filter lie in common arrays; ``grids`` has a row for each, see the constants.
-Axes, of which a grid has two, are cut at ``cuts``: the cell of a word is the number of cuts
+Axes, two to a grid, are cut at ``cuts``: the cell of a word is the number of cuts
 that are not above it. A table of evenly wide buckets tells between which cuts to search.
 """
 

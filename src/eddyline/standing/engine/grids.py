@@ -109,7 +109,7 @@ class _Extent:
 def grids_over(boxes: Constraints, attributes: int) -> Grids:
     """Return grids that have every box in exactly one of them.
 
-    Building takes time in proportion to the entries, of which a box has up to a hundred.
+    Building takes time in proportion to the entries; a box has up to a hundred of them.
     """
     built = _Building(boxes)
     for chosen, pair in _groups(boxes, attributes):
@@ -118,7 +118,7 @@ def grids_over(boxes: Constraints, attributes: int) -> Grids:
 
 
 def _groups(boxes: Constraints, attributes: int) -> Iterator[tuple[Integers, tuple[int, int]]]:
-    """Return boxes together that are looked up by the same pair of attributes."""
+    """Yield the boxes that are looked up by the same pair of attributes, with that pair."""
     pairs = _most_selective(boxes, attributes)
     for keep in (2, 1, 0):  # axes of a box in a rare company
         keys, group, sizes = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)

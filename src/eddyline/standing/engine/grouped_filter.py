@@ -56,7 +56,7 @@ class Stretches:
 
     @staticmethod
     def pay(boxes: Constraints, attributes: int) -> bool:
-        """Tell whether boxes, of which some query may have several, are worth such an index."""
+        """Tell whether boxes are worth such an index; some query may have several of them."""
         if (np.diff(boxes.queries) == 0).any():
             return False
         combinations, bits = 1, 0
@@ -75,9 +75,9 @@ class Stretches:
         for attribute, (cuts, (axis, buckets), numbers) in enumerate(
             zip(self._cuts, self._axes, self._sets, strict=True)
         ):
-            found = np.empty(len(words), np.int32)
-            kernels.look_up(words, attribute, axis, cuts, buckets, numbers, found)
-            lineages = found if lineages is None else sets.common(lineages, found)
+            attribute_sets = np.empty(len(words), np.int32)
+            kernels.look_up(words, attribute, axis, cuts, buckets, numbers, attribute_sets)
+            lineages = attribute_sets if lineages is None else sets.common(lineages, attribute_sets)
         return alike(self._queries, len(words)) if lineages is None else lineages
 
     def _add(self, boxes: Constraints, attribute: int, sets: LineageSets) -> None:
@@ -123,8 +123,6 @@ MORE = 1.25
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """All that is looked up."""
-
     grids: Grids
     several: bool
 
@@ -221,7 +219,7 @@ class GroupedFilter:
         if len(grids.entries) > MANY_ENTRIES and len(words) > MANY_TUPLES:
             kernels.sort_by_cell(cells, *index.first_grid, order)
         begins, ends = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
-        found = np.empty(int(self._usual * len(words)) + len(grids.queries), np.int32)
+        matches = np.empty(int(self._usual * len(words)) + len(grids.queries), np.int32)
         done = count = 0
         while True:
             done, count = kernels.match(
@@ -242,12 +240,12 @@ class GroupedFilter:
                 begins,
                 ends,
                 count,
-                found,
+                matches,
             )
             if done == len(words):
                 self._usual = MORE * count / max(done, 1) + 1
-                return Satisfied(begins, ends, found[:count])
-            found = np.concatenate([found[:count], np.empty(len(found), np.int32)])
+                return Satisfied(begins, ends, matches[:count])
+            matches = np.concatenate([matches[:count], np.empty(len(matches), np.int32)])
 
     def _changed(self) -> None:
         self._index = self._stretches = self._uses_stretches = None

@@ -1,7 +1,7 @@
 """Conditions on columns of several streams, as frozen data: what is asked of joined tuples.
 
 They are part of the join, as windows are. A conjunct is an attribute of joined tuples, an
-expression over columns of several streams, and the ranges of which one must hold its value. So
+expression over columns of several streams, and ranges, one of which must hold its value. So
 queries that differ in constants share the attribute's value, and an index finds them by it
 (Madden et al., 2002, Section 3.2.1, for the attributes of one stream).
 """
@@ -55,7 +55,9 @@ class JoinAttribute:
     def of(cls, expression: Expression) -> JoinAttribute:
         """Return what there is to know of an expression."""
         arguments = {node for node in expression.walk() if isinstance(node, Argument)}
-        constants = sorted((each for each in arguments if each.index < 0), key=lambda a: -a.index)
+        constants = sorted(
+            (argument for argument in arguments if argument.index < 0), key=lambda a: -a.index
+        )
         return cls(
             expression, streams_in(expression), not cannot_fail(expression), tuple(constants)
         )
@@ -84,11 +86,11 @@ class JoinCondition(NamedTuple):
 
 
 def conditions_in(some: Iterable[Expression | JoinCondition]) -> list[JoinCondition]:
-    """Return conditions as conjuncts; those that are some stay as they are."""
-    found: list[JoinCondition] = []
-    for each in some:
-        found += [each] if isinstance(each, JoinCondition) else _split(each)
-    return found
+    """Return conditions as conjuncts; those that are conjuncts already stay as they are."""
+    conditions: list[JoinCondition] = []
+    for condition in some:
+        conditions += [condition] if isinstance(condition, JoinCondition) else _split(condition)
+    return conditions
 
 
 @lru_cache(maxsize=1 << 12)
@@ -112,5 +114,5 @@ def condition_of(term: Term) -> JoinCondition:
 
 def met(some: tuple[Range, ...], others: tuple[Range, ...]) -> tuple[Range, ...]:
     """Return ranges that hold what is in one of ``some`` and in one of ``others``."""
-    found = (one.meet(other) for one in some for other in others)
-    return tuple(dict.fromkeys(range_ for range_ in found if range_ is not None))
+    ranges = (one.meet(other) for one in some for other in others)
+    return tuple(dict.fromkeys(range_ for range_ in ranges if range_ is not None))

@@ -20,7 +20,7 @@ from eddyline.standing.engine.stems import StreamRows
 class JoinedScope:
     """The values of columns and calls for joined tuples, arguments numbered as in conditions.
 
-    Arguments below 0 are constants: of each tuple those of the query that asks.
+    Arguments below 0 are constants: for each tuple those of the query that asks.
     """
 
     __slots__ = ("_calls", "_columns", "_constants", "_rows", "_streams")
@@ -76,7 +76,7 @@ class JoinedScope:
     def asked(
         self, positions: npt.NDArray[np.int64], constants: Mapping[int, pa.Array]
     ) -> JoinedScope:
-        """Return the scope of tuples, each as often as it is there, with constants for each."""
+        """Return the scope of tuples, each as often as its position is given, with constants."""
         return JoinedScope(self._streams, self._spread(positions), constants)
 
     def holders(self) -> list[tuple[Relation, Rows]]:

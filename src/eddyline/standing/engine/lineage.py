@@ -31,7 +31,7 @@ class Satisfied:
 
     @classmethod
     def of_sizes(cls, sizes: npt.NDArray[np.int64], queries: npt.NDArray[np.int32]) -> Satisfied:
-        """Return that where the queries of tuples stand end to end, so many a tuple."""
+        """Return it for queries of tuples that stand end to end, so many a tuple."""
         ends = np.cumsum(sizes, dtype=np.int64)
         return cls(ends - sizes, ends, queries)
 
@@ -108,7 +108,7 @@ class LineageSets:
 
     @property
     def spans(self) -> npt.NDArray[np.int64]:
-        """What tells of most pairs of sets with nothing in common that they have nothing."""
+        """What tells, for most pairs of sets with nothing in common, that this is so."""
         return self._spans
 
     def number(self, queries: Iterable[int]) -> int:
@@ -231,10 +231,10 @@ class LineageSets:
         positions: npt.NDArray[np.int64],
         members: npt.NDArray[np.int64],
     ) -> int:
-        found: int = kernels.spread_members(
+        count: int = kernels.spread_members(
             lineages, self._starts, self._bitmaps, self._words, positions, members
         )
-        return found
+        return count
 
     def _grow(self, words: int) -> None:
         """Make room for some more sets, and so many words at least."""

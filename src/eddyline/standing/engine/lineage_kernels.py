@@ -226,7 +226,7 @@ def spread_members(numbers, starts, bitmaps, words, positions, members):
 
     Returns how many; only counts them where ``members`` is empty.
     """
-    found = np.int64(0)
+    count = np.int64(0)
     fill = len(members) > 0
     for i in range(len(numbers)):
         number = numbers[i]
@@ -234,20 +234,20 @@ def spread_members(numbers, starts, bitmaps, words, positions, members):
         if not bitmaps[number]:
             if fill:
                 for k in range(stop - start):
-                    positions[found + k] = i
-                    members[found + k] = words[start + k]
-            found += stop - start
+                    positions[count + k] = i
+                    members[count + k] = words[start + k]
+            count += stop - start
             continue
         base = np.int64(words[start]) << WORD
         for k in range(start + 1, stop):
             word = words[k]
             if not fill:
-                found += bits_in(word)
+                count += bits_in(word)
                 continue
             while word:
                 lowest = lowest_bit(word)
-                positions[found] = i
-                members[found] = base + ((k - start - 1) << WORD) + bits_in(lowest - ONE)
-                found += 1
+                positions[count] = i
+                members[count] = base + ((k - start - 1) << WORD) + bits_in(lowest - ONE)
+                count += 1
                 word ^= lowest
-    return found
+    return count

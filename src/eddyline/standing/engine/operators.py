@@ -250,8 +250,8 @@ class Probe:
         within = self._windows.lineages(joined, stream, shared.streams, shared.sets)
         made = [
             wanted
-            for each in alive(joined, lineages if within is None else within, signature)
-            for wanted in alive(each, self._conditions.by_probe(each, stream), signature)
+            for tuples in alive(joined, lineages if within is None else within, signature)
+            for wanted in alive(tuples, self._conditions.by_probe(tuples, stream), signature)
         ]
         self.made += sum(map(len, made))
         return made

@@ -98,7 +98,7 @@ class PrecedenceGraph(Routes):
     def after(self, signature: Signature, module: int) -> Signature:
         """Return the signature of what an operator makes of tuples; joined ones for a probe.
 
-        A tuple that was probed, and goes on by itself, is after :meth:`visited`.
+        For a tuple that has probed, and goes on by itself, see :meth:`visited`.
         """
         operator = self.operators[module]
         spanned, built, done, _, _ = signature
@@ -123,7 +123,7 @@ class PrecedenceGraph(Routes):
         return not signature.built and self.operators[module].kind is Kind.BUILD
 
     def operation(self, signature: Signature, module: int) -> Hashable:
-        """Return what an operator does to tuples: a probe by whom, any other the same to all."""
+        """Return what an operator does to tuples; only a probe's depends on what they span."""
         probes = self.operators[module].kind is Kind.PROBE
         return (module, signature.spanned) if probes else module
 

@@ -77,10 +77,10 @@ def selections_of(
                 return [_NEVER] * len(constants[0]) if constants else None
             common = met
             continue
-        found = compared(conjunct, constants)
-        if found is None:
+        comparison = compared(conjunct, constants)
+        if comparison is None:
             return None
-        changing.append(found)
+        changing.append(comparison)
     if not changing:
         return None
     attributes = [attribute for attribute, _ in changing]
@@ -167,12 +167,14 @@ def conditions_of(
         yield from (() for _ in range(len(constants[0])))
         return
     rows: list[Row] = list(zip(*(column.to_pylist() for column in constants), strict=True))
-    found = [
+    conjuncts = [
         _of_rows(term, constants, rows)
-        for each in conditions
-        for term in conjuncts_of(each.predicate if isinstance(each, JoinCondition) else each)
+        for condition in conditions
+        for term in conjuncts_of(
+            condition.predicate if isinstance(condition, JoinCondition) else condition
+        )
     ]
-    yield from zip(*found, strict=True)
+    yield from zip(*conjuncts, strict=True)
 
 
 def _of_rows(

@@ -76,7 +76,7 @@ Box: TypeAlias = Mapping[Expression, Range]
 
 
 def boxes_of(term: Term, *, may_fail: bool = False) -> tuple[Box, ...] | None:
-    """Return boxes of which at least one holds exactly where a term is TRUE.
+    """Return boxes, at least one of which holds exactly where a term is TRUE.
 
     An attribute is a column, or an expression over columns that calls no function and cannot
     fail; where nothing else is to be said of a leaf, the leaf itself is one, which must be
@@ -101,10 +101,10 @@ def _either(some: tuple[Box, ...] | None, others: tuple[Box, ...] | None) -> tup
 
 def all_of(parts: Iterable[tuple[Box, ...]]) -> tuple[Box, ...] | None:
     """Return the boxes of what is in some box of each of these; None for too many."""
-    found: tuple[Box, ...] | None = ({},)
+    boxes: tuple[Box, ...] | None = ({},)
     for part in parts:
-        found = _both(found, part)
-    return found
+        boxes = _both(boxes, part)
+    return boxes
 
 
 def _both(some: tuple[Box, ...] | None, others: tuple[Box, ...] | None) -> tuple[Box, ...] | None:
@@ -137,7 +137,7 @@ def _boxes_of_leaf(leaf: Expression, *, may_fail: bool) -> tuple[Box, ...] | Non
 
 def _ranges_of(leaf: Expression) -> tuple[Expression, list[Range], list[Range]]:
     """Return what a leaf speaks of, where it is TRUE, and where FALSE."""
-    found = None
+    meaning = None
     match leaf:
         case IsNull(operand):
             return operand, [NULL], [EVERY]
@@ -147,16 +147,19 @@ def _ranges_of(leaf: Expression) -> tuple[Expression, list[Range], list[Range]]:
         case Comparison(operator, Literal() as constant, operand) if not isinstance(
             operand, Literal
         ):
-            found = operand, *_compared(operator.mirrored, constant)
+            meaning = operand, *_compared(operator.mirrored, constant)
         case Comparison(operator, operand, Literal() as constant):
-            found = operand, *_compared(operator, constant)
+            meaning = operand, *_compared(operator, constant)
         case In(operand, options) if all(isinstance(option, Literal) for option in options):
-            found = operand, *_among([option for option in options if isinstance(option, Literal)])
+            meaning = (
+                operand,
+                *_among([option for option in options if isinstance(option, Literal)]),
+            )
         case TextTest() if (prefix := leaf.prefix) is not None:
-            found = leaf.children[0], *_prefixed(prefix)
-    if found is None or not has_order(type_of(found[0])):
+            meaning = leaf.children[0], *_prefixed(prefix)
+    if meaning is None or not has_order(type_of(meaning[0])):
         return leaf, [Range.of(True)], [Range.of(False)]  # noqa: FBT003 - a value, no switch
-    return found
+    return meaning
 
 
 def _compared(operator: ComparisonOperator, constant: Literal) -> tuple[list[Range], list[Range]]:
@@ -180,14 +183,14 @@ def _compared(operator: ComparisonOperator, constant: Literal) -> tuple[list[Ran
 
 def _outside(range_: Range) -> list[Range]:
     """Return the values below and above a range."""
-    found = []
+    ranges = []
     if range_.lower is not None:
         key, side = range_.lower
-        found.append(Range(upper=(key, side - 1)))
+        ranges.append(Range(upper=(key, side - 1)))
     if range_.upper is not None:
         key, side = range_.upper
-        found.append(Range(lower=(key, side + 1)))
-    return found
+        ranges.append(Range(lower=(key, side + 1)))
+    return ranges
 
 
 def _among(options: Iterable[Literal]) -> tuple[list[Range], list[Range]]:

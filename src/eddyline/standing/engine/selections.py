@@ -61,10 +61,10 @@ def _split(predicate: Expression | None) -> SplitSelection:
             rest.append(expression_of(conjunct))
         else:
             indexed.append(boxes)
-    found = all_of(indexed)
-    if found is None:
+    common_boxes = all_of(indexed)
+    if common_boxes is None:
         raise AssertionError(f"{predicate} has more alternatives together than its parts")
-    return SplitSelection(found, tuple(rest))
+    return SplitSelection(common_boxes, tuple(rest))
 
 
 class Selections:

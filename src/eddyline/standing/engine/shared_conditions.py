@@ -22,7 +22,7 @@ from eddyline.standing.engine.lineage import DEAD, Lineages, LineageSets, Satisf
 
 
 class Undecided(Protocol):
-    """Evaluates for tuples of a batch, and decides of one for which that was an error."""
+    """Evaluates for tuples of a batch, and decides about one for which that was an error."""
 
     def evaluated(
         self,

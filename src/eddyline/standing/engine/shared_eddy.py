@@ -159,7 +159,7 @@ class SharedEddy:
     ) -> None:
         """Let queries see stored rows, too: those that some query wants, of a time from ``since``.
 
-        In microseconds since 1970; None for all. Rows ``without`` what they need they do not see:
+        In microseconds since 1970; None for all. They do not see rows ``without`` what they need:
         those of a stream that came in by numbers in some ranges. What the rows join to among
         themselves is handed over. ValueError for a query that is not here.
         """
@@ -273,13 +273,13 @@ class SharedEddy:
 
     def latest(self) -> int | None:
         """Return the latest time of a stored row that some query wants, in microseconds."""
-        found = []
+        times = []
         for held in self._streams:
             if held.stream.time is not None and not held.stream.static and len(held.built.store):
                 order = held.built.store.order(held.stream.time)
                 words = order.words[order.valid & (held.lineages != DEAD)]
-                found += [int(words.max())] if len(words) else []
-        return max(found, default=None)
+                times += [int(words.max())] if len(words) else []
+        return max(times, default=None)
 
     def passes_by(self, stream: int) -> bool:
         """Tell whether nothing that comes later meets the rows of a stream: they are not kept."""
@@ -292,7 +292,7 @@ class SharedEddy:
         )
 
     def stored_arrivals(self, stream: int) -> npt.NDArray[np.int64]:
-        """Return the numbers by which the stored rows came in that some query wants.
+        """Return the numbers by which the stored rows that some query wants came in.
 
         Those of a push stand before those of the next, and among themselves in any order.
         """
@@ -346,7 +346,7 @@ class SharedEddy:
         return self._eddy
 
     def _first_stream(self, query: int) -> int:
-        """Return the first stream that a query reads which is no table."""
+        """Return the first stream, not a table, that a query reads; -1 where it reads none."""
         streams = self._queries[query].selections
         return min((s for s in streams if not self._streams[s].stream.static), default=-1)
 
@@ -451,5 +451,4 @@ ENOUGH_SETS = 1 << 16
 
 
 def _raise(query: int, error: Exception) -> None:  # noqa: ARG001 - as on_error is told
-    """Raise the error of a query."""
     raise error

@@ -83,20 +83,20 @@ class JoinShape:
         """Columns that are equal in every result, together."""
         classes: list[frozenset[Place]] = []
         for join in sorted(self.edges, key=sorted):
-            met = [each for each in classes if each & join]
-            classes = [each for each in classes if not each & join]
+            met = [places for places in classes if places & join]
+            classes = [places for places in classes if not places & join]
             classes.append(join.union(*met))
         return tuple(classes)
 
     def keys(self, spanned: int, stream: int) -> tuple[Key, ...]:
         """Return how tuples that span some streams find those of another, by stored column."""
-        found = []
+        keys = []
         for together in self.classes:
             stored = [place.column for place in together if place.relation == stream]
             probing = [place for place in together if spanned >> place.relation & 1]
             if stored and probing:
-                found.append(Key(min(probing), stored[0]))
-        return tuple(sorted(found, key=lambda key: key.stored))
+                keys.append(Key(min(probing), stored[0]))
+        return tuple(sorted(keys, key=lambda key: key.stored))
 
     def connects(self, streams: int) -> bool:
         """Tell whether these streams alone are connected."""
@@ -124,7 +124,7 @@ class SharedQuery:
     that have an entry are those that the query reads.
 
     ``conditions`` are predicates over columns of several streams, whose arguments are numbered as
-    :func:`~eddyline.standing.engine.join_conditions.column_of` says, or such that were split
+    :func:`~eddyline.standing.engine.join_conditions.column_of` says, or ones that were split
     before.
     """
 

@@ -28,10 +28,10 @@ class SharingStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SharedResults:
-    """Tuples that are results, and of which queries each is: numbers of sets.
+    """Tuples that are results, each with the queries that it is a result of: numbers of sets.
 
     They are of one combination of streams; :meth:`column` gives their values. The numbers of sets
-    hold until whoever is handed the results returns: then sets may get others.
+    hold until the receiver of the results returns: then sets may get others.
     """
 
     batch: TupleBatch

@@ -142,7 +142,7 @@ class Finder:
     ) -> tuple[Matches, int]:
         """Return the matches of tuples with a lesser timestamp, and how many were probed.
 
-        Most of those are left out that have no query in common.
+        Most of those that have no query in common are left out.
         """
         index, stored = self._stream.index(self._keys)
         first = self._stream.built.store.first
@@ -152,8 +152,8 @@ class Finder:
         probing = self._probing(columns, places, lineages, sets)
         lineage = Lineage(lineages, self._stream.lineages, sets.spans)
         low = np.zeros(1, np.int64)
-        found, probed = index.probe(probing, low, high, None, MOST_MATCHES, lineage)
-        return confirmed(found, columns, places, stored[: len(columns)]), probed
+        candidates, probed = index.probe(probing, low, high, None, MOST_MATCHES, lineage)
+        return confirmed(candidates, columns, places, stored[: len(columns)]), probed
 
     def _probing(
         self,
@@ -162,7 +162,6 @@ class Finder:
         lineages: Lineages,  # noqa: ARG002 - for stored rows that are of one query each
         sets: LineageSets,  # noqa: ARG002 - the same
     ) -> Probing:
-        """Return the keys that tuples bring."""
         return probing_by(columns, places)
 
     def _column(self, key: Key) -> KeyColumn:

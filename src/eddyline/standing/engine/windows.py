@@ -129,7 +129,7 @@ def _differences(
     """Return by how much the second of two streams' rows may be later, at the most.
 
     The bounds are differences that are at most so much; the least upper bounds of all of them
-    are shortest ways (Floyd and Warshall).
+    are shortest paths (Floyd and Warshall).
     """
     most = {(a, b): 0 if a == b else NEVER for a in streams for b in streams}
     for bound in bounds:

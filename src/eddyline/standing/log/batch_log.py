@@ -52,8 +52,8 @@ class BatchLog:
         return max(self.versions(), default=0)
 
     def versions(self) -> set[int]:
-        """Return the versions that batches ran of which it is remembered; DamagedFileError."""
-        found: dict[int, int] = {}
+        """Return the versions that the remembered batches ran; DamagedFileError."""
+        versions: dict[int, int] = {}
         for batch in [int(path.name) for path in self._directory.glob("[0-9]*")]:
             version = self._versions.get(batch)
             if version is None:
@@ -61,9 +61,9 @@ class BatchLog:
                 if run is None:
                     continue  # it has been forgotten since
                 version = run.version
-            found[batch] = version
-        self._versions = found
-        return set(found.values())
+            versions[batch] = version
+        self._versions = versions
+        return set(versions.values())
 
     def _path(self, batch: int) -> Path:
         return self._directory / f"{batch:010}"

@@ -42,11 +42,11 @@ class ChangeLog:
         return max([*self.changes(), *self.snapshots()], default=0)
 
     def changes(self) -> list[int]:
-        """Return the versions of which the changes are there, ascending."""
+        """Return the versions whose changes are there, ascending."""
         return self._versions("change")
 
     def snapshots(self) -> list[int]:
-        """Return the versions of which there is a snapshot, ascending."""
+        """Return the versions that have a snapshot, ascending."""
         return self._versions("snapshot")
 
     def append(self, version: int, changes: tuple[Change, ...]) -> None:

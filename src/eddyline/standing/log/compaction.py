@@ -1,7 +1,7 @@
 """Compaction of the log of queries: snapshots are taken, and what nobody can need is removed.
 
-Versions that may be asked for are the last one, and those that micro-batches have run of which it
-is remembered (:mod:`eddyline.standing.log.batch_log`): a batch that is run again, be it after a
+Versions that may be asked for are the last one, and those that the remembered micro-batches have
+run (:mod:`eddyline.standing.log.batch_log`): a batch that is run again, be it after a
 crash, wants its own. Workers ask for the version of the batch that they work for, and no other.
 All these stay within reach, each from the newest snapshot that is not after it; other files go.
 """
@@ -92,7 +92,7 @@ class Compaction:
         with self._named() as (versions, last):
             snapshots = self._log.snapshots()
             kept, changes = needed_files(versions, snapshots, last)
-            # Changes first: whoever finds one missing finds the snapshot to leap to.
+            # Changes first: a reader that finds one missing finds the snapshot to leap to.
             for version in self._log.changes():
                 if version not in changes and version <= last:
                     self._log.remove(version)

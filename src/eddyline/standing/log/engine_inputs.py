@@ -55,11 +55,11 @@ class EngineInputs:
 def numbers_of(streams: Sequence[str], template: QueryTemplate) -> tuple[int, ...]:
     """Return for each input of a template the engine's, which does not depend on other queries."""
     seen: Counter[str] = Counter()
-    found = []
+    numbers = []
     for name in template.inputs:
-        found.append(seen[name] * len(streams) + streams.index(name))
+        numbers.append(seen[name] * len(streams) + streams.index(name))
         seen[name] += 1
-    return tuple(found)
+    return tuple(numbers)
 
 
 Source: TypeAlias = "int | Aggregation"
@@ -111,8 +111,10 @@ def _aggregation(
     time = grouping.time._replace(relation=numbers[grouping.time.relation])
     keys = tuple(map(here, grouping.keys))
     aggregates = [
-        each if each.argument is None else replace(each, argument=here(each.argument))
-        for each in aggregation.aggregates
+        aggregate
+        if aggregate.argument is None
+        else replace(aggregate, argument=here(aggregate.argument))
+        for aggregate in aggregation.aggregates
     ]
     return Aggregation(replace(grouping, time=time, keys=keys), tuple(aggregates))
 
@@ -128,15 +130,15 @@ def aggregations_in(
     streams: tuple[str, ...], queries: Iterable[StandingQuery]
 ) -> dict[Aggregation, int]:
     """Return what queries aggregate, numbered so that driver and workers agree."""
-    found: dict[Aggregation, int] = {}
+    numbers: dict[Aggregation, int] = {}
     known: set[int] = set()
     for query in sorted(queries, key=lambda each: each.number):
         if id(query.template) not in known:
             known.add(id(query.template))
             aggregation = aggregation_of(streams, query.template)
             if aggregation is not None:
-                found.setdefault(aggregation, len(found))
-    return found
+                numbers.setdefault(aggregation, len(numbers))
+    return numbers
 
 
 def aggregated_column(number: int, position: int) -> str:
@@ -146,13 +148,13 @@ def aggregated_column(number: int, position: int) -> str:
 
 def layouts_in(streams: tuple[str, ...], queries: Iterable[StandingQuery]) -> dict[Layout, int]:
     """Return the layouts of queries, numbered so that driver and workers agree."""
-    found: dict[Layout, int] = {}
+    numbers: dict[Layout, int] = {}
     known: set[int] = set()
     for query in sorted(queries, key=lambda each: each.number):
         if id(query.template) not in known:
             known.add(id(query.template))
-            found.setdefault(layout_of(streams, query.template), len(found))
-    return found
+            numbers.setdefault(layout_of(streams, query.template), len(numbers))
+    return numbers
 
 
 def renumbered(
@@ -218,10 +220,10 @@ def columns_put_out(
     streams: Sequence[str], templates: Iterable[QueryTemplate]
 ) -> tuple[tuple[int, int], ...]:
     """Return the columns that joined results are made of: the engine's input, and the column."""
-    found = set()
+    places = set()
     for template in templates:
         if template.aggregated is not None:
             continue
         numbers = numbers_of(streams, template)
-        found |= {(numbers[number], column) for number, column in template.used}
-    return tuple(sorted(found))
+        places |= {(numbers[number], column) for number, column in template.used}
+    return tuple(sorted(places))

@@ -15,7 +15,7 @@ class Job:
 
     If they join them, ``columns`` has for each stream the column that its rows are dealt out
     by; none where no column of every stream must be equal, so that all rows meet in one place.
-    ``tables`` are joined as well; of each the rows are dealt out by one of ``table_columns``,
+    ``tables`` are joined as well; the rows of each are dealt out by one of ``table_columns``,
     or all rows are everywhere where that is None.
     """
 
@@ -95,9 +95,9 @@ def _only(template: QueryTemplate, table: str, by_name: dict[str, set[int]]) -> 
     (column,) = columns
     classes = template.query.shape.classes
     together = next(
-        each
-        for each in classes
-        if any(template.inputs[p.relation] == table and p.column == column for p in each)
+        places
+        for places in classes
+        if any(template.inputs[p.relation] == table and p.column == column for p in places)
     )
     inputs = {n for n, name in enumerate(template.inputs) if name == table}
     return column if inputs <= {place.relation for place in together} else None

@@ -1,4 +1,4 @@
-"""What the tasks of a job know that joins streams, as plain data."""
+"""What the tasks of a job that joins streams know, as plain data."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class LiveQueries:
         return Snapshot(
             self.version,
             self.next_number,
-            tuple(each.group for each in kept.values()),
+            tuple(kept_group.group for kept_group in kept.values()),
             tuple(place(query) for query in self.running.values()),
             tuple((place(query), reason) for query, reason in self.paused.values()),
         )
@@ -122,19 +122,21 @@ class LiveQueries:
         """
         seen: list[int] | None = None
         while True:
-            found = [each for each in log.snapshots() if self.version < each <= version]
-            if found == seen:
+            candidates = [
+                candidate for candidate in log.snapshots() if self.version < candidate <= version
+            ]
+            if candidates == seen:
                 return False
-            for each in reversed(found):
+            for candidate in reversed(candidates):
                 try:
-                    self._take_on(log.read_snapshot(each))
+                    self._take_on(log.read_snapshot(candidate))
                 except FileNotFoundError:
                     continue
                 except DamagedFileError as error:
-                    self.passed_over[each] = error
+                    self.passed_over[candidate] = error
                     continue
                 return True
-            seen = found
+            seen = candidates
 
     def _take_on(self, snapshot: Snapshot) -> None:
         """Be at a snapshot; queries that are here already stay the same objects."""

@@ -34,13 +34,13 @@ def constants_of(group: QueryGroup) -> Constants:
     """Return the constants of all queries of a group; ConstantError where one has none."""
     columns = {n: column.combine_chunks() for n, column in enumerate(group.parameters.columns)}
     scope = Columns(columns, len(group.names))
-    found = []
+    constants = []
     for expression in group.template.constants:
         vector = evaluate(expression, scope)
         for position, error in sorted(vector.errors.items()):
             raise ConstantError(position, error)
-        found.append(vector.values)
-    return found
+        constants.append(vector.values)
+    return constants
 
 
 def queries_of(
@@ -53,7 +53,7 @@ def queries_of(
     constants = [constant.take(pa.array(positions)) for constant in constants_of(group)]
     conditions = conditions_of(query.conditions, constants)
     split = {number: _split(selection, constants) for number, selection in query.selections.items()}
-    if all(found is not None for found in split.values()):
+    if all(pieces is not None for pieces in split.values()):
         chosen: Iterator[tuple[Selection, ...]] = zip(*split.values(), strict=True)
         for selections, own in zip(chosen, conditions, strict=True):
             yield _like(query, dict(zip(split, selections, strict=True)), own)
@@ -104,7 +104,7 @@ def _filler(expression: Expression, kinds: Sequence[pa.DataType]) -> _Filler:
         kind = kinds[number]
         return lambda row: Literal(row[number], kind)
     make = type(expression)
-    parts = [_part(getattr(expression, each.name), kinds) for each in fields(expression)]
+    parts = [_part(getattr(expression, field.name), kinds) for field in fields(expression)]
     return lambda row: make(*[part(row) for part in parts])
 
 
@@ -112,6 +112,6 @@ def _part(part: object, kinds: Sequence[pa.DataType]) -> Callable[[tuple[object,
     if isinstance(part, Expression):
         return _filler(part, kinds)
     if isinstance(part, tuple):
-        inner = [_part(each, kinds) for each in part]
-        return lambda row: tuple([each(row) for each in inner])
+        inner = [_part(member, kinds) for member in part]
+        return lambda row: tuple([filler(row) for filler in inner])
     return lambda _: part

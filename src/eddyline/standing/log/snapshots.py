@@ -18,7 +18,7 @@ back. A plain tuple: 100,000 are pickled in 0.08 s, and as dataclasses in 0.84."
 class Snapshot:
     """The queries of a version, running and ``paused``, these with the reasons.
 
-    Groups have nothing of those of their queries that were dropped.
+    Groups hold nothing of their queries that were dropped.
     """
 
     version: int
@@ -43,7 +43,7 @@ class Snapshot:
 
 
 class KeptQueries(NamedTuple):
-    """The part of a group that is kept, and where in it those are that had other positions."""
+    """The part of a group that is kept, and the new position of each query by its old one."""
 
     group: QueryGroup
     positions: dict[int, int]
@@ -76,9 +76,9 @@ def needed_files(
     """
     ordered = sorted(snapshots)
     before = ordered[-2] if len(ordered) > 1 else 0
-    reached = {before: last}  # by what it is reached from, the last version that is
+    reached = {before: last}  # the last version reached, by what it is reached from
     for version in needed:
-        start = max((each for each in ordered if each <= version), default=0)
+        start = max((snapshot for snapshot in ordered if snapshot <= version), default=0)
         reached[start] = max(version, reached.get(start, 0))
-    changes = {each for start, stop in reached.items() for each in range(start + 1, stop + 1)}
+    changes = {change for start, stop in reached.items() for change in range(start + 1, stop + 1)}
     return {*ordered[-2:], *reached} - {0}, changes

@@ -122,11 +122,11 @@ class AggregatedResults:
         sets: LineageSets,
         shares: npt.NDArray[np.float64] | None = None,
     ) -> tuple[Lineages, dict[int, int]]:
-        """Aggregate results; return for which queries they are results as they are.
+        """Aggregate results; return for which queries they are results as they are, and late rows.
 
-        ``shares`` are those with which they were taken, None where that is all.
-        And by input, whose time says in which windows a row is, how many rows have come when all
-        their windows had closed.
+        ``shares`` are those with which they were taken, None where that is all. Late rows are
+        those that have come when all their windows had closed: their number, by the input whose
+        time says in which windows a row is.
         """
         if self._summary is not None:
             self._take_summary(self._summary, results, sets)
@@ -149,7 +149,7 @@ class AggregatedResults:
         return sets.without(results.lineages, every), counts
 
     def tally(self, counted: pa.RecordBatch, share: float) -> None:
-        """Take how many events windows have had, of which such a share was taken."""
+        """Take how many events windows have had, where such a share of them was taken."""
         for window in {shared.grouping.window for shared in self._groupings.values()}:
             own = pa.Table.from_batches([counted])
             for name in ("size", "slide", "start"):
@@ -167,7 +167,7 @@ class AggregatedResults:
         eddy: SharedEddy,
         types: Sequence[pa.DataType | None],
     ) -> None:
-        """Take how many events were dropped of which groups of a grouping, by its label.
+        """Take how many events of each group were dropped, for the grouping with this label.
 
         For queries to which the columns that are grouped by say all; ``types`` are those of
         the stream's columns.
@@ -218,12 +218,12 @@ class AggregatedResults:
 
     def due(self) -> int | None:
         """Return the watermark by which the next window closes."""
-        found = [
+        watermarks = [
             due
             for shared in self._groupings.values()
             for due in (shared.aggregate.due(), shared.tallies.due(shared.aggregate.closed))
         ]
-        return min((each for each in found if each is not None), default=None)
+        return min((watermark for watermark in watermarks if watermark is not None), default=None)
 
     def stored(self) -> tuple[int, int]:
         """Return how many rows of aggregates are kept, and in how many parts."""
@@ -284,7 +284,7 @@ class AggregatedResults:
         wanted = shared.aggregates if gone is None else []
         distinct, of_rows = np.unique(lineages, return_inverse=True)
         fragments = [sets.members(int(number)) for number in distinct]
-        values = [each.argument for each in wanted if each.argument is not None]
+        values = [function.argument for function in wanted if function.argument is not None]
         scope = _scope(results, rows, [*grouping.keys, *values], argument_number(grouping.time))
         times = scope.argument(argument_number(grouping.time))
         failed: set[int] = set()
@@ -307,7 +307,7 @@ class AggregatedResults:
                 for query in fragments[of_rows[row]].tolist():
                     if aggregate in shared.queries[query]:
                         self._on_error(query, error)
-        if failed:  # in no group: of the queries that they are of there will be no more
+        if failed:  # in no group: there will be no more of the queries that they are of
             mask = np.zeros(len(rows), np.bool_)
             mask[list(failed)] = True
             times = pc.if_else(pa.array(mask), pa.scalar(None, times.type), times)
@@ -345,7 +345,9 @@ class _Shared:
         """All that is asked for, each once."""
         if self._asked_for is None:
             distinct = dict.fromkeys(self.queries.values())
-            self._asked_for = list(dict.fromkeys(each for some in distinct for each in some))
+            self._asked_for = list(
+                dict.fromkeys(aggregate for some in distinct for aggregate in some)
+            )
         return self._asked_for
 
     def changed(self) -> None:
@@ -362,7 +364,7 @@ class _Shared:
 
 
 def _earliest(template: QueryTemplate) -> int:
-    """Return how much earlier than a row others may be that it is joined with."""
+    """Return how much earlier than a row those that it is joined with may be."""
     if template.aggregated is None:
         return 0
     streams = streams_of(template)
@@ -389,7 +391,10 @@ def _scope(
 ) -> Columns:
     """Return some rows of results with the columns that expressions are about."""
     used = {time} | {
-        node.index for each in expressions for node in each.walk() if isinstance(node, Argument)
+        node.index
+        for expression in expressions
+        for node in expression.walk()
+        if isinstance(node, Argument)
     }
     chosen = None if len(rows) == len(results) else pa.array(rows)
     columns = {}

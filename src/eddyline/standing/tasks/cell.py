@@ -53,7 +53,7 @@ class Cell(StatefulProcessor):
     """Joins the rows of one cell for all queries, and aggregates what they find.
 
     The rows are kept in memory from task to task, and in the state store blob by blob, as they
-    came. A worker that has them not, or not all, gets the rest from the store.
+    came. A worker that does not have them all gets the rest from the store.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Cell(StatefulProcessor):
                         yield entry
 
     def _tally(self, engine: LiveCell, counted: pa.RecordBatch, share: float) -> None:
-        """Take how many events windows had, or of which groups the dropped ones were."""
+        """Take how many events windows had, or in which groups the dropped ones were."""
         grouping = (counted.schema.metadata or {}).get(SUMMARY)
         if grouping is None:
             engine.queries.aggregated.tally(counted, share)
@@ -185,7 +185,7 @@ class Cell(StatefulProcessor):
             engine.queries.summarize(grouping.decode(), counted)
 
     def _forget(self, engine: LiveCell, watermark: int | None) -> None:
-        """Let rows go, here and in the store, that no query can want any more."""
+        """Let rows that no query can want any more go, here and in the store."""
         gone = [] if watermark is None else engine.queries.passed(watermark)
         for place, left in engine.queries.unwanted().items():
             if len(left.places):
@@ -275,7 +275,7 @@ class Cell(StatefulProcessor):
         """Return the rows that are not too late: at or after the watermark."""
         time = self._streams.times[stream]
         if watermark is None or time is None or self._streams.job.aggregates:
-            return rows  # of a row that is aggregated its windows decide
+            return rows  # the windows of a row that is aggregated decide
         times = rows.column(str(time)).cast(pa.int64())
         in_time = pc.fill_null(pc.greater_equal(times, pa.scalar(watermark, pa.int64())), True)  # noqa: FBT003 - a value
         return rows if pc.all(in_time).as_py() else rows.filter(in_time)
@@ -355,7 +355,7 @@ def _blob(part: int, kind: int, rows: pa.RecordBatch) -> pd.DataFrame:
 def _packed(results: list[pa.RecordBatch], part: int) -> Iterator[pd.DataFrame]:
     """Yield results as Arrow streams."""
     if results:
-        tables = [pa.Table.from_batches([each]) for each in results]
+        tables = [pa.Table.from_batches([batch]) for batch in results]
         table = pa.concat_tables(tables, promote_options="default").combine_chunks()
         for rows in table.to_batches(max_chunksize=RESULT_ROWS):
             yield _blob(part, ROWS, rows)

@@ -52,7 +52,7 @@ class Dealing:
         sample = SampledRows(batch_now.kept, batch_now.number)
         counts = Counts()
         tally = EventTally(wanted.windows if self.streams.samples else ())
-        gone = [DroppedGroups(*each) for each in wanted.countable] if self.streams.samples else []
+        gone = [DroppedGroups(*pair) for pair in wanted.countable] if self.streams.samples else []
         place = {number: position for position, number in enumerate(self.columns)}
         time_column = self.streams.times[self.stream]
         at = None if time_column is None else self.columns.index(time_column)
@@ -118,12 +118,12 @@ class WantedRows:
     def windows(self) -> list[TimeWindow]:
         """The windows that queries aggregate in, each once."""
         aggregated = [template.aggregated for template in self._live.templates]
-        groupings = [each.aggregation.grouping for each in aggregated if each is not None]
+        groupings = [rows.aggregation.grouping for rows in aggregated if rows is not None]
         return list(dict.fromkeys(grouping.window for grouping in groupings))
 
     @property
     def countable(self) -> list[tuple[Grouping, tuple[int, ...]]]:
-        """The groupings by which dropped events are counted, with the columns that these are of."""
+        """The groupings by which dropped events are counted, with their columns."""
         job = self._dealing.streams.job
         return list(countable_groupings(job.inputs, self._live.templates).items())
 
@@ -143,8 +143,8 @@ class WantedRows:
         boxes = {}
         for number, query in compiled(difference.came, _as_written, _as_called).items():
             mine = self._selections[number] = []
-            for each in inputs[number]:
-                selection = split(query.selections[each]).boxes
+            for position in inputs[number]:
+                selection = split(query.selections[position]).boxes
                 key = frozenset(frozenset(box.items()) for box in selection)
                 mine.append(key)
                 self._asking[key] += 1
@@ -156,12 +156,12 @@ class WantedRows:
         self._needed = columns_needed(streams.job.inputs, streams.times, self._live.templates)[own]
 
     def _forget(self, selections: Sequence[_Selection]) -> None:
-        """Let selections go that a query asked for, unless others do."""
+        """Let the selections that a query asked for go, unless others ask for them."""
         self._asking.subtract(selections)
-        gone = [each for each in dict.fromkeys(selections) if not self._asking[each]]
-        self._filter.remove([self._numbers.pop(each) for each in gone])
-        for each in gone:
-            del self._asking[each]
+        gone = [selection for selection in dict.fromkeys(selections) if not self._asking[selection]]
+        self._filter.remove([self._numbers.pop(selection) for selection in gone])
+        for selection in gone:
+            del self._asking[selection]
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return those of a batch that some query wants, with the columns that any needs.
@@ -180,8 +180,8 @@ class WantedRows:
             for number in range(len(types))
         ]
         numbers = self._relation.load(columns, batch.num_rows)
-        found = self._filter.satisfied(self._relation.scope(numbers))
-        wanted = found.ends > found.begins
+        satisfied = self._filter.satisfied(self._relation.scope(numbers))
+        wanted = satisfied.ends > satisfied.begins
         if dealing.streams.job.columns:
             key = batch.column(place[dealing.streams.job.columns[dealing.stream]])
             if key.null_count:

@@ -55,14 +55,14 @@ def countable_groupings(
     inputs: tuple[str, ...], templates: Iterable[QueryTemplate]
 ) -> dict[Grouping, tuple[int, ...]]:
     """Return the groupings of countable queries, with the columns that are grouped by."""
-    found: dict[Grouping, tuple[int, ...]] = {}
+    groupings: dict[Grouping, tuple[int, ...]] = {}
     for template in templates:
         if is_countable(template):
             aggregation = aggregation_of(inputs, template)
             if aggregation is not None:
                 grouping = aggregation.grouping
-                found[grouping] = tuple(sorted(key_columns(grouping)))
-    return found
+                groupings[grouping] = tuple(sorted(key_columns(grouping)))
+    return groupings
 
 
 class DroppedGroups:
@@ -104,7 +104,7 @@ class DroppedGroups:
         self._too_many = groups > max(MOST_GROUPS, self._events // _EVENTS_A_GROUP)
 
     def batches(self) -> list[pa.RecordBatch]:
-        """Return how many events were dropped of which group; nothing where there are too many."""
+        """Return how many events of each group were dropped; nothing for too many groups."""
         if self._found is None or self._too_many or not len(self._found):
             return []
         table = self._found.replace_schema_metadata({SUMMARY: self._grouping.label.encode()})

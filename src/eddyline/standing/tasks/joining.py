@@ -61,7 +61,7 @@ class Entry:
     ``latest`` is the time of the latest, in microseconds; ``arrivals`` are for each input of the
     engine that has them the numbers by which they came in. ``places`` are those that the rows had
     in the blob as it came, if some have gone since. ``columns`` are those of the stream that some
-    query needed when they came: the others they have not.
+    query needed when they came: they do not have the others.
     """
 
     stream: int
@@ -100,10 +100,10 @@ class JoiningQueries:
         self.bounds: dict[int, int] = {}
         """By the first number of the group of queries that looked back: the time from which on."""
         self._looking: list[StandingQuery] = []  # those that have yet to look back
-        self._looked = False  # back, since rows were looked for that no query wants
+        self._looked = False  # back, since rows that no query wants were looked for
         self._live = KeptUpQueries(streams.log, streams.job)
         self.inputs = EngineInputs(streams.job.inputs, times)
-        self._some_went = False  # since rows were looked for that no query wants
+        self._some_went = False  # since rows that no query wants were looked for
         self._since: (
             tuple[tuple[int, int], tuple[list[int] | None, dict[int, list[int]]]] | None
         ) = None
@@ -180,7 +180,7 @@ class JoiningQueries:
         """Take rows of a stream.
 
         Those that are stored already give no results again; they came before the query of the
-        number ``before``, and no query of that or a later number sees them that did not look
+        number ``before``, and a query of that or a later number sees them only if it has looked
         back at them.
         """
         types = self._streams.types[stream]
@@ -268,15 +268,15 @@ class JoiningQueries:
         return self._since[1]
 
     def summarize(self, grouping: str, rows: pa.RecordBatch) -> None:
-        """Take how many events were dropped of which groups of a grouping, by its label."""
+        """Take how many events of each group were dropped, for the grouping with this label."""
         self.aggregated.summarize(grouping, rows, self._eddy, self._streams.types[0])
 
     def results(self, counts: Counts) -> list[pa.RecordBatch]:
         """Return the results since the last time: all columns put out, queries and layouts."""
-        found, self._results = self._results, []
+        results, self._results = self._results, []
         counts.add(self._counts)
         self._counts = Counts()
-        return found
+        return results
 
     def passed(self, watermark: int) -> list[Key]:
         """Forget rows that nothing after a watermark can meet; return the entries that are gone.
@@ -307,23 +307,23 @@ class JoiningQueries:
             return {}
         exactly, self._some_went, self._looked = self._looked, False, False
         arrivals = {n: self._eddy.stored_arrivals(n) for n in range(len(self.inputs))}
-        found = {}
+        left = {}
         for key, entry in self.entries.items():
             wanted = entry.wanted(arrivals)
             everywhere = (1 << len(entry.arrivals)) - 1
             some_lost = len(wanted.places) < entry.rows or (wanted.inputs != everywhere).any()
             if 2 * len(wanted.places) <= entry.rows or (exactly and some_lost):
-                found[key] = wanted
-        self._forget([key for key, wanted in found.items() if not len(wanted.places)])
-        return found
+                left[key] = wanted
+        self._forget([key for key, wanted in left.items() if not len(wanted.places)])
+        return left
 
     def stored(self) -> Counter[str]:
-        """Return how many rows are stored that some query wants, by stream."""
-        found: Counter[str] = Counter()
+        """Return how many rows that some query wants are stored, by stream."""
+        counts: Counter[str] = Counter()
         for stream, name in enumerate(self._streams.job.streams):
             for number in self.inputs.of_stream(stream):
-                found[name] += len(self._eddy.stored_arrivals(number))
-        return found
+                counts[name] += len(self._eddy.stored_arrivals(number))
+        return counts
 
     def keep_only(self, keys: Collection[Key]) -> None:
         """Forget the entries that are not among these."""

@@ -143,11 +143,11 @@ def _compiled(
     inputs: Callable[[QueryTemplate], Sequence[int]],
     functions: Callable[[QueryTemplate], Sequence[int]],
 ) -> dict[int, SharedQuery]:
-    found: dict[int, SharedQuery] = {}
+    queries: dict[int, SharedQuery] = {}
     for members in groups:
         group = members[0].group
         template = group.template
         whole = renumbered(template.query, inputs(template), functions(template))
         shared = queries_of(group, whole, [member.position for member in members])
-        found |= {member.number: one for member, one in zip(members, shared, strict=True)}
-    return found
+        queries |= {member.number: one for member, one in zip(members, shared, strict=True)}
+    return queries

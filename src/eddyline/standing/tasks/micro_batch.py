@@ -25,9 +25,11 @@ class MicroBatch(NamedTuple):
 def micro_batch() -> MicroBatch:
     """Return the micro-batch of this task; RuntimeError outside of one."""
     context = TaskContext.get()
-    found = [context.getLocalProperty(key) if context else None for key in (BATCH, VERSION, SAMPLE)]
-    if context is None or None in found:
+    properties = [
+        context.getLocalProperty(key) if context else None for key in (BATCH, VERSION, SAMPLE)
+    ]
+    if context is None or None in properties:
         raise RuntimeError("standing queries are worked in the tasks of a micro-batch")
-    number, version, kept = map(str, found)
+    number, version, kept = map(str, properties)
     wakes = context.getLocalProperty(WAKE) == "1" and context.partitionId() == 0
     return MicroBatch(int(number), int(version), float(kept), wakes)

@@ -97,8 +97,8 @@ class PuttingOut:
             lost = None
             if self.streams.samples:
                 lost = _tallied(rows, grouping, told)
-            for found in live.results(grouping, rows, lost, counts):
-                yield in_schema(found, self.schema)
+            for results in live.results(grouping, rows, lost, counts):
+                yield in_schema(results, self.schema)
         self.counts.add({(self.streams.job.name, now.number): counts})
 
 
@@ -106,8 +106,8 @@ class Tallied(NamedTuple):
     """What is known of the events of the windows of some rows, each a number a row.
 
     How many they had, ``seen`` those that were taken, with the sums of their weights; ``near`` are
-    those dropped that might have been joined with theirs, ``summed`` those of which it was
-    counted in which groups they were. 0 where nothing was counted.
+    those dropped that might have been joined with theirs, ``summed`` those that
+    were counted in their groups. 0 where nothing was counted.
     """
 
     events: npt.NDArray[np.int64]
@@ -143,7 +143,7 @@ class Tallied(NamedTuple):
 
 
 def _with_rows(rows: pa.Table, tallied: Tallied, template: QueryTemplate) -> npt.NDArray[np.bool_]:
-    """Tell which groups are results: of which an event was taken, or all dropped ones counted."""
+    """Tell which groups are results: those with an event taken, or all dropped ones counted."""
     if GONE not in rows.column_names:
         return np.ones(len(rows), np.bool_)
     counted = tallied.summed == tallied.dropped
@@ -160,12 +160,11 @@ def _floats(rows: pa.Table, name: str) -> npt.NDArray[np.float64]:
     if name not in rows.column_names:
         return np.zeros(len(rows))
     column = rows.column(name).combine_chunks().cast(pa.float64()).fill_null(0.0)
-    found: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
-    return found
+    numbers: npt.NDArray[np.float64] = column.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _tallied(rows: pa.Table, grouping: Grouping, told: pa.Table | None) -> Tallied:
-    """Return what is known of the windows of rows."""
     starts = rows.column(START).to_numpy()
     distinct, places = np.unique(starts, return_inverse=True)
     events, seen, near, summed = (np.zeros(len(distinct), np.int64) for _ in range(4))
@@ -206,7 +205,7 @@ class AggregatingQueries:
         queries = self._live.queries.values()
         self._numbers = aggregations_in(self._streams.job.inputs, queries)
         groups = {id(query.group) for query in queries}
-        self._constants = {k: found for k, found in self._constants.items() if k in groups}
+        self._constants = {k: constants for k, constants in self._constants.items() if k in groups}
 
     def grouping(self, table: pa.Table) -> Grouping | None:
         """Return by what the rows of a table are grouped; None where no query wants them."""
@@ -305,15 +304,15 @@ class AggregatingQueries:
         start, end, *others = [column.take(chosen) for column in columns]
         number = self._numbers[aggregation]
         window = pa.StructArray.from_arrays([start, end], ["start", "end"])
-        found = {aggregated_column(number, 0): window}
-        found |= {aggregated_column(number, n): each for n, each in enumerate(others, 1)}
+        results = {aggregated_column(number, 0): window}
+        results |= {aggregated_column(number, n): values for n, values in enumerate(others, 1)}
         counts.add_results(numbers[kept].astype(np.int64))
         names, layouts = self._live.described()
         members = pa.array(numbers[kept])
-        found[QUERY], found[LAYOUT] = names.take(members), layouts.take(members)
-        found |= self._live.shown(members)
-        found |= {} if sample is None else {SAMPLE: sample.take(chosen)}
-        return pa.record_batch(found)
+        results[QUERY], results[LAYOUT] = names.take(members), layouts.take(members)
+        results |= self._live.shown(members)
+        results |= {} if sample is None else {SAMPLE: sample.take(chosen)}
+        return pa.record_batch(results)
 
     def _scope(
         self,

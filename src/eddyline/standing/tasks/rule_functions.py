@@ -54,7 +54,7 @@ class FunctionMemories:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, about."""
+        """Bytes held, approximately."""
         return sum(remembered.memory.nbytes for remembered in self._memories.values())
 
     def of(self, function: FunctionKey, holder: object) -> Remembered:
@@ -90,22 +90,24 @@ class EngineFunctions:
 
     def numbers(self, template: QueryTemplate) -> list[int]:
         """Return the numbers that the functions of a template have in the eddy."""
-        found = []
+        numbers = []
         for function in template.functions:
             key = function, template.settings
             if key not in self._known:
                 made = self._made(key)
                 (number,) = self._eddy.take_functions([made])
                 self._known[key] = number, made
-            found.append(self._known[key][0])
-        return found
+            numbers.append(self._known[key][0])
+        return numbers
 
     def keep_only(self, templates: Iterable[QueryTemplate]) -> None:
-        """Let the functions go that no template calls any more, and what is remembered of them."""
+        """Let functions that no template calls any more go, with what is remembered of them."""
         if not self._known:
             return
         called = {
-            (each, template.settings) for template in templates for each in template.functions
+            (user_function, template.settings)
+            for template in templates
+            for user_function in template.functions
         }
         for key in self._known.keys() - called:
             _, function = self._known.pop(key)
@@ -114,7 +116,7 @@ class EngineFunctions:
 
     def _made(self, key: FunctionKey) -> RuleFunction:
         known = set(_accumulatorRegistry)
-        _report(_ACCUMULATORS.values())  # so that one of before is not made a second time
+        _report(_ACCUMULATORS.values())  # so that an earlier one is not made a second time
         made = made_function(*key)
         for number in _accumulatorRegistry.keys() - known - _ACCUMULATORS.keys():
             _ACCUMULATORS[number] = KeptAccumulator(_accumulatorRegistry[number])
@@ -161,7 +163,7 @@ class _Called:
 class KeptAccumulator:
     """An accumulator that functions update for longer than the task in which it was unpickled.
 
-    A task reports those that were unpickled in it, and a function of rules is only once.
+    A task reports those that were unpickled in it, and a function of rules is unpickled only once.
     """
 
     def __init__(self, accumulator: Accumulator[Any]) -> None:

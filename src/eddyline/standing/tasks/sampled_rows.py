@@ -83,7 +83,7 @@ class EventTally:
 
     def __init__(self, windows: Sequence[TimeWindow]) -> None:
         self._windows = windows
-        self._stretch = math.gcd(*(n for each in windows for n in (each.pane, each.start)))
+        self._stretch = math.gcd(*(n for window in windows for n in (window.pane, window.start)))
         self._found: list[pa.RecordBatch] = []
 
     def add(self, times: pa.Array | None, rows: int, taken: npt.NDArray[np.bool_] | None) -> None:
@@ -141,7 +141,7 @@ def shares_of(results: SharedResults, streams: JoinedStreams) -> npt.NDArray[np.
 
 
 def sample_of_rows(shares: npt.NDArray[np.float64] | None, rows: int) -> pa.Array:
-    """Return what results say that are no aggregates: the share of such rows that was taken."""
+    """Return what results other than aggregates say: the share of such rows that was taken."""
     kept = np.ones(rows) if shares is None else shares
     nothing = [
         pa.nulls(rows, SAMPLE_TYPE.field(name).type) for name in ("seen", "events", "intervals")
@@ -156,18 +156,18 @@ def sample_of_windows(
     intervals: Sequence[Interval],
 ) -> pa.Array:
     """Return what aggregates say: how many of how many events they saw, and their intervals."""
-    none = events == 0  # of which it is not known how many there were
+    none = events == 0  # where it is not known how many there were
     kept = np.divide(seen, events, out=np.ones(len(events)), where=~none)
     entries: list[list[tuple[str, dict[str, float | None]]] | None] = []
     for row, whole in enumerate(exact.tolist()):
         own = [(i, _known(i.low[row]), _known(i.high[row])) for i in ([] if whole else intervals)]
-        found = [
+        bounds = [
             (name, {"low": low, "high": high})
             for interval, low, high in own
             if low is not None or high is not None
             for name in interval.names
         ]
-        entries.append(found or None)
+        entries.append(bounds or None)
     return _sample(
         pa.array(exact),
         pa.array(kept),

@@ -67,9 +67,9 @@ class SelectingWork:
         sample = SampledRows(self.kept, self.batch)
         for columns in batches:
             started = time.perf_counter()
-            found = live.wanted(columns, self, counts, sample.taken(len(columns[0])))
+            matches = live.wanted(columns, self, counts, sample.taken(len(columns[0])))
             counts.seconds["select"] += time.perf_counter() - started
-            yield found
+            yield matches
         self.counts.add({(self.job.name, self.batch): counts})
 
 

@@ -1,6 +1,6 @@
 """Aggregate functions as sums and extremes, which can be taken part by part.
 
-Each is made of columns that are summed, or of which the least or the greatest is kept: of rows, of
+Each is made of columns that are summed, or whose least or greatest value is kept: of rows, of
 what came of rows before, and of panes alike. From these the value is computed at the end, with
 Spark's meaning.
 """
@@ -139,13 +139,13 @@ def value_of(aggregate: Aggregate, parts: pa.Table) -> Vector:
 
 
 def _extreme(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> pa.Array:
-    found = _column(parts, aggregate.function.value)
+    values = _column(parts, aggregate.function.value)
     if "nan" not in parts.column_names:
-        return found
+        return values
     nans = pc.fill_null(_column(parts, "nan"), 0)
     most = aggregate.function is AggregateFunction.MAX
     is_nan = pc.greater(nans, 0) if most else pc.and_(pc.equal(nans, rows), pc.greater(nans, 0))
-    return pc.if_else(is_nan, pa.scalar(float("nan"), found.type), found)
+    return pc.if_else(is_nan, pa.scalar(float("nan"), values.type), values)
 
 
 def _of_integers(aggregate: Aggregate, parts: pa.Table, rows: pa.Array) -> Vector:
@@ -172,15 +172,15 @@ def _of_sums(aggregate: Aggregate, sums: pa.Array, rows: pa.Array) -> Vector:
             sums = pc.divide(sums, pc.if_else(none, 1, rows).cast(pa.float64()))
         return Vector(sums.cast(aggregate.type))
     counts = rows.to_pylist()
-    found: list[decimal.Decimal | None] = []
+    values: list[decimal.Decimal | None] = []
     over = np.zeros(len(counts), np.bool_)
     for number, (total, count) in enumerate(zip(sums.to_pylist(), counts, strict=True)):
         value = total
         if total is not None and aggregate.function is AggregateFunction.AVG:
             value = _WHOLE.divide(total, count)
         over[number] = value is not None and not fits(value, aggregate.type)
-        found.append(None if value is None or over[number] else rounded(value, aggregate.type))
-    return bounded(aggregate, pa.array(found, aggregate.type), over)
+        values.append(None if value is None or over[number] else rounded(value, aggregate.type))
+    return bounded(aggregate, pa.array(values, aggregate.type), over)
 
 
 def rounded(value: decimal.Decimal, kind: pa.DataType) -> decimal.Decimal:
@@ -196,7 +196,7 @@ def fits(value: decimal.Decimal, kind: pa.DataType) -> bool:
 
 
 def bounded(aggregate: Aggregate, values: pa.Array, over: npt.NDArray[np.bool_]) -> Vector:
-    """Return values of which some are beyond what their type can hold."""
+    """Return values, some of which are beyond what their type can hold."""
     if not over.any() or aggregate.overflow is Overflow.WRAPS:
         return Vector(values)
     values = pc.if_else(pa.array(over), pa.scalar(None, values.type), values)

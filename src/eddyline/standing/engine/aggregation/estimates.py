@@ -1,4 +1,4 @@
-"""Aggregates of windows of which only a sample of the events was taken.
+"""Aggregates of windows when only a sample of their events was taken.
 
 Each event is taken with the share ``p`` of its micro-batch, so it stands for ``1 / p`` events:
 itself and ``1 / p - 1`` that were dropped (Horvitz and Thompson, 1952). How many events of a window
@@ -101,7 +101,7 @@ class Lost:
 
     @property
     def factor(self) -> Floats:
-        """Return by what the weights of a window give all that it has lost."""
+        """Return the factor by which the weights of a window give all that it has lost."""
         some = self.counted & (self.more > 0)
         return np.divide(self.dropped, self.more, out=np.ones(len(self.more)), where=some)
 
@@ -127,21 +127,21 @@ def weighted_parts(
         return {}
     rows = len(weights.more)
     known = np.ones(rows) if values is None else _floats(values.is_valid())
-    found = {"more": weights.more * known}
+    parts = {"more": weights.more * known}
     sums = aggregate.function is not AggregateFunction.COUNT
     numbers = np.where(known > 0, _floats(values), 0.0) if sums and values is not None else None
     if numbers is not None:
-        found["more-sum"] = weights.more * numbers
+        parts["more-sum"] = weights.more * numbers
     if weights.spread is not None:
-        found["spread"] = weights.spread * known
+        parts["spread"] = weights.spread * known
         if numbers is not None:
-            found["spread-sum"] = weights.spread * numbers
-            found["spread-square"] = weights.spread * numbers**2
-    return {name: pa.array(column) for name, column in found.items()}
+            parts["spread-sum"] = weights.spread * numbers
+            parts["spread-square"] = weights.spread * numbers**2
+    return {name: pa.array(column) for name, column in parts.items()}
 
 
 def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggregates:
-    """Return what an aggregate is of windows that have lost events, from its parts.
+    """Return an aggregate of windows that have lost events, estimated from its parts.
 
     ``parts`` has its columns, as ``parts_of`` of the aggregate functions and
     :func:`weighted_parts` call them, a row for each group of a window. Where nothing was lost,
@@ -161,7 +161,7 @@ def estimated(aggregate: Aggregate, parts: pa.Table, lost: Lost) -> SampledAggre
             if lost.of_group is not None and aggregate.argument is None:
                 every = rows + np.nan_to_num(lost.dropped)
                 value, low, high = (
-                    np.where(lost.of_group, every, each) for each in (value, low, high)
+                    np.where(lost.of_group, every, estimate) for estimate in (value, low, high)
                 )
         case AggregateFunction.SUM:
             value, low, high = _sum(parts, rows, lost)
@@ -195,7 +195,7 @@ def _count(parts: pa.Table, rows: Floats, lost: Lost) -> tuple[Floats, Floats, F
     half /= 1 + square / drawn
     low = np.where(known, middle - half, 0.0).clip(0, 1)
     high = np.where(known, middle + half, 1.0).clip(0, 1)
-    # As a bound that is a number of events is one, and not a little less.
+    # A bound that is a number of events is to be that, and not a little less.
     low, high = (rows + np.round(dropped * bound, 6) for bound in (low, high))
     return rows + more, _where(lost.counted, low), _where(lost.counted, high)
 
@@ -234,7 +234,7 @@ def _mean(parts: pa.Table, rows: Floats, lost: Lost) -> tuple[Floats, Floats, Fl
 
 
 def _drawn(more: Floats, spread: Floats) -> Floats:
-    """Return as how many rows of one weight rows of several count: below 1 for a single one."""
+    """Return how many rows of one weight rows of several count as: below 1 for a single one."""
     return np.divide(more**2, spread, out=np.zeros(len(more)), where=spread > 0)
 
 
@@ -270,8 +270,8 @@ def _floats(values: pa.Array) -> Floats:
     """Return numbers as floating-point ones, NaN for NULL."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
-    found: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return found
+    numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _bound(values: pa.Array) -> Floats:
@@ -298,12 +298,12 @@ def _replaced(
         over = some & (np.abs(whole) > _LARGEST_LONG)
         here = pa.array(whole.clip(-_LARGEST_LONG, _LARGEST_LONG).astype(np.int64)).cast(kind)
     elif pa.types.is_decimal(kind):
-        found: list[decimal.Decimal | None] = []
+        numbers: list[decimal.Decimal | None] = []
         for row, number in enumerate(value.tolist()):
             exact = decimal.Decimal(number) if np.isfinite(number) else None
             over[row] = exact is None or not fits(exact, kind)
-            found.append(None if exact is None or over[row] else rounded(exact, kind))
-        here = pa.array(found, kind)
+            numbers.append(None if exact is None or over[row] else rounded(exact, kind))
+        here = pa.array(numbers, kind)
     else:
         here = pa.array(value).cast(kind)
     estimates = bounded(aggregate, here, over)

@@ -53,8 +53,8 @@ class Fragments:
         """Return the numbers of sets that are given as lists."""
         values = sets.values.to_numpy()
         offsets = sets.offsets.to_numpy()
-        found = [self.number(values[begin:end]) for begin, end in pairwise(offsets.tolist())]
-        return np.array(found, np.int32)
+        numbers = [self.number(values[begin:end]) for begin, end in pairwise(offsets.tolist())]
+        return np.array(numbers, np.int32)
 
     def lists(self, numbers: Iterable[int]) -> pa.Array:
         """Return fragments as lists of queries."""
@@ -153,7 +153,9 @@ class SharedAggregate:
         late: npt.NDArray[np.bool_] = known & closed
         kept = np.flatnonzero(known & ~late)
         if len(kept):
-            numbers = np.array([self._fragments.number(each) for each in fragments], np.int32)
+            numbers = np.array(
+                [self._fragments.number(fragment) for fragment in fragments], np.int32
+            )
             columns: dict[str, pa.Array] = {
                 PANE: pa.array(panes[kept]),
                 FRAGMENT: pa.array(numbers[of_rows[kept]]),
@@ -184,18 +186,18 @@ class SharedAggregate:
         self._settle()
         after, until = self.closed - self.delay, watermark - self.delay
         self.closed = max(self.closed, watermark)
-        found = []
+        tables = []
         for part in self._parts.values():
             panes = part.table.column(PANE).to_numpy()
             places, starts = self.window.closing(panes, after, until)
             if len(places):
                 rows = part.table.take(pa.array(places)).drop_columns([PANE])
-                found.append(rows.add_column(0, START, pa.array(starts)))
+                tables.append(rows.add_column(0, START, pa.array(starts)))
         for number in [n for n, part in self._parts.items() if part.until <= self.closed]:
             self._drop(number)
-        if not found:
+        if not tables:
             return None
-        rows = pa.concat_tables(found, promote_options="default")
+        rows = pa.concat_tables(tables, promote_options="default")
         return self._with_sets(self._together(rows, START))
 
     def due(self) -> int | None:
@@ -299,7 +301,7 @@ class SharedAggregate:
         return put_together(rows, [time, *self._keys, FRAGMENT])
 
     def _with_sets(self, table: pa.Table) -> pa.Table:
-        """Return a table with its own numbers of fragments, whose queries it has with it."""
+        """Return a table with its own numbers of fragments, and their queries in its metadata."""
         used, numbers = np.unique(table.column(FRAGMENT).to_numpy(), return_inverse=True)
         place = table.schema.get_field_index(FRAGMENT)
         own = table.set_column(place, FRAGMENT, pa.array(numbers.astype(np.int32)))
@@ -315,11 +317,11 @@ def put_together(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     operations = [
         (name, PARTS[name.split(" ")[-1]]) for name in rows.column_names if name not in keys
     ]
-    found = rows.group_by(list(keys), use_threads=False).aggregate(operations)
+    groups = rows.group_by(list(keys), use_threads=False).aggregate(operations)
     names = [*keys, *(name for name, _ in operations)]
     by_name = {
-        **{key: found.column(key) for key in keys},
-        **{name: found.column(f"{name}_{how}") for name, how in operations},
+        **{key: groups.column(key) for key in keys},
+        **{name: groups.column(f"{name}_{how}") for name, how in operations},
     }
     table = pa.table({name: by_name[name] for name in names})
     return table.cast(_summed_as(rows.schema, table.schema)).combine_chunks()
@@ -336,7 +338,7 @@ def by_query(tables: Iterable[pa.Table], keys: int) -> pa.Table:
     ``tables`` are what :meth:`SharedAggregate.close` gave, be it of several places; the query is
     in the column :data:`FRAGMENT`.
     """
-    found = []
+    parts = []
     for table in tables:
         sets = _sets_of(table)
         fragments = table.column(FRAGMENT).to_numpy()
@@ -347,8 +349,8 @@ def by_query(tables: Iterable[pa.Table], keys: int) -> pa.Table:
         within = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = table.replace_schema_metadata(None).take(pa.array(places))
         place = rows.schema.get_field_index(FRAGMENT)
-        found.append(rows.set_column(place, FRAGMENT, pa.array(members[firsts + within])))
-    rows = pa.concat_tables(found, promote_options="default")
+        parts.append(rows.set_column(place, FRAGMENT, pa.array(members[firsts + within])))
+    rows = pa.concat_tables(parts, promote_options="default")
     return put_together(rows, [START, *(f"k{number}" for number in range(keys)), FRAGMENT])
 
 
@@ -362,9 +364,9 @@ def grouped_alike(key: pa.Array) -> pa.Array:
 
 
 def queries_in(table: pa.Table) -> npt.NDArray[np.int32]:
-    """Return the queries that a table with fragments is of, some of them more than once."""
-    found: npt.NDArray[np.int32] = _sets_of(table).values.to_numpy()
-    return found
+    """Return the queries of a table with fragments, some of them more than once."""
+    queries: npt.NDArray[np.int32] = _sets_of(table).values.to_numpy()
+    return queries
 
 
 def _sets_of(table: pa.Table) -> pa.Array:

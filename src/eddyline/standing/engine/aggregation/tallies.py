@@ -58,11 +58,11 @@ class WindowTallies:
         return len(self._open)
 
     def take(self, panes: pa.Array, events: pa.Array, taken: pa.Array, share: float) -> None:
-        """Take numbers of events by pane, of which such a share was taken."""
+        """Take numbers of events by pane, where such a share of them was taken."""
         more, spread = 1 / share - 1, (1 - share) / share**2
         numbers = taken.cast(pa.float64()).to_numpy(zero_copy_only=False)
         none = pa.array(np.zeros(len(panes), np.int64))
-        weights = [pa.array(numbers * each) for each in (more, spread)]
+        weights = [pa.array(numbers * weight) for weight in (more, spread)]
         self._add([panes, events, taken, *weights, none])
 
     def take_summed(self, panes: pa.Array, gone: pa.Array) -> None:
@@ -85,14 +85,14 @@ class WindowTallies:
         own = self._open.filter(pa.compute.not_equal(self._open[PANE], SOME_TIME))
         panes: Times = own[PANE].to_numpy()
         places, starts = self._window.closing(panes, closed - self._delay, watermark - self._delay)
-        found = None
+        windows = None
         if len(places):
             rows = own.take(pa.array(places)).drop_columns([PANE])
             rows = rows.add_column(0, START, pa.array(starts))
             rows = rows.append_column("near", pa.array(np.zeros(len(rows), np.int64)))
-            found = self._with_near(_summed([rows], START, CLOSED))
+            windows = self._with_near(_summed([rows], START, CLOSED))
         self._forget(max(closed, watermark))
-        return found
+        return windows
 
     def due(self, closed: int) -> int | None:
         """Return the watermark by which the next window closes; None where nothing is kept."""
@@ -149,12 +149,14 @@ class WindowTallies:
 def together(tables: Iterable[pa.Table], key: str) -> pa.Table:
     """Return what several places told of closed windows as one; ``key`` tells groupings apart."""
     every = pa.concat_tables(tables)
-    found = every.group_by([key, START], use_threads=False).aggregate([(n, "sum") for n in _SUMS])
-    return found.rename_columns([key, START, *_SUMS])
+    groups = every.group_by([key, START], use_threads=False).aggregate([(n, "sum") for n in _SUMS])
+    return groups.rename_columns([key, START, *_SUMS])
 
 
 def _summed(tables: Iterable[pa.Table], by: str, schema: pa.Schema) -> pa.Table:
     every = pa.concat_tables(tables)
     sums = [(name, "sum") for name in schema.names if name != by]
-    found = every.group_by([by], use_threads=False).aggregate(sums)
-    return found.rename_columns([by, *(name for name, _ in sums)]).select(schema.names).cast(schema)
+    groups = every.group_by([by], use_threads=False).aggregate(sums)
+    return (
+        groups.rename_columns([by, *(name for name, _ in sums)]).select(schema.names).cast(schema)
+    )

@@ -53,23 +53,23 @@ class TimeWindow:
         return times - (times - self.start) % self.pane
 
     def last_ends(self, panes: Times) -> Times:
-        """Return when the last window ends that each pane is in."""
+        """Return when the last window that each pane is in ends."""
         return self._last_starts(panes) + self.size
 
     def closing(self, panes: Times, after: int, until: int) -> Occurrences:
         """Return the windows of panes that end after one time, and not after another."""
-        found = [
+        occurrences = [
             Occurrences(np.flatnonzero(chosen), starts[chosen])
             for starts in self._windows(panes)
             for chosen in [
                 (starts + self.size > np.maximum(panes, after)) & (starts + self.size <= until)
             ]
         ]
-        places, starts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        places, starts = (np.concatenate(parts) for parts in zip(*occurrences, strict=True))
         return Occurrences(places, starts)
 
     def next_end(self, panes: Times, after: int) -> int | None:
-        """Return when the next window ends that one of the panes is in; None without panes."""
+        """Return when the next window that one of the panes is in ends; None without panes."""
         if not len(panes):
             return None
         ends = []
