@@ -74,11 +74,11 @@ class _StaticMethod:
 
 def _pipeline_of(arguments: Iterable[object]) -> Pipeline | None:
     """Return the pipeline by which a call with these arguments is put off; mostly None."""
-    for each in arguments:
-        if isinstance(each, Later):
-            return each.pipeline
-        if isinstance(each, list) and (found := _pipeline_of(each)) is not None:
-            return found
+    for argument in arguments:
+        if isinstance(argument, Later):
+            return argument.pipeline
+        if isinstance(argument, list) and (pipeline := _pipeline_of(argument)) is not None:
+            return pipeline
     return None
 
 
@@ -90,8 +90,10 @@ def java_class(name: str) -> JavaType:
 
 @functools.cache
 def _static_in(_gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
-    found = getattr(_class_in(id(jvm()), name), member)
-    return _StaticMethod(name, member, found) if isinstance(found, JavaMember) else found
+    attribute = getattr(_class_in(id(jvm()), name), member)
+    return (
+        _StaticMethod(name, member, attribute) if isinstance(attribute, JavaMember) else attribute
+    )
 
 
 def static(name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types

@@ -31,7 +31,7 @@ def in_terms_of(
 ) -> CatalystExpression:
     """Return an expression with other expressions in place of parts of it, as attributes are."""
     if meant and isinstance(expression.java, Later):
-        parts, others = ([each.java for each in side] for side in zip(*meant, strict=True))
+        parts, others = ([item.java for item in side] for side in zip(*meant, strict=True))
         renamed = maker(expression.java.pipeline).inTermsOf(expression.java, parts, others)
         return CatalystExpression(renamed)
     renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
@@ -81,7 +81,7 @@ def case_when(
     branches: Sequence[CatalystExpression], otherwise: CatalystExpression
 ) -> CatalystExpression:
     """Return a CASE; ``branches`` are conditions and values, alternately."""
-    parts = scala_seq(each.java for each in (*branches, otherwise))
+    parts = scala_seq(part.java for part in (*branches, otherwise))
     make = static(EXPRESSIONS + "CaseWhen", "createFromParser")
     return CatalystExpression(make(parts))
 

@@ -140,7 +140,7 @@ class Pipeline:
 
     def _put_off(self, kind: str, what: str, arguments: Iterable[object]) -> Later:
         with self._running:
-            given = [self._argument(each) for each in arguments]
+            given = [self._argument(argument) for argument in arguments]
             self._slots += 1
             later = Later(self, self._slots)
             self._program.append(f"{kind}{later.slot};{what}{len(given)};{''.join(given)}")

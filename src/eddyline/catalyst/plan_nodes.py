@@ -147,8 +147,8 @@ _OWN: Final = ("class_name", "node_fields", "output_numbers", "join_type", "eval
 def _has(plan: Plan, name: str, pattern: str) -> bool:
     """Whether something is anywhere in a plan, subqueries included."""
     if isinstance(plan.java, Later):
-        found = int(questions(plan.java.pipeline).patterns(plan.java))
-        plan.told |= told_by_patterns(found)
+        patterns = int(questions(plan.java.pipeline).patterns(plan.java))
+        plan.told |= told_by_patterns(patterns)
         return bool(plan.told[name])
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
@@ -223,7 +223,7 @@ def condition(plan: Plan) -> CatalystExpression:
 def own_expressions(plan: Plan) -> list[CatalystExpression]:
     """Return all expressions of the top node, read in one crossing where calls are put off."""
     if isinstance(plan.java, Later):
-        return [handle_of(each) for each in read_sequence(plan.java.expressions())]
+        return [handle_of(expression) for expression in read_sequence(plan.java.expressions())]
     return [CatalystExpression(java) for java in in_python(plan.java.expressions())]
 
 
@@ -282,7 +282,9 @@ def called_in_one_go(function: CatalystExpression) -> CatalystExpression | None:
     """Return the function that another one gets its only argument from; None where none is."""
     given = in_python(function.java.children()) if function.java.children().size() == 1 else []
     udf = EXPRESSIONS + "PythonUDF"
-    return next((CatalystExpression(each) for each in given if instance_of(each, udf)), None)
+    return next(
+        (CatalystExpression(argument) for argument in given if instance_of(argument, udf)), None
+    )
 
 
 def evaluates_others(plan: Plan, beginning: str) -> bool:
@@ -326,10 +328,10 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     """Return the condition of a ``Join``, None where there is none."""
     read_plan(plan)
     if isinstance(known := plan.told.get("node_fields"), NodeFields):
-        found = known.fields.get("condition")
-        if not found:
+        conditions = known.fields.get("condition")
+        if not conditions:
             return None
-        handle = handle_of(found[0])
+        handle = handle_of(conditions[0])
         if known.deterministic:
             remember(is_deterministic, handle, answer=True)
         return handle
@@ -351,7 +353,7 @@ def generator(plan: Plan) -> CatalystExpression:
 def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""
     if isinstance(plan.java, Later):
-        return tuple(handle_of(each) for each in read_sequence(plan.java.output()))
+        return tuple(handle_of(attribute) for attribute in read_sequence(plan.java.output()))
     return tuple(CatalystExpression(java) for java in in_python(plan.java.output()))
 
 
@@ -377,7 +379,7 @@ def reference_numbers(plan: Plan) -> frozenset[int]:
 def refers_to(plan: Plan, named: Sequence[CatalystExpression]) -> bool:
     """Whether a node's own expressions refer to the attributes of some named expressions."""
     used = plan.java.references()
-    return any(bool(used.contains(each.java.toAttribute())) for each in named)
+    return any(bool(used.contains(expression.java.toAttribute())) for expression in named)
 
 
 def output(plan: Plan, index: int) -> CatalystExpression:
@@ -422,8 +424,12 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
             fields[position] = java_class("scala.Some")(_with_plans(field.get(), remaining))
         elif instance_of(field, "scala.collection.immutable.Seq"):
             elements = in_python(field) if field.size() else []
-            if elements and all(instance_of(each, EXPRESSIONS + "Expression") for each in elements):
-                fields[position] = scala_seq(_with_plans(each, remaining) for each in elements)
+            if elements and all(
+                instance_of(element, EXPRESSIONS + "Expression") for element in elements
+            ):
+                fields[position] = scala_seq(
+                    _with_plans(element, remaining) for element in elements
+                )
     if next(remaining, None) is not None:
         return None
     return Plan(plan.java.makeCopy(fields))

@@ -155,8 +155,8 @@ def gives_same_rows(plan: Plan) -> bool:
     """
     if not isinstance(plan.java, Later):
         return unrepeatable(plan) is None
-    found = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(READ_AGAIN)).fetch()
-    return found is None
+    node = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(READ_AGAIN)).fetch()
+    return node is None
 
 
 @remembered
@@ -169,8 +169,8 @@ def unrepeatable(plan: Plan) -> str | None:
     """
     if isinstance(plan.java, Later):
         asked = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(SAME_TWICE))
-        found = asked.fetch()
-        return None if found is None else str(found)
+        node = asked.fetch()
+        return None if node is None else str(node)
     if not plan.java.deterministic():
         return "something not deterministic"
     for pattern in ("PYTHON_UDF", "PLAN_EXPRESSION"):
@@ -189,11 +189,12 @@ def _unrepeatable(plan: Plan) -> str | None:
     if name not in SAME_TWICE:
         return name
     if name == "Aggregate" and any(
-        str(each.dataType().typeName()) in {"float", "double"} for each in in_python(java.output())
+        str(column.dataType().typeName()) in {"float", "double"}
+        for column in in_python(java.output())
     ):
         return "a sum of floating point numbers"
-    found = (_unrepeatable(Plan(child)) for child in in_python(java.children()))
-    return next((each for each in found if each is not None), None)
+    nodes = (_unrepeatable(Plan(child)) for child in in_python(java.children()))
+    return next((node for node in nodes if node is not None), None)
 
 
 SAY_NOTHING: Final = frozenset({"IsNotNull", "Literal"})

@@ -62,13 +62,13 @@ def look_at(plans: Iterable[Plan]) -> None:
 
     Where calls are not put off, each asks for itself when somebody wants to know.
     """
-    asked = [each for each in plans if size_in_bytes.__name__ not in each.told]
-    if not asked or not all(isinstance(each.java, Later) for each in asked):
+    asked = [plan for plan in plans if size_in_bytes.__name__ not in plan.told]
+    if not asked or not all(isinstance(plan.java, Later) for plan in asked):
         return
     ask = questions(asked[0].java.pipeline).facts
-    javas = [each.java for each in asked]
-    found = ask(javas, sorted(_HELD), sorted(SAME_TWICE), sorted(SAY_NOTHING), FOOTERS)
-    for plan, facts in zip(asked, json.loads(str(found)), strict=True):
+    javas = [plan.java for plan in asked]
+    answers = ask(javas, sorted(_HELD), sorted(SAME_TWICE), sorted(SAY_NOTHING), FOOTERS)
+    for plan, facts in zip(asked, json.loads(str(answers)), strict=True):
         patterns, size, rows, name, again, drops, scan, reduced = facts
         plan.told |= told_by_patterns(patterns)
         remember(size_in_bytes, plan, size)
@@ -101,8 +101,8 @@ def parquet_rows(plan: Plan) -> int | None:
     None unless the plan reads one table of Parquet files, or where they cannot be read.
     """
     if isinstance(plan.java, Later):
-        found = int(questions(plan.java.pipeline).parquetRows(plan.java, FOOTERS))
-        return None if found < 0 else found
+        count = int(questions(plan.java.pipeline).parquetRows(plan.java, FOOTERS))
+        return None if count < 0 else count
     leaves = plan.java.collectLeaves()
     leaf = leaves.apply(0)
     if leaves.size() != 1 or not instance_of(leaf, EXECUTION + "LogicalRelation"):
