@@ -112,10 +112,12 @@ def without_what_equalities_say(
     Spark infers these of equalities. Above the block they would keep no row away, and hide from it
     that a limit needs no more. ``handles`` are what the arguments of the predicates stand for.
     """
-    sides = [each.column for each in constants]
-    for each in predicates:
-        if isinstance(each, Comparison) and each.operator is ComparisonOperator.EQUAL:
-            sides += [side for side in (each.left, each.right) if isinstance(side, Argument)]
+    sides = [constant.column for constant in constants]
+    for predicate in predicates:
+        if isinstance(predicate, Comparison) and predicate.operator is ComparisonOperator.EQUAL:
+            sides += [
+                side for side in (predicate.left, predicate.right) if isinstance(side, Argument)
+            ]
     trees = [Tree.of(handles[side.index]) for side in sides]
     equated = {tree.identity for tree in trees if tree.name == "AttributeReference"}
 
@@ -125,7 +127,7 @@ def without_what_equalities_say(
         (column,) = conjunct.children
         return column.name == "AttributeReference" and column.identity in equated
 
-    return [each for each in conjuncts if not says_no_more(each)]
+    return [conjunct for conjunct in conjuncts if not says_no_more(conjunct)]
 
 
 def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> UnboundLookupError:

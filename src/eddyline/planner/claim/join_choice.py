@@ -33,12 +33,12 @@ def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     least :data:`WORTH_MOVING` of all bytes.
     """
     inputs, _ = inputs_of(claim, plans)
-    catalyst.look_at(each.plan for each in inputs)
-    sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
+    catalyst.look_at(source.plan for source in inputs)
+    sizes = [catalyst.size_in_bytes(source.plan) for source in inputs]
     asked = claim.inputs_asked_about()
     if possible_drivers(spark, sizes, range(len(sizes))) or any(len(over) > 1 for over in asked):
         return True
-    moved = [_moved(each, size) for each, size in zip(inputs, sizes, strict=True)]
+    moved = [_moved(source, size) for source, size in zip(inputs, sizes, strict=True)]
     return sum(moved[r] for r in frozenset().union(*asked)) >= WORTH_MOVING * sum(moved)
 
 

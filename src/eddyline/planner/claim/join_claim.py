@@ -61,15 +61,19 @@ class JoinClaim:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The distinct calls of functions in predicates."""
-        found: dict[Call, None] = {}
+        calls: dict[Call, None] = {}
         for predicate in self.predicates:
-            found.update(dict.fromkeys(calls_in(predicate)))
-        return tuple(found)
+            calls.update(dict.fromkeys(calls_in(predicate)))
+        return tuple(calls)
 
     @property
     def results(self) -> tuple[tuple[CatalystExpression, Call | Case], ...]:
         """The results of functions that the region's top needs, maybe of some rows: calls."""
-        calls = ((each, value) for each, value in self.outputs if isinstance(value, Call | Case))
+        calls = (
+            (attribute, value)
+            for attribute, value in self.outputs
+            if isinstance(value, Call | Case)
+        )
         return tuple(calls)
 
     @property

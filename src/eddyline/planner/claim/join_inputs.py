@@ -83,17 +83,17 @@ def told_apart(names: Sequence[str], inputs: Sequence[Input]) -> list[str]:
     one table, each has its alias; where that does not tell them apart either, a number follows.
     """
     counted = Counter(names)
-    found = []
-    for number, (name, each) in enumerate(zip(names, inputs, strict=True), start=1):
+    labels = []
+    for number, (name, source) in enumerate(zip(names, inputs, strict=True), start=1):
         if not name or counted[name] > 1:
-            name = _alias(each) or name  # noqa: PLW2901 - the same input
-        found.append(name or f"input {number}")
+            name = _alias(source) or name  # noqa: PLW2901 - the same input
+        labels.append(name or f"input {number}")
     taken: Counter[str] = Counter()
-    for place, name in enumerate(found):
+    for place, name in enumerate(labels):
         taken[name] += 1
         if taken[name] > 1:
-            found[place] = f"{name} ({taken[name]})"
-    return found
+            labels[place] = f"{name} ({taken[name]})"
+    return labels
 
 
 def _alias(each: Input) -> str:

@@ -217,12 +217,12 @@ class _Judgement:
         """Return the values that a condition on a lookup table gives for a column of it."""
         mark = self._terms.contents.mark()
         try:
-            found = constants_in(self._terms.expression(conjunct, guarded=True))
+            constants = constants_in(self._terms.expression(conjunct, guarded=True))
         except DeclinedError:
-            found = None
-        if found is None:
+            constants = None
+        if constants is None:
             self._terms.back_to(mark)
-        return found
+        return constants
 
     def _take_in(self, conjunct: Tree) -> None:
         if self._terms.is_native(conjunct):
@@ -387,7 +387,7 @@ class _JudgementOfMatches(_Judgement):
         if self._kept is not KeptSide.ALL:
             return []
         attributes = super()._wanted()
-        return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
+        return [attribute for attribute in attributes if self._inputs.mask(Tree.of(attribute)) != 1]
 
 
 class RelatedInputs:

@@ -79,7 +79,7 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
     query = given.query
     places = _own_places(query)
     relations = list(query.relations)
-    names = [list(each) for each in given.column_names]
+    names = [list(of_relation) for of_relation in given.column_names]
     lookups = list(given.lookups)
     for number, (r, lookup) in enumerate(query.lookups):
         if query.relations[r].access_methods > 1:
@@ -108,10 +108,10 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
             query,
             relations=tuple(relations),
             predicates=tuple(
-                with_arguments(each, in_join if _equates(each) else own_value)
-                for each in query.predicates
+                with_arguments(predicate, in_join if _equates(predicate) else own_value)
+                for predicate in query.predicates
             ),
-            outputs=tuple(with_arguments(each, own_value) for each in query.outputs),
+            outputs=tuple(with_arguments(output, own_value) for output in query.outputs),
             column_names=tuple(chain.from_iterable(names)) if query.column_names else (),
         ),
         tuple(lookups),

@@ -126,7 +126,7 @@ class Terms:
 
     def commands(self, function: Tree) -> tuple[bytes, ...]:
         """Return a function as it is pickled, or the functions of a nest, innermost first."""
-        return tuple(each.command for each in self._pickles(self._nest(function)))
+        return tuple(pickled.command for pickled in self._pickles(self._nest(function)))
 
     def function_of(self, call: Call) -> Tree:
         """Return the function, outermost of a nest, that a call translates."""
@@ -229,10 +229,10 @@ class Terms:
         """
         if len(terms) == 1 and (column := self._column(terms[0])) is not None:
             return column
-        unsure = [each for each in terms if guarded and self._definitions.may_throw(each)]
+        unsure = [term for term in terms if guarded and self._definitions.may_throw(term)]
         if unsure:
-            parts = [self._attempted(each) for each in unsure]
-            if sure := [each for each in terms if each not in unsure]:
+            parts = [self._attempted(term) for term in unsure]
+            if sure := [term for term in terms if term not in unsure]:
                 parts.insert(0, self._argument(sure, connective, guarded))
             several = And(tuple(parts)) if connective == "And" else Or(tuple(parts))
             return several if len(parts) > 1 else parts[0]
@@ -289,7 +289,7 @@ class Terms:
             detail = f"{name} has Spark's evaluation type {number}"
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
         pickled = self._pickles(nest)
-        commands = tuple(each.command for each in pickled)
+        commands = tuple(member.command for member in pickled)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
         if (mark := mark_of(commands[0])) is not None:
             function = called_by_driver(function, mark, self._settings)
@@ -309,9 +309,9 @@ class Terms:
 
         All calls of a registered function have one identity, ``f(f(x))`` that of ``f(x)``.
         """
-        identities = tuple(each.result for each in nest)
+        identities = tuple(function.result for function in nest)
         if identities not in self._pickled:
-            self._pickled[identities] = tuple(each.pickled for each in reversed(nest))
+            self._pickled[identities] = tuple(function.pickled for function in reversed(nest))
         return self._pickled[identities]
 
 

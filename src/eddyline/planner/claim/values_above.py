@@ -61,7 +61,7 @@ def values_above(
     conditions above the block look at. What is ``needed`` of the
     block loses the results of these functions and gains what they are called with.
     """
-    found: list[ValuesAbove] = []
+    above: list[ValuesAbove] = []
     for link in reversed(links):  # a function can only need the results of those below it
         if not isinstance(link, EvaluationLink):
             continue
@@ -78,8 +78,8 @@ def values_above(
             del needed[link.results[index].identity]
         for index in indexes:
             _name_arguments(link.functions[index], names, needed, expanded)
-        found.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values())))
-    return tuple(reversed(found))
+        above.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values())))
+    return tuple(reversed(above))
 
 
 def _is_asked(
