@@ -160,7 +160,7 @@ def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
 
 def _further(also: object) -> list[LookupMethod]:
     given = list(also) if isinstance(also, Sequence) else [None]
-    methods = [each for each in given if isinstance(each, LookupMethod)]
+    methods = [method for method in given if isinstance(method, LookupMethod)]
     if len(methods) == len(given):
         return methods
     raise TypeError(f"also is a list of LookupMethods, not {also!r}")
@@ -170,10 +170,10 @@ def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) ->
     """Return an access method with its mirrors, all of them checked."""
     limits = method.limits(on_error)
     first, *mirrors = method.sources
-    for each in (first, *mirrors):
-        each.check(table)
+    for source in (first, *mirrors):
+        source.check(table)
     return AccessMethod(
-        table, first, limits, tuple(AccessMethod(table, each, limits) for each in mirrors)
+        table, first, limits, tuple(AccessMethod(table, mirror, limits) for mirror in mirrors)
     )
 
 
@@ -219,18 +219,18 @@ def column_numbers(
         raise ValueError(f"{what} of {table} has {len(wanted)} columns: {MOST_FIELDS} at the most")
     columns = struct.fieldNames()
     places = {(name if sensitive else name.lower()): n for n, name in enumerate(columns)}
-    found: list[int] = []
+    numbers: list[int] = []
     for name in wanted:
         if not isinstance(name, str):
             raise TypeError(f"{what} is a list of columns' names, of which {name!r} is none")
         place = places.get(name if sensitive else name.lower())
         if place is None:
             raise ValueError(f"{table} has no column {name}; it has {', '.join(columns)}")
-        if place in found:
+        if place in numbers:
             raise ValueError(f"{what} of {table} names {name} twice")
         _require_key(table, columns[place], struct.fields[place].dataType, what)
-        found.append(place)
-    return tuple(found)
+        numbers.append(place)
+    return tuple(numbers)
 
 
 def _require_key(table: str, column: str, kind: DataType, what: str) -> None:

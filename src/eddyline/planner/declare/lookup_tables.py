@@ -69,12 +69,12 @@ class LookupTables:
         A table that has several ways is named with the columns that each binds, as
         ``aircraft(owner)``, and further ones of the same name are numbered.
         """
-        found: dict[str, SharedLookupStatistics] = {}
+        by_table: dict[str, SharedLookupStatistics] = {}
         for method, asked in self.server.statistics(job).items():
             name = method.rpartition("/")[0]
-            names = (name, *(f"{name} {number}" for number in range(2, len(found) + 2)))
-            found[next(each for each in names if each not in found)] = asked
-        return found
+            names = (name, *(f"{name} {number}" for number in range(2, len(by_table) + 2)))
+            by_table[next(free for free in names if free not in by_table)] = asked
+        return by_table
 
     def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
         """Take note of the function that stands for a table, and keep the table's methods.
@@ -87,8 +87,8 @@ class LookupTables:
 
     def of(self, command: bytes) -> LookupTable | None:
         """Return the table that a function stands for; None where it is no such function."""
-        found = self._tables.get(digest(command))
-        return None if found is None else found[0]
+        registered = self._tables.get(digest(command))
+        return None if registered is None else registered[0]
 
     def serve(self, name: str, method: Method) -> None:
         """Let tasks ask for a method by a name, as long as somebody keeps it."""
@@ -149,10 +149,10 @@ class LookupTables:
             if context is None or (known := context.statusTracker().getStageInfo(stage)) is None:
                 return None
             cores = local_cores(str(context.master)) or context.defaultParallelism
-            each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+            cpus = int(context.getConf().get("spark.task.cpus", "1") or 1)
         except Exception:  # noqa: BLE001 - Spark has stopped, in whatever way Py4J says so
             return None
-        return StageSize(known.numTasks, max(1, cores // each))
+        return StageSize(known.numTasks, max(1, cores // cpus))
 
     def _living_context(self) -> SparkContext:
         context = self._context()
