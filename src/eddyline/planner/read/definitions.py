@@ -89,23 +89,27 @@ class Definitions:
 
     def results_in(self, tree: Tree) -> frozenset[ExpressionId]:
         """Return the results of functions that an expression is made of, through aliases."""
-        found: set[ExpressionId] = set()
+        results: set[ExpressionId] = set()
         for identity in tree.attributes():
             if identity in self._results:
-                found.add(identity)
+                results.add(identity)
             elif (alias := self.known_alias(identity)) is not None:
-                found |= self.results_in(alias)
-        return frozenset(found)
+                results |= self.results_in(alias)
+        return frozenset(results)
 
     def unstable_functions(self, tree: Tree) -> str:
         """Return the names of functions that are not deterministic and that a value depends on."""
         functions = (self._unstable.get(identity) for identity in tree.attributes())
-        return ", ".join(self.functions.of(each) for each in functions if each is not None)
+        return ", ".join(
+            self.functions.of(function) for function in functions if function is not None
+        )
 
     def may_throw(self, tree: Tree) -> bool:
         """Whether an expression, its aliases looked through, could raise on some row."""
         aliases = (self.known_alias(identity) for identity in tree.attributes())
-        return may_throw(tree) or any(self.may_throw(each) for each in aliases if each is not None)
+        return may_throw(tree) or any(
+            self.may_throw(alias) for alias in aliases if alias is not None
+        )
 
     def named(self, tree: Tree) -> Tree:
         """Return what an attribute is a name for, be it through other names; else the tree."""
@@ -163,8 +167,8 @@ class Definitions:
         if tree.name == "PythonUDF":
             yield tree
         meaning = self._meaning(tree.identity) if tree.name == "AttributeReference" else None
-        for each in tree.children if meaning is None else (meaning,):
-            yield from self._called(each)
+        for part in tree.children if meaning is None else (meaning,):
+            yield from self._called(part)
 
     def _calls_by_name(self, tree: Tree) -> bool:
         """Whether this is a function of columns and of such functions, by whatever names."""

@@ -57,7 +57,7 @@ class FunctionNames:
                 # Where Spark has written one twice, or left one out, the last one is as good.
                 following = [*names, *[names[-1]] * len(pieces)]
                 text = pieces[0] + "".join(
-                    each + piece for each, piece in zip(following, pieces[1:], strict=False)
+                    called + piece for called, piece in zip(following, pieces[1:], strict=False)
                 )
         return text
 
@@ -86,8 +86,8 @@ class _Namesakes:
 
     def name_of(self, function: Tree, spark_name: str) -> str:
         """Return what to call a function; those that came before it are named first."""
-        for each in itertools.islice(self.functions, self._seen, None):
-            command = each.pickled.command
+        for unseen in itertools.islice(self.functions, self._seen, None):
+            command = unseen.pickled.command
             if command not in self._names:
                 self._names[command] = self._new_name(command, spark_name)
         self._seen = len(self.functions)

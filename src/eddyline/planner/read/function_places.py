@@ -109,7 +109,7 @@ def _body_of(code: CodeType) -> str:
     before, after = lines[first - 1].encode()[:start], lines[last - 1].encode()[end:]
     text = "".join(lines[first - 1 : last]).encode()
     body = text[start : len(text) - len(after)]
-    around = (each.decode(errors="replace") for each in (before, body, after))
+    around = (piece.decode(errors="replace") for piece in (before, body, after))
     return shortened(_balanced(*around), _SOURCE_MOST)
 
 

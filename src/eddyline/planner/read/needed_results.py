@@ -157,11 +157,11 @@ class _Node:
     @cached_property
     def users(self) -> Mapping[ExpressionId, Sequence[Tree]]:
         """The entries of a projection by the attributes that they look at."""
-        found: dict[ExpressionId, list[Tree]] = {}
+        users: dict[ExpressionId, list[Tree]] = {}
         for item in self.link.items if isinstance(self.link, ProjectLink) else ():
             for identity in set(item.attributes()):
-                found.setdefault(identity, []).append(item)
-        return found
+                users.setdefault(identity, []).append(item)
+        return users
 
     @cached_property
     def aliases(self) -> Mapping[ExpressionId, Tree]:

@@ -78,7 +78,7 @@ def read_one_sided(top: Plan, *, looks_up: bool = False) -> OneSided | None:
     if not catalyst.class_name(top).endswith(".Join"):
         return None
     kind = catalyst.join_type(top)
-    kept = _MIRRORED.get(kind) or next((each for each in KeptSide if each == kind), None)
+    kept = _MIRRORED.get(kind) or next((member for member in KeptSide if member == kind), None)
     condition = catalyst.join_condition(top)
     if kept is None or (condition is not None and not catalyst.is_deterministic(condition)):
         return None
