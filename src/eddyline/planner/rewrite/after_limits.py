@@ -56,10 +56,10 @@ def _called_later(limit: Plan) -> Plan | None:
     """
     offset = _only_children(limit, "Offset")  # of the first rows that are left out
     top = [limit, *offset]
-    found = _only_children(top[-1], "LocalLimit", "Sort", "Project")
-    if len(found) != 3:  # noqa: PLR2004 - those nodes
+    nodes = _only_children(top[-1], "LocalLimit", "Sort", "Project")
+    if len(nodes) != 3:  # noqa: PLR2004 - those nodes
         return None
-    above = [*top, *found]
+    above = [*top, *nodes]
     *kept, projection = above
     project, deterministic = read_link(projection)
     (below,) = catalyst.children(projection)
@@ -68,7 +68,7 @@ def _called_later(limit: Plan) -> Plan | None:
         return None
     if not deterministic or not same:
         return None
-    made = {each.identity for each in evaluation.results}
+    made = {result.identity for result in evaluation.results}
     wanted = [item for item in project.items if not made.isdisjoint(item.attributes())]
     sort = kept[-1]
     if not wanted or catalyst.refers_to(sort, [item.handle for item in wanted]):
@@ -92,11 +92,11 @@ def _called_later(limit: Plan) -> Plan | None:
 
 def _only_children(plan: Plan, *names: str) -> Sequence[Plan]:
     """Return the nodes below a plan that have these names, one after the other; as far as so."""
-    found: list[Plan] = []
+    nodes: list[Plan] = []
     for name in names:
         children = catalyst.children(plan)
         if len(children) != 1 or not catalyst.class_name(children[0]).endswith(f".{name}"):
             break
         (plan,) = children
-        found.append(plan)
-    return found
+        nodes.append(plan)
+    return nodes

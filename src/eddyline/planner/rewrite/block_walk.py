@@ -164,10 +164,10 @@ class BlockWalk:
         may = rules.joins is not Joins.NEVER and catalyst.has_join(plan)
         if not may and not self.looks_up:
             return None, frozenset()
-        found = self._claimed(plan, rules)
-        if found is None:
+        claimed = self._claimed(plan, rules)
+        if claimed is None:
             return None, frozenset()
-        region, claim = found
+        region, claim = claimed
         judged = Judged(region)
         self.judged.append(judged)
         spark = rules.context.spark
@@ -175,8 +175,8 @@ class BlockWalk:
         if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
         inputs = [
-            each if number in claim.looked_up else self.rewrite(each)
-            for number, each in enumerate(region.inputs)
+            source if number in claim.looked_up else self.rewrite(source)
+            for number, source in enumerate(region.inputs)
         ]
         if chosen.natively is None:
             if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
@@ -214,29 +214,29 @@ class BlockWalk:
 
         None for all others, also where the lookups on the other side have all they need there.
         """
-        found = read_one_sided(plan, looks_up=True)
-        if found is None or self.rules is None:
+        join = read_one_sided(plan, looks_up=True)
+        if join is None or self.rules is None:
             return None
-        region = found.region
+        region = join.region
         tables = self._tables_in(region, self.rules)
-        if not tables or self._all_bound(found.matched):
+        if not tables or self._all_bound(join.matched):
             return None
         try:
-            claim = claim_matches(found, self.settings, tables)
+            claim = claim_matches(join, self.settings, tables)
         except (DeclinedError, RecursionError) as error:
             why = error.left_to_spark() if isinstance(error, DeclinedError) else _TOO_DEEP
             names = " and ".join(table.name for table in tables.values())
             raise UnboundLookupError(
-                f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
+                f"{names} cannot be looked up in a {join.kept.value} join with this condition: "
                 f"{why}"
             ) from None
         self.judged.append(Judged(region, [claim]))
         inputs = [
-            each if number in tables else self.rewrite(each)
-            for number, each in enumerate(region.inputs)
+            source if number in tables else self.rewrite(source)
+            for number, source in enumerate(region.inputs)
         ]
         return rebuilt_keeping(
-            self.rules.context, plan, found.kept, replace(claim, limit=limit), inputs
+            self.rules.context, plan, join.kept, replace(claim, limit=limit), inputs
         )
 
     def _all_bound(self, plan: Plan) -> bool:
@@ -287,8 +287,8 @@ class BlockWalk:
         if not self.looks_up or rules.table_of is None:
             return {}
         table_of = rules.table_of
-        found = ((number, table_of(each)) for number, each in enumerate(region.inputs))
-        return {number: table for number, table in found if table is not None}
+        tables = ((number, table_of(source)) for number, source in enumerate(region.inputs))
+        return {number: table for number, table in tables if table is not None}
 
     def _over_rewritten(self, plan: Plan, spared: frozenset[Path], limit: int) -> Plan:
         """Rewrite below a node that is in no chain."""

@@ -59,7 +59,7 @@ class _Wanted:
         """Return what is wanted below a projection that makes columns of others."""
 
         def of(columns: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
-            return frozenset().union(*(made.get(each, frozenset([each])) for each in columns))
+            return frozenset().union(*(made.get(column, frozenset([column])) for column in columns))
 
         return replace(self, asked=tuple(map(of, self.asked)), inlined=tuple(map(of, self.inlined)))
 
@@ -83,7 +83,7 @@ class _Telling:
             plan = self._calling_what_knows(plan, wanted)
         children = catalyst.children(plan)
         new = [self.told(child, below) for child in children]
-        return replaced(plan, children, new, lambda each: self.told(each, _Wanted()))
+        return replaced(plan, children, new, lambda subquery: self.told(subquery, _Wanted()))
 
     def _below(self, plan: Plan, wanted: _Wanted) -> _Wanted:
         """Return what is wanted of a node's child."""
@@ -92,7 +92,7 @@ class _Telling:
             return wanted.below(catalyst.rows_wanted(plan, wanted.limit))
         link, _ = read_link(plan) if kind in {"Filter", "Project"} else (None, True)
         if isinstance(link, FilterLink):
-            asked = (frozenset(each.attributes()) for each in link.conjuncts)
+            asked = (frozenset(conjunct.attributes()) for conjunct in link.conjuncts)
             return replace(wanted, asked=(*wanted.asked, *asked))
         if isinstance(link, ProjectLink):
             items = (item for item in link.items if item.name == "Alias")
@@ -134,7 +134,7 @@ def _takes_the_first(
     if result is None:
         return not wanted.asked and not wanted.inlined
     own = frozenset([result])
-    if any(each != own for each in wanted.asked):
+    if any(columns != own for columns in wanted.asked):
         return False
     if isinstance(block, FilterBlock):
         return not wanted.inlined

@@ -31,13 +31,13 @@ to Python once more."""
 def decided_by_others(link: EvaluationLink, needs: Callable[[int], Need]) -> frozenset[int]:
     """Return the functions of a node of which one decides on another, and these others."""
     made = {link.results[index].identity: index for index in link.indexes}
-    found: set[int] = set()
+    indexes: set[int] = set()
     for index in link.indexes:
-        looked_at = {each for c in conditions_of(needs(index)) for each in c.attributes}
-        deciding = {made[each] for each in looked_at if each in made}
+        looked_at = {identity for c in conditions_of(needs(index)) for identity in c.attributes}
+        deciding = {made[identity] for identity in looked_at if identity in made}
         if deciding:
-            found |= {index, *deciding}
-    return frozenset(found)
+            indexes |= {index, *deciding}
+    return frozenset(indexes)
 
 
 @dataclass(frozen=True, slots=True)
