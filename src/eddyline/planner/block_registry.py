@@ -94,7 +94,7 @@ class Registry:
 
     def of_run(self, run: int) -> tuple[Fused, ...]:
         """Return what was made for a call of ``adapt``; whoever keeps it has it known."""
-        return tuple(each for each in self._latest.values() if each.options.run == run)
+        return tuple(fused for fused in self._latest.values() if fused.options.run == run)
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
         """Return the function of a block; the same one for an equal block and options."""

@@ -141,7 +141,10 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
     )
     passage.blocks += memories.blocks
     passage.remembering += memories.blocks
-    passage.left = [*(_beside(each, memories.blocks) for each in passage.left), *memories.left]
+    passage.left = [
+        *(_beside(predicate, memories.blocks) for predicate in passage.left),
+        *memories.left,
+    ]
     return memories.plan
 
 
@@ -157,8 +160,8 @@ def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) 
     """Return what becomes of a plan on its way through the passes."""
     passage = Passage(making, catalyst.has_limit(plan))
     given = plan
-    for each in passes:
-        plan = each(plan, passage)
+    for step in passes:
+        plan = step(plan, passage)
     return Rewriting(
         plan,
         tuple(dict.fromkeys(passage.blocks)),

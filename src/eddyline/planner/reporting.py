@@ -74,7 +74,7 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
             record = calls.in_record(record, block, options)
         counted = whole and (not joined or isinstance(block, JoinBlock))
         blocks.append(block_report(block, options, record, whole=counted))
-    left = tuple((each.text, each.why) for each in left_in(df))
+    left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 
 
@@ -117,14 +117,14 @@ def _called(
     done = (totals[run].get(number) for run, number in sorted(wanted))  # as they were declared
     return tuple(
         CalledFunction(
-            each.name,
-            each.values,
-            each.calls,
-            each.failures,
-            each.seconds,
-            each.spent,
-            each.unit,
+            spending.name,
+            spending.values,
+            spending.calls,
+            spending.failures,
+            spending.seconds,
+            spending.spent,
+            spending.unit,
         )
-        for each in done
-        if each is not None
+        for spending in done
+        if spending is not None
     )

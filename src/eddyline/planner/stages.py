@@ -123,7 +123,9 @@ def _join_claim(claim: JoinClaim) -> Iterator[str]:
     columns = [
         f"{text} of input {column.input + 1}"
         for column, text in zip(
-            claim.columns, _texts(each.handle for each in claim.columns), strict=True
+            claim.columns,
+            _texts(input_column.handle for input_column in claim.columns),
+            strict=True,
         )
     ]
     yield from _under("columns", columns)
