@@ -89,7 +89,7 @@ def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
 
 
 def dropped_filters(plan: Plan) -> tuple[str, ...]:
-    """Return the filters that Spark dropped of an optimized plan, as texts."""
+    """Return the filters that Spark dropped from an optimized plan, as texts."""
     return cast("tuple[str, ...]", plan.told.get(_DROPPED, ()))
 
 
@@ -133,8 +133,8 @@ def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J 
 def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a plan whose output the analyzer can give new identities, for a join with itself.
 
-    It cannot where a column comes from a leaf of which the scan was planned, as that of a table
-    of version 2. Such a leaf gets new attributes, and a projection right above it that gives them
+    It cannot where a column comes from a leaf whose scan was planned, as that of a table of
+    version 2. Such a leaf gets new attributes, and a projection right above it that gives them
     the names and identities of the old ones. A projection above the whole plan would not do:
     ``a#1 AS a#1`` is no valid plan, nor what the optimizer makes of two that undo each other.
     """

@@ -119,7 +119,7 @@ def union(plans: Sequence[Plan]) -> Plan:
 def together(plans: Sequence[Plan]) -> tuple[Plan, list[tuple[int, ...]]] | None:
     """Return the rows of several plans as those of one, and where the columns of each are in it.
 
-    The first column is the number of the plan that a row is of. Columns of one type share places,
+    The first column numbers the plan that a row comes from. Columns of one type share places,
     and a plan has NULL in those that it does not need. None where calls are not put off.
     """
     javas = [plan.java for plan in plans]

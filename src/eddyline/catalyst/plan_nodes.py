@@ -82,11 +82,11 @@ def tree_text(plan: Plan) -> str:
 
 
 def read_ahead(plan: Plan) -> None:
-    """Read the nodes of a whole plan, in few calls: what is asked about them then is known.
+    """Read the nodes of a whole plan in few calls, so that later questions about them need none.
 
     Some ten calls, and one for each node, where asking node by node takes eight for each. Leaves
     are not read, as they may have hundreds of columns; nor is a plan with expressions that are not
-    deterministic, of which it is to be known where they are.
+    deterministic, whose places in it have to be known.
     """
     gateway = id(jvm())
     names = str(joined_in(gateway, _NODES, *_CLASS_NAME).apply(plan.java)).split(",")
@@ -192,7 +192,7 @@ def rows_wanted(plan: Plan, limit: int = 0) -> int:
         text = str(plan.java.limitExpr().toString())
         own = int(text) if text.isdecimal() else 0
         return min(own, limit) if own and limit else own or limit
-    if kind == "Repartition":  # of which one without a shuffle only puts tasks together
+    if kind == "Repartition":  # without a shuffle it only puts tasks together
         return 0 if not limit or bool(plan.java.shuffle()) else limit
     return limit if kind in {"GlobalLimit", "Project", "SubqueryAlias"} else 0
 
@@ -408,8 +408,8 @@ def subqueries(plan: Plan) -> tuple[Plan, ...]:
 def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     """Return the top node with other plans in its subquery expressions, in order.
 
-    None if the node holds one where it is not found: neither a field that is an
-    expression nor in a sequence or an option of expressions.
+    None if the node holds one elsewhere than in a field that is an expression, or in a
+    sequence or an option of expressions.
     """
     remaining = iter([replacement.java for replacement in new])
     # An array that is changed in place: at once, not later.

@@ -215,7 +215,6 @@ def staying(call: CatalystExpression) -> CatalystExpression:
 
 
 def _like(call: Any, function: Any, *, deterministic: bool) -> Any:  # noqa: ANN401  # likewise
-    """Return a call with another function."""
     return java_class(EXPRESSIONS + "PythonUDF")(
         call.name(),
         function,

@@ -58,7 +58,7 @@ FOOTERS: Final = 1
 
 
 def look_at(plans: Iterable[Plan]) -> None:
-    """Have plans that are to be joined tell in one crossing what is asked about each of them.
+    """Have plans that are to be joined tell, in one crossing, all that is asked about each.
 
     Where calls are not put off, each asks for itself when somebody wants to know.
     """
@@ -84,7 +84,7 @@ def look_at(plans: Iterable[Plan]) -> None:
 def size_in_bytes(plan: Plan) -> int:
     """Return Spark's estimate of a plan's size, at most :data:`LARGEST_ESTIMATE`.
 
-    That is what it is where Spark knows nothing.
+    It is as large as that where Spark knows nothing.
     """
     size = chained_in(id(jvm()), *_SIZE).apply(plan.java)
     return _saturated(float(fetched(size)))

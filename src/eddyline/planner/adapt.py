@@ -184,7 +184,7 @@ def rewritten(
 ) -> Rewriting:
     """Rewrite an optimized plan such that what pays runs in eddies.
 
-    What its tasks report is told from what others do by the number of the ``run``. The plan is
+    The number of the ``run`` tells the reports of its tasks from those of others. The plan is
     ``final`` where it is about to run, and nothing can be added to it.
     """
     registry = registry_of(spark.sparkContext)
@@ -290,7 +290,7 @@ def _blocks_in(plan: catalyst.Plan, registry: Registry) -> tuple[tuple[Block, Ro
 
 
 def is_derived(df: DataFrame) -> bool:
-    """Whether a DataFrame was made from an adapted one, by what Spark did not know of then."""
+    """Whether a DataFrame was made from an adapted one, by steps that Spark did not know."""
     return df not in _adaptings and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
 
 

@@ -93,7 +93,7 @@ class Registry:
         return next(self._runs)
 
     def of_run(self, run: int) -> tuple[Fused, ...]:
-        """Return what was made for a call of ``adapt``; whoever keeps it has it known."""
+        """Return what was made for a call of ``adapt``; it is known while somebody keeps it."""
         return tuple(fused for fused in self._latest.values() if fused.options.run == run)
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:

@@ -22,8 +22,8 @@ class BlockExplanation:
     """One block: its predicates, the functions whose values it hands on, what it joins.
 
     ``called`` tells how its concurrent functions are called, and what a call costs, ``looked_up``
-    for which columns which of its inputs are asked, ``joined`` what reduces its rows, what does
-    not and by which rule, and who joins them and why.
+    which of its inputs are looked up and by which columns, ``joined`` what reduces its rows, what
+    does not and by which rule, and who joins them and why.
     """
 
     identity: str
@@ -135,7 +135,6 @@ def _left_to_chance(block: Block) -> Iterator[str]:
 
 
 def _called(function: UserFunction) -> str:
-    """Return how a concurrent function is called."""
     if function.driver is None:
         raise ValueError(f"{function.name} is called in the tasks")
     width, price = function.driver.width, function.driver.price

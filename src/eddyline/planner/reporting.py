@@ -59,8 +59,9 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     """
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
-    # From the keys of joins Spark derives filters when it optimizes once more. They drop rows, and
-    # may have a function called twice. What stands above an eddy's joins it may compute below some.
+    # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
+    # may have a function called twice. It may also compute below some joins what stands above an
+    # eddy's.
     joined = any(isinstance(block, JoinBlock) for block, _ in adapted)
     in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
     whole = not in_spark and not is_derived(df)

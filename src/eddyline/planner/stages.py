@@ -1,4 +1,4 @@
-"""A DataFrame after each stage of its way: as it was read, claimed, made a block of, rewritten.
+"""A DataFrame after each stage of its way: as it was read, claimed, made into blocks, rewritten.
 
 Everything is told from what the one rewriting has kept on its way (see
 :mod:`eddyline.planner.passes`); nothing is read, judged or rewritten again.

@@ -21,7 +21,7 @@ _EQUALITIES = frozenset({ComparisonOperator.EQUAL, ComparisonOperator.NULL_SAFE_
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The distinct values, none of them NULL, of which a column has one."""
+    """The only values that a column may have: distinct, and none of them NULL."""
 
     column: Argument
     values: tuple[object, ...]
@@ -60,8 +60,8 @@ def constants_implied(
 ) -> dict[Argument, Constants]:
     """Return the constants that a condition leaves columns at the most, whatever else it says.
 
-    Of an AND any part may give them, of an OR each must: ``k = 3 OR (k = 5 AND x > 2)`` is about
-    3 and 5. ``exactly`` tells what a part is about that is neither, as :func:`constants_in`.
+    In an AND any part may give them, in an OR each must: ``k = 3 OR (k = 5 AND x > 2)`` is about
+    3 and 5. ``exactly`` tells the constants of a part that is neither, as :func:`constants_in`.
     """
     if condition.name == "And":
         fewest: dict[Argument, Constants] = {}

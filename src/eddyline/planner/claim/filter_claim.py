@@ -1,6 +1,6 @@
 """What of a chain runs in an eddy, and why the rest does not.
 
-The chain is read from the bottom up. Each conjunct of a filter is one of four:
+The chain is read from the bottom up. Each conjunct of a filter is one of five:
 
 * *native*, over columns of the base only: it goes below the block, where Spark
   runs it first (it mostly is there already);
@@ -9,8 +9,8 @@ The chain is read from the bottom up. Each conjunct of a filter is one of four:
 * *guarded*: native, but it may raise an error and stands above a filter that
   depends on Python, so it must not move;
 * *unsure*: native, it may raise an error, and stands beside or below what is claimed.
-  Spark would run it first, and fail for a row that a function rejects. So only the rows
-  go into the block for which it is TRUE or would raise, and Spark runs it above.
+  Spark would run it first, and fail for a row that a function rejects. So only rows for
+  which it is TRUE or would raise go into the block, and Spark runs it above.
 
 A left or guarded conjunct is a barrier: users rely on a filter to keep rows
 from the functions above it, so no function that is evaluated above a barrier is
@@ -271,7 +271,7 @@ class _Judgement:
     ) -> tuple[dict[ExpressionId, Expression], dict[ExpressionId, Call]]:
         """Return what the block computes beside its predicate: for which rows, and as which call.
 
-        What is asked to find out which rows need a value is a value that the block has, too.
+        Calls that tell which rows need a value are calls that the block makes, too.
         """
         needed = self._needed(self._later)
         used = self._used_above()
@@ -291,7 +291,7 @@ class _Judgement:
         And the calls for which they wait, each with that number.
 
         Where two kinds of functions meet, or one is called with what another returns, Spark
-        filters between them: calls for rows that are gone by then are none that it makes.
+        filters between them: it makes no calls for rows that are gone by then.
         """
         if not any(self._below_of.values()):
             return (), ()
@@ -323,10 +323,10 @@ class _Judgement:
             self._terms.back_to(before)
 
     def _used_above(self) -> frozenset[ExpressionId] | None:
-        """Return what is looked at outside of the conjuncts that were taken in; None for all.
+        """Return the attributes used outside the conjuncts that were taken in; None for all.
 
-        Only of these is it asked for which rows they are needed: of a filter's 120 functions each
-        stands behind all before it, and to read these conditions took 10,000 calls into the JVM.
+        Only for these is it worked out which rows need them: each of a filter's 120 functions
+        stands after all before it, and reading these conditions took 10,000 calls into the JVM.
         """
         if not isinstance(self._chain.links[-1], ProjectLink):
             return None

@@ -57,7 +57,7 @@ def iterator_is_stateless(function: UserFunction) -> str | None:
 
     Such a function is marked, or is one generator function of one parameter: assignments,
     calls and imports, then, at the end, one loop directly over the parameter that only
-    assigns to variables and yields once. What other functions do that it calls cannot be
+    assigns to variables and yields once. What the functions that it calls do cannot be
     seen from here.
     """
     return next(filter(None, map(_why_not, function.commands)), None)
@@ -127,7 +127,6 @@ def _codes_below(code: CodeType) -> Iterator[CodeType]:
 
 
 def _outer_values(function: FunctionType) -> dict[str, object]:
-    """Return the variables that a function finds outside itself."""
     variables: dict[str, object] = dict(function.__globals__)
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):

@@ -23,7 +23,7 @@ from eddyline.planner.claim.join_claim import JoinClaim
 class Input:
     """One input as it enters the block: its plan, and for each argument its column there.
 
-    Of one whose rows are looked up the plan stands for the table only; ``columns`` are which of
+    Where rows are looked up, the plan stands for the table only, and ``columns`` says which of
     the table's columns the handles are.
     """
 
@@ -57,7 +57,7 @@ def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dic
 
 
 def _looked_up(claim: JoinClaim, number: int, own: Sequence[int], plan: Plan) -> Input:
-    """Return an input of which rows are looked up: with the columns that tell them apart."""
+    """Return an input whose rows are looked up, with the columns that tell them apart."""
     table = claim.looked_up[number]
     attributes = catalyst.outputs(plan)
     position = {number: n for n, number in enumerate(catalyst.output_numbers(plan))}

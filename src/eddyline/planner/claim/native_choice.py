@@ -47,7 +47,7 @@ class Joiner(StrEnum):
 
 @dataclass(frozen=True)
 class NativeJoins:
-    """That Spark joins around a filter block over the root of a reduction.
+    """How Spark joins around a filter block over the root of a reduction.
 
     ``results`` are those attributes that the block is to provide, with its calls. ``broadcast`` are
     inputs to be broadcast beside those that reduce and are joined as they are.
@@ -126,7 +126,7 @@ def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpres
 def _asked_about(
     claim: JoinClaim, results: Sequence[tuple[CatalystExpression, Call]]
 ) -> int | None:
-    """Return the only input that functions look at; None where there is none such."""
+    """Return the only input that functions look at; None where there is no such input."""
     if claim.looked_up or claim.above or claim.constants:
         return None
     # A function of another's result needs that where it is called, wherever that is.
@@ -144,9 +144,9 @@ def _root_to_broadcast(
 ) -> frozenset[int]:
     """Return the root if it is to be broadcast to inputs that are larger than Spark thinks.
 
-    What is left of it is at most what its rows take once read. Spark's sizes are those of files:
-    five million rows that compress to kilobytes it would broadcast. Only where plans are adaptive:
-    else Spark gives a broadcast up after ``spark.sql.broadcastTimeout``, and functions may take
+    What is left of it is at most what its rows take once read. Spark's sizes are those of files: it
+    would broadcast five million rows that compress to kilobytes. Only where plans are adaptive:
+    else Spark gives up a broadcast after ``spark.sql.broadcastTimeout``, and functions may take
     longer.
     """
     if str(spark.conf.get("spark.sql.adaptive.enabled")) != "true":

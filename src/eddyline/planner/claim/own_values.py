@@ -47,13 +47,13 @@ def looked_up_query(
 def with_bound_ways(given: LookedUpQuery) -> LookedUpQuery:
     """Return a query without the lookups that nothing ever binds, where others are bound.
 
-    A table that can be looked up in several ways, of which the query has values for one, has one.
+    A table that can be looked up in several ways has one, where the query has values for one only.
     """
     query = given.query
     try:
         graph = JoinGraph(query)
     except NotExecutableError:
-        return given  # whoever is asked to run it says why not
+        return given  # what is to run it says why it cannot
     others = (1 << len(query.relations)) - 1
     relations: list[JoinRelation] = []
     lookups: list[BlockLookup] = []

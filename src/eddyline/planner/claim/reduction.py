@@ -234,9 +234,7 @@ class Reductions:
                 reducers.append(reducer)
         # What drops rows for certain first, then the smaller ones: each probes what is left.
         sizes = {chosen.number: self._sources[chosen.number].rows for chosen in reducers}
-        return tuple(
-            sorted(reducers, key=lambda chosen: (not chosen.selective, sizes[chosen.number]))
-        )
+        return tuple(sorted(reducers, key=lambda each: (not each.selective, sizes[each.number])))
 
     def _reducer(  # noqa: PLR0911 - a rule after the other
         self, root: int, edge: Edge, by: tuple[Reducer, ...]

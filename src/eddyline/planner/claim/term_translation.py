@@ -48,9 +48,8 @@ ExpressionT = TypeVar("ExpressionT", bound=Expression)
 class Terms:
     """Translates, and gathers the contents of the block on the way.
 
-    Equal arguments and functions are taken in once. What is translated raises
-    :class:`DeclinedError` where it cannot be; what it has brought in until then can be
-    taken back.
+    Equal arguments and functions are taken in once. What cannot be translated raises
+    :class:`DeclinedError`; what it has brought in until then can be taken back.
     """
 
     takes_chance = True
@@ -58,8 +57,8 @@ class Terms:
 
     def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
         self.contents = Contents()
-        # Translated ones, by the object that they are of, which is kept with them. Not by the
-        # function's result: both sides of a join with itself have the same one.
+        # By the object that each translates, which is kept with it. Not by the function's result:
+        # both sides of a join with itself have the same one.
         self._calls: dict[int, tuple[Tree, Call]] = {}
         self._definitions = definitions
         self._settings = settings
@@ -159,8 +158,8 @@ class Terms:
     def evaluable(self, expression: ExpressionT) -> ExpressionT:
         """Return an expression of the block, be it a predicate or a value, as it is.
 
-        Raises :class:`DeclinedError` where a worker could not evaluate it; whatever a claim
-        is made of passes here, however it was put together.
+        Raises :class:`DeclinedError` where a worker could not evaluate it; all parts of a claim
+        pass here, however they were put together.
         """
         reason = reason_not_to_evaluate(expression)
         if reason is not None:
