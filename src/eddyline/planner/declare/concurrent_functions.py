@@ -85,7 +85,7 @@ def _method(
     settings: SessionSettings,
     books: Books,
 ) -> FunctionMethod:
-    # Only who has concurrent functions has what these need.
+    # Only users of concurrent functions have what these need.
     from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
 
     write = ArrowWriter(spark_type(function.return_type), settings)

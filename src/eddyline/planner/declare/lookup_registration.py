@@ -149,7 +149,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
 
 
 def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
-    """Return a scan with the columns of a table; ValueError where it has not all of them."""
+    """Return a scan with the columns of a table; ValueError where it lacks any of them."""
     missing = [column for column in struct.fieldNames() if column not in classic(scan).columns]
     if missing:
         raise ValueError(f"the scan of {name} has no column {missing[0]}")
@@ -210,8 +210,8 @@ def column_numbers(
 ) -> tuple[int, ...]:
     """Return the places of the columns that ``bind`` or ``key`` names, as Spark resolves names.
 
-    TypeError for what is no list of names, ValueError for a column that there is not, is named
-    twice, or of which no key is made: arrays and maps, and to be looked up by structs as well.
+    TypeError for what is no list of names, ValueError for a column that does not exist, is named
+    twice, or cannot make a key: arrays and maps, and where rows are looked up by it, structs.
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise TypeError(f"{what} is a list of columns, not {wanted!r}")

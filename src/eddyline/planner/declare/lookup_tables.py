@@ -39,7 +39,7 @@ class LookupTables:
     def __init__(self, context: SparkContext) -> None:
         """The server starts with the first query."""
         self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
-        # Whoever has registered a method keeps it: the tables below, declarations of functions.
+        # A method is kept by what has registered it: the tables below, declarations of functions.
         self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()
         self.books: Final = Books()
         self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
@@ -79,9 +79,9 @@ class LookupTables:
     def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
         """Take note of the function that stands for a table, and keep the table's methods.
 
-        Of more than a thousand tables those are forgotten that were used longest ago, as those
-        of a name that is registered again and again. DataFrames of before have the former tables,
-        and nobody hears when Spark forgets these.
+        Of more than a thousand tables, those used longest ago are forgotten: a name may be
+        registered again and again, older DataFrames keep the former tables, and nobody hears when
+        Spark forgets these.
         """
         self._tables.put(digest(command), (table, methods))
 
@@ -99,7 +99,7 @@ class LookupTables:
         """The server; it starts now if it has not yet."""
         with self._starting:
             if self._server is None:
-                # Only who has lookup tables has what these need.
+                # Only users of lookup tables have what these need.
                 from eddyline.asking.lookup_server import LookupServer  # noqa: PLC0415
 
                 channel = channel_of(self._living_context())
@@ -126,7 +126,7 @@ class LookupTables:
         return 0 if server is None else server.answers
 
     def forget(self) -> None:
-        """Forget the answers for jobs that nobody works for, and what was asked for in which."""
+        """Forget the answers for jobs that no task works for, and what each job has asked for."""
         server = self._server
         if server is not None:
             server.forget()

@@ -76,8 +76,8 @@ class Tree:
     def handle(self) -> CatalystExpression:
         """The expression in the JVM; only asked for where it is needed.
 
-        Those above it are remembered as well: in a nest of n levels a way from the outermost
-        one for each part would be n * n / 2 calls.
+        Those above it are remembered as well: in a nest of n levels, to start from the outermost
+        one for each part would take n * n / 2 calls.
         """
         if (known := self._known_handle()) is not None:
             return known

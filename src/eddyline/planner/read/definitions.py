@@ -37,7 +37,7 @@ class Definitions:
         """``unstable`` are the functions that are not deterministic, by their results."""
         self._unstable = unstable
         self.functions = FunctionNames()
-        # The names, not what they are for: that may not have been read, and may never be needed.
+        # The names, not what they stand for: that may not be read yet, and may never be needed.
         self._names: dict[ExpressionId, Tree] = {}
         self._results: dict[ExpressionId, FunctionResult] = {}
         self._dependent: set[ExpressionId] = set()
@@ -112,7 +112,7 @@ class Definitions:
         )
 
     def named(self, tree: Tree) -> Tree:
-        """Return what an attribute is a name for, be it through other names; else the tree."""
+        """Return what an attribute is a name for, also through other names; else the tree."""
         while tree.name == "AttributeReference":
             alias = self.known_alias(tree.identity)
             if alias is None:
@@ -140,10 +140,10 @@ class Definitions:
         return text[1:-1] if _is_parenthesized(text) else text
 
     def _written(self, tree: Tree) -> str:
-        """Return an expression as Spark would write it; it is asked for parts not seen to here.
+        """Return an expression as Spark would write it; Spark is asked for what is not done here.
 
-        These are what terms mostly consist of: a copy of an expression with the functions in it
-        put for their results, which Spark could write, takes ten calls for each of its nodes.
+        Terms mostly consist of what is done here: a copy of an expression with functions in place
+        of their results, which Spark could write, takes ten calls for each of its nodes.
         """
         if tree.name == "AttributeReference":
             meaning = self._meaning(tree.identity)

@@ -15,8 +15,8 @@ from eddyline.planner.read.function_places import LAMBDA, lambda_name, place_of
 class FunctionNames:
     """Names that tell the functions of a query apart.
 
-    Spark has a function's own name, which is ``<lambda>`` of all that have none, and several may
-    have the same. Nothing but texts depends on these names: a function is known by its pickle.
+    Spark has a function's own name, which is ``<lambda>`` where it has none, and several may have
+    the same. Nothing but texts depends on these names: a function is known by its pickle.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class FunctionNames:
         return inner
 
     def put_into(self, text: str, functions: Iterable[Tree]) -> str:
-        """Return a text of Spark's, in which ``functions`` are called one after the other."""
+        """Return a text of Spark's with our names for the ``functions`` called in it, in order."""
         meant: dict[str, list[str]] = {}
         for function in functions:
             meant.setdefault(_name(function), []).append(_callable(self.of(function)))

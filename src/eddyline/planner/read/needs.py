@@ -2,10 +2,10 @@
 
 An expression does not look at all of its parts in each row: of a CASE one branch, of COALESCE
 what comes before the first that is not NULL and that one, of AND nothing once it is FALSE. Such a
-need is put together from the conditions that decide; whoever makes it a native expression knows
-for which rows a function has to be called.
+need is put together from the conditions that decide; made a native expression, it tells for which
+rows a function has to be called.
 
-A condition that cannot be had where the need is wanted counts as unknown: then both ways are
+A condition that cannot be computed where the need is wanted counts as unknown: then both ways are
 taken, and more rows are needed than would have to be, never fewer.
 """
 
@@ -266,10 +266,10 @@ def _of_first(
     wanted: ExpressionId,
     ends: Callable[[CatalystExpression], CatalystExpression],
 ) -> Need:
-    """Return what some parts need of which each is looked at where none before it ends that.
+    """Return what some parts need, each of which is looked at where none before it ends that.
 
-    No more than the first of many are asked beforehand: to ask fewer needs more rows, and nothing
-    else.
+    No more than the first of many are asked beforehand: with fewer asked, more rows are needed,
+    and nothing else changes.
     """
     alternatives: list[Need] = []
     for position, part in enumerate(parts):

@@ -24,7 +24,7 @@ _INNER: Final = frozenset({"INNER", "CROSS"})
 
 
 class KeptSide(StrEnum):
-    """Which rows of one side a join keeps that is no inner join; the value is Spark's name."""
+    """Which rows of one side a join other than an inner one keeps; the value is Spark's name."""
 
     ALL = "LEFT OUTER"  # those without a match beside NULLs
     MATCHED = "LEFT SEMI"

@@ -1,4 +1,4 @@
-"""Sides of joins that stand in a plan twice, as what WITH names does where it is used twice.
+"""Sides of joins that stand in a plan twice, as does a query named by WITH that is used twice.
 
 Shuffled or broadcast, Spark computes such a side once, for all places. It does so as long as both
 are the same to the last node: what is done with the functions of one has to be done with those of

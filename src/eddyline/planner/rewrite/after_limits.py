@@ -30,12 +30,12 @@ def with_functions_after_limits(plan: Plan) -> Plan:
 
 
 def is_limit(plan: Plan) -> bool:
-    """Whether a node keeps so many rows of all."""
+    """Whether a node keeps only so many of all rows."""
     return catalyst.class_name(plan).endswith(".GlobalLimit")
 
 
 def keeps_few(plan: Plan) -> bool:
-    """Whether a node keeps so many rows, of all or of each task."""
+    """Whether a node keeps only so many rows, of all or of each task's."""
     return is_limit(plan) or catalyst.class_name(plan).endswith(".LocalLimit")
 
 
@@ -54,7 +54,7 @@ def _called_later(limit: Plan) -> Plan | None:
     They are looked for right below the sort, under a projection, and must not make what is sorted
     by. What the projection makes of other columns stays below, with all that is passed on.
     """
-    offset = _only_children(limit, "Offset")  # of the first rows that are left out
+    offset = _only_children(limit, "Offset")  # it leaves out the first rows
     top = [limit, *offset]
     nodes = _only_children(top[-1], "LocalLimit", "Sort", "Project")
     if len(nodes) != 3:  # noqa: PLR2004 - those nodes
@@ -91,7 +91,7 @@ def _called_later(limit: Plan) -> Plan | None:
 
 
 def _only_children(plan: Plan, *names: str) -> Sequence[Plan]:
-    """Return the nodes below a plan that have these names, one after the other; as far as so."""
+    """Return the nodes below a plan that have these names, from the top; as far as they do."""
     nodes: list[Plan] = []
     for name in names:
         children = catalyst.children(plan)

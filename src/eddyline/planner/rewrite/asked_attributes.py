@@ -53,7 +53,7 @@ _LET_THROUGH: Final = frozenset(
 def asked_below(
     plan: Plan, link: Link | None, asked: frozenset[ExpressionId]
 ) -> list[frozenset[ExpressionId]]:
-    """Return what filters above the children of a node are about, where that is so above the node.
+    """Return what filters above each child of a node are about; ``asked`` is so above the node.
 
     ``link`` is the node as one of a chain. Spark derives filters from what it has derived: that a
     key is not NULL is known below all joins that are between, once for each of them.
@@ -80,7 +80,7 @@ def asked_below(
 
 
 def asked_of_twins(plan: Plan, twins: Twins) -> frozenset[ExpressionId]:
-    """Return the columns of sides that stand twice which filters are about, in either place."""
+    """Return the columns, of sides that stand twice, that filters in either place are about."""
     if not twins.pairs:
         return NONE
     sides = twins.sides
@@ -120,7 +120,7 @@ def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[E
 
 
 def of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
-    """Return what those functions of a node are called for that filters above it are about."""
+    """Return the arguments of those functions of a node that filters above it are about."""
     return frozenset(
         identity
         for index in link.indexes

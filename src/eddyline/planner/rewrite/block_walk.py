@@ -61,7 +61,7 @@ TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 class JoinRules:
     """What is to be done with regions of inner joins, and what their blocks are made with.
 
-    A plan is ``final`` where it runs as it is: of all that it computes something is looked at.
+    A plan is ``final`` where it runs as it is: nothing that it computes goes unused.
     """
 
     context: JoinBlockContext
@@ -98,7 +98,7 @@ class BlockWalk:
     judged: list[Judged] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
     spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
-    limit: int = 0  # rows that are wanted of the node which is rewritten next
+    limit: int = 0  # rows that are wanted of the node that is rewritten next
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -154,7 +154,7 @@ class BlockWalk:
         return called_too_early([table.name for table in tables.values()], list(names))
 
     def _joined(self, plan: Plan, limit: int) -> tuple[Plan | None, frozenset[Path]]:
-        """Rewrite the region of joins at a node, of which so many rows are wanted of each task.
+        """Rewrite the region of joins at a node; ``limit`` rows of it are wanted of each task.
 
         None where nothing is claimed, with the nodes of a region that could be but does not pay.
         """
@@ -338,7 +338,7 @@ class BlockWalk:
 
 
 def _wanted_below(chain: Chain, limit: int) -> int:
-    """Return how many rows are wanted of what is below a chain, where so many are of the chain."""
+    """Return how many rows are wanted from below a chain, where ``limit`` are wanted of it."""
     return reduce(lambda n, node: catalyst.rows_wanted(node, n), chain.run if limit else (), limit)
 
 

@@ -46,7 +46,7 @@ class _Equality:
 
 
 def with_computed_keys(plan: Plan) -> Plan:
-    """Return a plan in which what keys of lookups are compared to is columns; itself if it is."""
+    """Return a plan in which keys of lookups are compared to columns; itself if they are."""
     return over_lookups(plan, _with_columns_for_keys)
 
 

@@ -50,7 +50,8 @@ class FusedFunction:
 class Rewritten:
     """A chain's new plan, and the blocks in it.
 
-    ``values`` are the numbers of attributes that carry what blocks give that only compute values.
+    ``values`` are the numbers of the attributes with the results of blocks that only compute
+    values.
     ``spared`` are results that plain Spark computes below a filter which is now below them.
     """
 
@@ -123,7 +124,7 @@ def _parts(
     """Return the blocks of a claim from the bottom up, each with what it is to provide.
 
     What has nothing to do with the predicate is computed by a block above it: there Spark can see
-    whether anybody looks at it, and how many rows are wanted.
+    whether it is used, and how many rows are wanted.
     """
     asked = set(calls_in(claim.predicate))
     with_it: list[ExpressionId] = []

@@ -1,14 +1,14 @@
 """Hands keys of a join down to the lookups below what stands between them.
 
-A subquery that is correlated by ``k`` becomes a join with an aggregate by ``k``, and a lookup table
-below the aggregate has nobody who gives it values. None of its rows but those with a key of the
-other side is ever joined, so the table is joined below with the distinct keys of that side: below
+A subquery that is correlated by ``k`` becomes a join with an aggregate by ``k``, and nothing gives
+values to a lookup table below the aggregate. None of its rows but those with a key of the other
+side is ever joined, so the table is joined below with the distinct keys of that side: below
 aggregates and windows by these keys, unions, filters, sorts, and joins that keep the rows of
 the table's side. This is the rewriting by magic sets (Bancilhon, Maier, Sagiv and Ullman, 1986; for
 correlated subqueries Seshadri, Pirahesh and Leung, 1996).
 
-The other side is read twice, so only one is used of which it is known that it gives the same rows
-again. Where it does not, and its keys come from the kept rows of outer joins alone, those will do.
+The other side is read twice, so it is used only where it is known to give the same rows again.
+Where it is not, and its keys come from the kept rows of outer joins alone, those will do.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def _handed_down(
 def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
     """Return a plan that gives the same rows again, and keys of another plan over it.
 
-    None where there is none that has just these keys, or more of them below a limit that Spark has
-    pushed to this side: one of another place than the query's may keep other rows when it is read
-    again, and without it the keys are those that the query has without its LIMIT.
+    None where no plan has just these keys, or more of them below a limit that Spark has pushed to
+    this side: a limit in another place than the query's may keep other rows when it is read again,
+    and without it the keys are those that the query has without its LIMIT.
     """
     while not catalyst.gives_same_rows(plan):
         kind = catalyst.class_name(plan).rpartition(".")[2]
@@ -154,9 +154,9 @@ def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
 
 
 def _reduced(plan: Plan, wanted: _Wanted, source: Plan, *, passed: bool) -> Plan:
-    """Return a plan without rows whose ``wanted`` columns equal no key, or not without all of them.
+    """Return a plan without all or some of the rows whose ``wanted`` columns equal no key.
 
-    ``passed`` says that something was passed on the way below which no join above would reach.
+    ``passed`` says that a node was passed on the way below which no join above would reach.
     """
     if next(lookup_leaves(plan), None) is None:
         return plan

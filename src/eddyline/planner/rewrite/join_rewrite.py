@@ -172,7 +172,7 @@ def join_block(
     looked_up = looked_up_query(query, lookups, names)
     query = looked_up.query
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
-    if not query.outputs:  # whoever only counts the rows needs a column to count them by
+    if not query.outputs:  # where rows are only counted, a column is needed to count them by
         first = query.column(0, 0)
         handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
         query = replace(query, outputs=(first,))
@@ -296,7 +296,7 @@ def _matched(
     plan: Plan,
     environments: Sequence[PickledFunction],
 ) -> Plan:
-    """Return a join in place of which the driving rows stay in the JVM."""
+    """Return a join in place whose driving rows stay in the JVM."""
     columns = catalyst.outputs(plan)
     travelling = [columns[column] for column in wide.columns]
     staying = sorted({column for column in wide.outputs if column >= 0})

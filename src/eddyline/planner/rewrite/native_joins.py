@@ -94,7 +94,7 @@ def joined_natively(
 def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Call]]:
     """Return the predicates with functions, which look at one input, as a chain's over it.
 
-    And the calls of which the block is to provide the results.
+    And the calls whose results the block is to provide.
     """
     pairs = zip(claim.predicates, claim.texts, strict=True)
     asking = [(predicate, text) for predicate, text in pairs if calls_in(predicate)]
@@ -154,7 +154,7 @@ class _Joins:
         self._called_above = wanted - {Tree.of(attribute).identity for attribute in carried}
 
     def rebuilt(self) -> Plan:
-        """Return the region; above its joins errors are raised that the block has handed on."""
+        """Return the region; errors that the block has handed on are raised above its joins."""
         plan = self._over(self._region.top)
         if self._error is not None:
             plan = catalyst.filtered(catalyst.no_error(self._error), plan)

@@ -1,6 +1,6 @@
-"""Gives functions a memory that run in no eddy, where they are.
+"""Gives a memory to functions that run in no eddy, where they are.
 
-A function that the value of is wanted only, as in a select list or as an argument of an
+A function of which only the value is wanted, as in a select list or as an argument of an
 aggregate, goes back into a projection: there Spark's own rules see to it that it is not called for
 rows or columns that nobody asks for in the end. One that a filter is about stays in a node of its
 own: filters over two kinds of functions are how users have the first keep rows from the second.
@@ -100,13 +100,13 @@ def with_memories(
     *,
     all_remember: bool,
 ) -> WithMemories:
-    """Give all functions of a plan a memory that can have one and are in no block.
+    """Give a memory to all functions of a plan that can have one and are in no block.
 
-    A function of which ``needs`` says that few rows need its result is called for these only;
-    unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
-    what blocks give that only compute values; these, too, go into projections. ``spared`` are
-    results that plain Spark computes for more rows, ``asked`` columns that filters are
-    about here or where the same side of a join stands once more.
+    Where few rows need the result of a function, by ``needs``, it is called for these only; unless
+    all remember, no other is touched. ``values`` are the numbers of the attributes with the results
+    of blocks that only compute values; these, too, go into projections. ``spared`` are results that
+    plain Spark computes for more rows, ``asked`` columns that filters are about here or where the
+    same side of a join stands once more.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
@@ -129,7 +129,7 @@ class _Walk:
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
     passed_on: set[ExpressionId] = field(default_factory=set)
-    shared: set[ExpressionId] = field(default_factory=set)  # what functions are not alone to use
+    shared: set[ExpressionId] = field(default_factory=set)  # what not only functions use
 
     def rewrite(
         self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = UNUSED
@@ -424,7 +424,7 @@ def _kind_of(function: Tree) -> int:
 def _safe_where(
     needed: CatalystExpression, arguments: Sequence[CatalystExpression]
 ) -> tuple[CatalystExpression, ...]:
-    """Return arguments of which none raises anything for a row that does not need it."""
+    """Return arguments, none of which raises anything for a row that does not need it."""
     return tuple(
         catalyst.where_needed(needed, argument)
         if "column" not in argument.told and may_throw(Tree.of(argument))
@@ -434,7 +434,7 @@ def _safe_where(
 
 
 def may_remember(commands: Sequence[bytes]) -> bool:
-    """Whether functions, given as they are pickled, are worth a block of their own for that.
+    """Whether functions, given as they are pickled, are worth a block of their own to remember.
 
     Not so where one is marked as forgetful. The mark of a function that is pickled by reference,
     as it is if it is imported from a package, is not among the bytes: it is found in the worker.

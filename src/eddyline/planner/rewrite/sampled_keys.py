@@ -72,7 +72,7 @@ def sampled_heavy_keys(
 
 
 def _is_known(dimension: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:
-    """Tell whether the inputs that can be sampled say enough about the keys of an dimension."""
+    """Tell whether the inputs that can be sampled say enough about the keys of a dimension."""
     along = [r for r, column in enumerate(dimension.columns) if column is not None]
     most = max((rows[r] for r in along if scans[r]), default=0)
     return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0

@@ -1,4 +1,4 @@
-"""Semijoins and antijoins as lookup tables can be asked below them.
+"""Semijoins and antijoins, such that lookup tables can be asked below them.
 
 Spark puts a semijoin or an antijoin below the joins beside it, where it may stand over a lookup
 table that gets its values from these: there it is taken out again, and put above them. And
@@ -122,7 +122,7 @@ def _with_inner_joins(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
 
 
 def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
-    """Return a semijoin by nothing but equalities as an inner join, where its right side is so."""
+    """Return a semijoin by equalities alone as an inner join, if ``where`` takes its right side."""
     if not _is_join(plan) or catalyst.join_type(plan) != KeptSide.MATCHED:
         return plan
     left, right = catalyst.children(plan)

@@ -1,7 +1,7 @@
 """Tells blocks of the limits above them, where these come after the blocks were made.
 
-Whoever has an adapted DataFrame takes a few of its rows: ``show``, ``take``, ``first``. That limit
-is in the plan which the action runs, and the block, which has calls to make for its rows, is below
+Users take a few rows of an adapted DataFrame: by ``show``, ``take``, ``first``. That limit is in
+the plan that the action runs, and the block, which has calls to make for its rows, is below
 it. There its function is replaced by one that knows of the limit: it takes rows in growing rounds,
 and stops when it has given as many as are wanted, unless something between may drop some.
 """
@@ -42,7 +42,7 @@ class _Wanted:
     """How many rows of a node a limit above takes of each task, 0 for all, and what is between.
 
     ``asked`` are the columns of the node that each condition between is about, ``inlined`` those
-    of which each row becomes several.
+    that each make several rows of one.
     """
 
     limit: int = 0
@@ -50,7 +50,7 @@ class _Wanted:
     inlined: tuple[frozenset[ExpressionId], ...] = ()
 
     def below(self, limit: int) -> _Wanted:
-        """Return what is wanted below a node of which so many rows are wanted of its child."""
+        """Return what is wanted below a node that wants ``limit`` rows of its child."""
         if not limit:
             return _Wanted()
         return self if limit == self.limit else _Wanted(limit)
