@@ -211,7 +211,7 @@ def pretty(expression: CatalystExpression) -> str:
 
 @remembered
 def text_of_spark(expression: CatalystExpression) -> str:
-    """Return the text that Spark shows for an expression, be it as it was written or not."""
+    """Return the text that Spark shows for an expression, whether it was written so or not."""
     prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
     return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
 

@@ -27,7 +27,7 @@ from eddyline.catalyst.pipeline import Later, reader
 class ReadNode(NamedTuple):
     """One node of an expression; ``children`` says how many of those that follow are below it.
 
-    ``handle`` is None where it has to be looked for from the top. Of a node that was not read
+    ``handle`` is None where it has to be looked for from the top. In a node that was not read
     further ``attributes`` are those in it, and ``below`` reads each of its children.
     """
 

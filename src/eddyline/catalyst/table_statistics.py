@@ -191,7 +191,7 @@ def _is_scan(plan: Plan, *, reduced: bool) -> bool:
 
 
 def first_rows(count: int, scan: Plan) -> Plan:
-    """Return a scan of no more than the first so many rows of each partition, then filtered."""
+    """Return a scan of at most the first ``count`` rows of each partition, then filtered."""
     java = scan.java
     if java.nodeName() in _ROW_BY_ROW or _is_semijoin(java):
         first, *others = in_python(java.children())

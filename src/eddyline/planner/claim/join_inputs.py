@@ -104,9 +104,9 @@ def _alias(each: Input) -> str:
 def qualified(
     predicate: Expression, text: str, inputs: Sequence[str], columns: Sequence[Sequence[str]]
 ) -> str:
-    """Return a predicate's text such that it says of which input its columns are.
+    """Return a predicate's text that names the inputs of its columns.
 
-    That is said of both sides of a key, and of columns that several inputs have by one name;
+    Both sides of a key have that, and columns that several inputs have by one name;
     ``columns`` are the names of each input's. Arguments count through all inputs.
     """
     places = [(name, column) for name, own in zip(inputs, columns, strict=True) for column in own]

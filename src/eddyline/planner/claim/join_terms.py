@@ -1,4 +1,4 @@
-"""Terms of a region of joins: what of them is a column of which input."""
+"""Terms of a region of joins: which of their parts are columns of which input."""
 
 from __future__ import annotations
 

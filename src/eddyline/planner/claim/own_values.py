@@ -122,7 +122,7 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
 def _own_places(query: JoinQuery) -> dict[tuple[int, int], tuple[int, int]]:
     """Return where the own values of bind columns stand, by relation and column: as far as needed.
 
-    That is behind the other columns of their relation, in the order in which they are bound.
+    That is after the other columns of their relation, in the order in which they are bound.
     """
     said = (
         *query.outputs,

@@ -132,7 +132,7 @@ class Source:
 
     @property
     def name(self) -> str | None:
-        """The name of the table that it reads; None where there is no such."""
+        """The name of the table that it reads; None where there is no such table."""
         return catalyst.table_name(self.plan)
 
     @cached_property

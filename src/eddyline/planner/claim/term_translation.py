@@ -156,7 +156,7 @@ class Terms:
             self._calls = {key: pair for key, pair in calls if self.contents.has(pair[1])}
 
     def evaluable(self, expression: ExpressionT) -> ExpressionT:
-        """Return an expression of the block, be it a predicate or a value, as it is.
+        """Return an expression of the block, a predicate or a value, as it is.
 
         Raises :class:`DeclinedError` where a worker could not evaluate it; all parts of a claim
         pass here, however they were put together.

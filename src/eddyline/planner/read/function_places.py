@@ -1,7 +1,7 @@
 """Where a pickled function was written, and what a lambda says, without unpickling what it holds.
 
 A function's pickle names its file and line, and for each instruction the columns that it was
-compiled from. All else that it refers to, be it a model of a gigabyte, is never made here.
+compiled from. All else that it refers to, even a model of a gigabyte, is never made here.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the join gets a column with that value, and the join is by two columns. Spark co
 the very rows for which it would have computed the key of its own join, and fails for the same ones.
 ``WHERE k = (SELECT max(k) FROM …)`` becomes a join with one row, which has the value.
 
-Where Spark casts the lookup table's column, as one of int that is compared with a bigint, the value
-is brought to the column's type instead, and is NULL where no value of that type is equal to it.
+Where Spark casts the lookup table's column, as an int column compared with a bigint, the value is
+brought to the column's type instead, and is NULL where no value of that type is equal to it.
 """
 
 from __future__ import annotations
