@@ -87,8 +87,6 @@ def identity_of(spark: SparkSession) -> str:
 
 
 class _Asked:
-    """What the rule in the JVM asks."""
-
     def __init__(self, rewrite: Rewrite, *, optimizes: bool) -> None:
         self._rewrite = rewrite
         self._optimizes = optimizes

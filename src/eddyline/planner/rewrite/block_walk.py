@@ -283,7 +283,6 @@ class BlockWalk:
         return None
 
     def _tables_in(self, region: Region, rules: JoinRules) -> dict[int, LookupTable]:
-        """Return the inputs of a region that are lookup tables."""
         if not self.looks_up or rules.table_of is None:
             return {}
         table_of = rules.table_of

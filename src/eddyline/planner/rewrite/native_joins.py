@@ -199,7 +199,6 @@ class _Joins:
         return catalyst.projected([*(item.handle for item in items), *more], child)
 
     def _is_broadcast(self, plan: Plan) -> bool:
-        """Whether a side of a join is an input that is to be broadcast."""
         while (number := self._inputs.get(id(plan))) is None:
             link = self._links.get(id(plan))
             if link is None or len(catalyst.children(plan)) > 1:

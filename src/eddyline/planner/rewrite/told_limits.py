@@ -86,7 +86,6 @@ class _Telling:
         return replaced(plan, children, new, lambda each: self.told(each, _Wanted()))
 
     def _below(self, plan: Plan, wanted: _Wanted) -> _Wanted:
-        """Return what is wanted of a node's child."""
         kind = catalyst.class_name(plan).rpartition(".")[2]
         if not wanted.limit or kind == "LocalLimit":
             return wanted.below(catalyst.rows_wanted(plan, wanted.limit))
