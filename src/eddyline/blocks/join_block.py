@@ -59,7 +59,7 @@ class JoinBlock:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the graph, so that equal blocks have equal pickles."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
 
     @property
     def scanned(self) -> tuple[int, ...]:

@@ -35,10 +35,10 @@ def action_state(spark: SparkSession, action: int) -> ActionState | None:
     ``spark.sql.ui.retainedExecutions``.
     """
     try:
-        found = java_session(spark).sharedState().statusStore().execution(action)
-        if found.isEmpty():
+        execution = java_session(spark).sharedState().statusStore().execution(action)
+        if execution.isEmpty():
             return None
-        known = found.get()
+        known = execution.get()
         ended, error = known.completionTime(), known.errorMessage()
         return ActionState(
             str(known.description()),

@@ -1,4 +1,4 @@
-"""Analysis of SQL over tables of which only the columns are known."""
+"""Analysis of SQL over tables that are known by their columns alone."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _UNREADABLE: Final = tuple(
 class Analyst:
     """A copy of a session in which some names are tables of given columns and no rows.
 
-    It has the session's functions, settings and other tables as they are when it is made; what
-    is done to either afterwards the other does not see.
+    It has the session's functions, settings and other tables as they are when it is made; later
+    changes to one of the two are not seen by the other.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Analyst:
         for name, schema in tables.items():
             nothing = context.emptyRDD().rdd()
             columns = static("org.apache.spark.sql.types.DataType", "fromJson")(schema.json())
-            # A relation over an RDD: of a local one without rows the optimizer would leave nothing.
+            # Over an RDD: the optimizer would leave nothing of a local relation without rows.
             table = self._copy.internalCreateDataFrame(nothing, columns, False)  # noqa: FBT003 - no stream
             table.createOrReplaceTempView(name)
             self._leaves[int(nothing.id())] = name
@@ -73,7 +73,7 @@ class Analyst:
         return plan, schema
 
     def table_of(self, leaf: Plan) -> str | None:
-        """Return the name of the table that a leaf of a plan is, None for what is none of them."""
+        """Return the name of the table that a leaf of a plan is, None where it is none of them."""
         if not class_name(leaf).endswith(".LogicalRDD"):
             return None
         return self._leaves.get(rdd_number(leaf))

@@ -78,18 +78,18 @@ def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
             optimized = put_off(optimizer.execute(plan))
     else:
         optimized = put_off(execution.optimizedPlan())
-    found = whole_plan(fetched(optimized), java_session(df.sparkSession))
-    if found is not None and (as_written or not any_rules()):
-        optimized = put_off(found.plan)
+    whole = whole_plan(fetched(optimized), java_session(df.sparkSession))
+    if whole is not None and (as_written or not any_rules()):
+        optimized = put_off(whole.plan)
     if isinstance(optimized, Later):
         optimized = maker(optimized.pipeline).withoutPruning(optimized)
     plan = Plan(optimized)
-    plan.told[_DROPPED] = () if found is None else found.dropped
+    plan.told[_DROPPED] = () if whole is None else whole.dropped
     return plan
 
 
 def dropped_filters(plan: Plan) -> tuple[str, ...]:
-    """Return the filters that Spark dropped of an optimized plan, as texts."""
+    """Return the filters that Spark dropped from an optimized plan, as texts."""
     return cast("tuple[str, ...]", plan.told.get(_DROPPED, ()))
 
 
@@ -133,8 +133,8 @@ def _as_analyzed(analyzed: Any, optimized: Any) -> Any:  # noqa: ANN401  # Py4J 
 def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no types
     """Return a plan whose output the analyzer can give new identities, for a join with itself.
 
-    It cannot where a column comes from a leaf of which the scan was planned, as that of a table
-    of version 2. Such a leaf gets new attributes, and a projection right above it that gives them
+    It cannot where a column comes from a leaf whose scan was planned, as that of a table of
+    version 2. Such a leaf gets new attributes, and a projection right above it that gives them
     the names and identities of the old ones. A projection above the whole plan would not do:
     ``a#1 AS a#1`` is no valid plan, nor what the optimizer makes of two that undo each other.
     """
@@ -149,8 +149,8 @@ def _with_renewable_leaves(plan: Any) -> Any:  # noqa: ANN401  # Py4J has no typ
 
 def _fixed_leaves(plan: Any) -> list[Any]:  # noqa: ANN401  # Py4J has no types
     if isinstance(plan, Later):
-        found = questions(plan.pipeline).fixedLeaves(plan)
-        return [found.get(index) for index in range(found.size())]
+        leaves = questions(plan.pipeline).fixedLeaves(plan)
+        return [leaves.get(index) for index in range(leaves.size())]
     outputs = plan.outputSet()
     return [leaf for leaf in in_python(plan.collectLeaves()) if _is_fixed(leaf, outputs)]
 

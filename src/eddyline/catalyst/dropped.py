@@ -2,7 +2,7 @@
 
 With ``spark.sql.sources.useV1SourceList`` set to nothing Spark reads files by sources of version 2,
 and PySpark 4.3 then loses each filter that calls a Python function and looks at nothing but
-partition columns, whatever it is a part of the query of: the query gives more rows than it should.
+partition columns, wherever in the query it stands: the query gives more rows than it should.
 """
 
 from __future__ import annotations

@@ -148,15 +148,15 @@ def set_members(in_set: CatalystExpression) -> list[object]:
     Numbers, booleans and bytes come as themselves, all else as text.
     """
     members = in_set.java.hset()
-    found: list[object] = []
+    values: list[object] = []
     if members.contains(None):
         members = members.excl(None)
-        found.append(None)
+        values.append(None)
     kind = str(in_set.java.child().dataType().typeName())
     if kind == "binary" or not members.size():
-        return found + [_plain(member) for member in in_python(members.toSeq())]
+        return values + [_plain(member) for member in in_python(members.toSeq())]
     read = _READERS.get(kind, str)
-    return found + [read(text) for text in texts_of(members)]
+    return values + [read(text) for text in texts_of(members)]
 
 
 _READERS: Final[dict[str, Callable[[str], object]]] = {
@@ -211,7 +211,7 @@ def pretty(expression: CatalystExpression) -> str:
 
 @remembered
 def text_of_spark(expression: CatalystExpression) -> str:
-    """Return the text that Spark shows for an expression, be it as it was written or not."""
+    """Return the text that Spark shows for an expression, whether it was written so or not."""
     prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
     return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
 

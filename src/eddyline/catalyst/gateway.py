@@ -40,9 +40,9 @@ def _class_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no t
 
 
 class JavaType:
-    """A class of the JVM's, of which objects are made and static methods called.
+    """A class of the JVM's, for making objects and calling static methods.
 
-    Where an argument is something that calls are put off for, so is this one.
+    A call with an argument for which calls are put off is put off as well.
     """
 
     def __init__(self, name: str) -> None:
@@ -74,11 +74,11 @@ class _StaticMethod:
 
 def _pipeline_of(arguments: Iterable[object]) -> Pipeline | None:
     """Return the pipeline by which a call with these arguments is put off; mostly None."""
-    for each in arguments:
-        if isinstance(each, Later):
-            return each.pipeline
-        if isinstance(each, list) and (found := _pipeline_of(each)) is not None:
-            return found
+    for argument in arguments:
+        if isinstance(argument, Later):
+            return argument.pipeline
+        if isinstance(argument, list) and (pipeline := _pipeline_of(argument)) is not None:
+            return pipeline
     return None
 
 
@@ -90,8 +90,10 @@ def java_class(name: str) -> JavaType:
 
 @functools.cache
 def _static_in(_gateway: int, name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
-    found = getattr(_class_in(id(jvm()), name), member)
-    return _StaticMethod(name, member, found) if isinstance(found, JavaMember) else found
+    attribute = getattr(_class_in(id(jvm()), name), member)
+    return (
+        _StaticMethod(name, member, attribute) if isinstance(attribute, JavaMember) else attribute
+    )
 
 
 def static(name: str, member: str) -> Any:  # noqa: ANN401  # Py4J has no types
@@ -116,8 +118,8 @@ def let_go_of_call() -> None:
     would be taken for that to the next call over the same connection: Py4J keeps one for each
     thread. The next call makes a new one.
 
-    Of a connection that is still there Py4J would have the JVM close the other end, and with it,
-    since all of them lead to one port, those of other threads and of the next call.
+    If the connection were still there, Py4J would have the JVM close the other end, and with it
+    those of other threads and of the next call, since all of them lead to one port.
     """
     gateway = SparkContext._gateway
     if gateway is None:
@@ -341,7 +343,7 @@ def joined_in(gateway: int, *members: tuple[str, str]) -> Any:  # noqa: ANN401  
 
 @functools.cache
 def chained_in(gateway: int, *members: tuple[str, str]) -> Any:  # noqa: ANN401  # Py4J has no types
-    """Return methods without arguments, by class, as one Scala function: each of the last's."""
+    """Return a chain of methods without arguments, by class, as one Scala function."""
     return functools.reduce(
         lambda so_far, then: so_far.andThen(then),
         [_getter_in(gateway, name, member) for name, member in members],

@@ -11,7 +11,7 @@ class _Handle:
     __slots__ = ("_fetch", "_java", "told")
 
     def __init__(self, java: Any = None, fetch: Callable[[], Any] | None = None) -> None:  # noqa: ANN401
-        """Take what it is in the JVM, or the way to it, which is gone when that is needed."""
+        """Take what it is in the JVM, or what fetches it, called when it is needed."""
         self._java = java
         self._fetch = fetch
         self.told: dict[str, object] = {}

@@ -31,7 +31,7 @@ def in_terms_of(
 ) -> CatalystExpression:
     """Return an expression with other expressions in place of parts of it, as attributes are."""
     if meant and isinstance(expression.java, Later):
-        parts, others = ([each.java for each in side] for side in zip(*meant, strict=True))
+        parts, others = ([item.java for item in side] for side in zip(*meant, strict=True))
         renamed = maker(expression.java.pipeline).inTermsOf(expression.java, parts, others)
         return CatalystExpression(renamed)
     renewed = static("scala.collection.immutable.Map$", "MODULE$").empty()
@@ -81,7 +81,7 @@ def case_when(
     branches: Sequence[CatalystExpression], otherwise: CatalystExpression
 ) -> CatalystExpression:
     """Return a CASE; ``branches`` are conditions and values, alternately."""
-    parts = scala_seq(each.java for each in (*branches, otherwise))
+    parts = scala_seq(part.java for part in (*branches, otherwise))
     make = static(EXPRESSIONS + "CaseWhen", "createFromParser")
     return CatalystExpression(make(parts))
 
@@ -111,12 +111,12 @@ def is_not_null(value: CatalystExpression) -> CatalystExpression:
 
 
 def tried(value: CatalystExpression) -> CatalystExpression:
-    """Return a value that is NULL where it could not be had without an error."""
+    """Return a value that is NULL where computing it would raise an error."""
     return CatalystExpression(java_class(EXPRESSIONS + "TryEval")(value.java))
 
 
 def known_not_null(value: CatalystExpression) -> CatalystExpression:
-    """Return a value that is never NULL, though Spark cannot know it, as one that is not."""
+    """Return a value marked as never NULL, which Spark cannot know by itself."""
     return CatalystExpression(java_class(EXPRESSIONS + "KnownNotNull")(value.java))
 
 
@@ -162,7 +162,7 @@ _FIRST_OF_PARTITION: Final = (1 << 33) - 1
 
 
 def in_first_row(value: CatalystExpression) -> CatalystExpression:
-    """Return what is a value in the first row of each partition, and NULL in all others."""
+    """Return a value in the first row of each partition, and NULL in all others."""
     return _where(_first_row_in(id(jvm())), value)
 
 
@@ -232,7 +232,7 @@ def aliased(named_expression: CatalystExpression) -> CatalystExpression:
 def chosen(
     selector: CatalystExpression, choices: Sequence[tuple[CatalystExpression, Sequence[int]]]
 ) -> CatalystExpression:
-    """Return the first of some values among whose numbers a selector is; NULL where it is in none.
+    """Return the first of some values whose numbers include a selector; NULL where none do.
 
     A value is computed only where it is chosen.
     """

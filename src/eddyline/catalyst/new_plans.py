@@ -47,7 +47,7 @@ def _projected(
     more: Sequence[CatalystExpression],
 ) -> Plan:
     if more:
-        names = names.concat(scala_seq(each.java for each in more))
+        names = names.concat(scala_seq(expression.java for expression in more))
     return Plan(java_class(LOGICAL + "Project")(names, child.java))
 
 
@@ -119,15 +119,15 @@ def union(plans: Sequence[Plan]) -> Plan:
 def together(plans: Sequence[Plan]) -> tuple[Plan, list[tuple[int, ...]]] | None:
     """Return the rows of several plans as those of one, and where the columns of each are in it.
 
-    The first column is the number of the plan that a row is of. Columns of one type share places,
+    The first column numbers the plan that a row comes from. Columns of one type share places,
     and a plan has NULL in those that it does not need. None where calls are not put off.
     """
-    javas = [each.java for each in plans]
+    javas = [plan.java for plan in plans]
     if not all(isinstance(java, Later) for java in javas):
         return None
     makes = maker(javas[0].pipeline)
     places = str(makes.places(javas)).split(";")
-    return Plan(makes.together(javas)), [tuple(map(int, each.split(","))) for each in places]
+    return Plan(makes.together(javas)), [tuple(map(int, numbers.split(","))) for numbers in places]
 
 
 def in_one_partition(child: Plan) -> Plan:

@@ -43,18 +43,18 @@ class OptimizerRule:
 
     It is applied in the JVM, by whatever thread asks for the plan there, and asks Python only
     about plans that call Python functions, or about every one. Where Python fails to rewrite a
-    plan, this stays as it is; an ``EddylineError`` is raised to whoever asked for the plan.
+    plan, this stays as it is; an ``EddylineError`` is raised where the plan was asked for.
     """
 
     def __init__(self, rewrite: Rewrite, *, every: bool, limited: str | None = None) -> None:
         """Compile the rule; a session begins to apply it in :meth:`start`.
 
-        With ``limited`` only plans with limits are rewritten that call Python functions whose names
-        begin so; what becomes of them is not optimized again.
+        With ``limited`` only those plans with limits are rewritten that call Python functions whose
+        names begin with it; what becomes of them is not optimized again.
 
-        Raises ``RuntimeError`` where Python's threads do not have their own in the JVM: what is
-        asked there while a plan is rewritten would ask to have it rewritten again, for ever; and
-        where Java cannot be compiled.
+        Raises ``RuntimeError`` where Python's threads do not have their own in the JVM: a question
+        asked there during a rewrite would start another rewrite, and so on for ever; and where Java
+        cannot be compiled.
         """
         if not isinstance(SparkContext._gateway, ClientServer):
             message = "Eddyline cannot be enabled with PYSPARK_PIN_THREAD=false."
@@ -82,13 +82,11 @@ class OptimizerRule:
 
 
 def identity_of(spark: SparkSession) -> str:
-    """Return what tells a session from others, whichever object of Python's stands for it."""
+    """Return what tells a session from others, whichever Python object stands for it."""
     return str(java_session(spark).sessionUUID())
 
 
 class _Asked:
-    """What the rule in the JVM asks."""
-
     def __init__(self, rewrite: Rewrite, *, optimizes: bool) -> None:
         self._rewrite = rewrite
         self._optimizes = optimizes
@@ -138,7 +136,7 @@ class _Asked:
             if whole is None:
                 return java
             rewritten = plan
-        # With the output of before, in its order: what is above in a command relies on it.
+        # With the former output, in its order: what stands above it in a command relies on it.
         return fetched(made.optimizedLike(java_session(spark), given, rewritten.java))
 
     def _tell(self, what: str, why: str = "", error: Exception | None = None) -> None:

@@ -38,7 +38,7 @@ _NOT_YET: Final = object()
 
 
 class Later:
-    """Something in the JVM of which it was not asked yet what it is."""
+    """Something in the JVM whose value was not asked for yet."""
 
     __slots__ = ("__weakref__", "_fetched", "pipeline", "slot")
 
@@ -95,7 +95,7 @@ class Pipeline:
         self._java = java
         self._program: list[str] = []
         self._slots = 0
-        self._running = threading.RLock()  # whoever got a Later from another thread
+        self._running = threading.RLock()  # another thread may have got a Later of this one
         # Handles of Py4J's that were put into slots, with what tells when each is gone. Some live
         # as long as the process, and must not keep this, which goes with its thread.
         self._known: dict[str, tuple[int, weakref.finalize[..., JavaObject]]] = {}
@@ -140,7 +140,7 @@ class Pipeline:
 
     def _put_off(self, kind: str, what: str, arguments: Iterable[object]) -> Later:
         with self._running:
-            given = [self._argument(each) for each in arguments]
+            given = [self._argument(argument) for argument in arguments]
             self._slots += 1
             later = Later(self, self._slots)
             self._program.append(f"{kind}{later.slot};{what}{len(given)};{''.join(given)}")

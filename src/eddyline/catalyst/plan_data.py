@@ -27,7 +27,7 @@ from eddyline.catalyst.pipeline import Later, reader
 class ReadNode(NamedTuple):
     """One node of an expression; ``children`` says how many of those that follow are below it.
 
-    ``handle`` is None where it has to be looked for from the top. Of a node that was not read
+    ``handle`` is None where it has to be looked for from the top. In a node that was not read
     further ``attributes`` are those in it, and ``below`` reads each of its children.
     """
 
@@ -172,7 +172,7 @@ class _Reading:
             handle.told["function_name"] = fields["name"]
         if attributes is None:
             return ReadNode(name, children, fields, handle)
-        known = [self._attributes[each] for each in attributes]
+        known = [self._attributes[index] for index in attributes]
         return ReadNode(name, children, fields, handle, known, partial(self._below, number))
 
     def _below(self, number: int) -> list[Expression]:
@@ -210,10 +210,10 @@ def node_fields(plan: Plan) -> NodeFields:
     read_plan(plan)
     if "node_fields" not in plan.told:
         plan.told["node_fields"] = _fields_in_json(plan)
-    found = plan.told["node_fields"]
-    if not isinstance(found, NodeFields):
-        raise TypeError(f"the fields of a node are not {found!r}")
-    return found
+    fields = plan.told["node_fields"]
+    if not isinstance(fields, NodeFields):
+        raise TypeError(f"the fields of a node are not {fields!r}")
+    return fields
 
 
 def read_expression(expression: CatalystExpression) -> Expression:
@@ -228,27 +228,27 @@ def read_expression(expression: CatalystExpression) -> Expression:
 def read_expressions(expressions: Sequence[CatalystExpression]) -> list[Expression]:
     """Return the nodes of some expressions, read together."""
     if expressions and isinstance(expressions[0].java, Later):
-        return read_sequence(scala_seq([each.java for each in expressions]))
-    return [_nodes(json.loads(json_of(each.java))) for each in expressions]
+        return read_sequence(scala_seq([expression.java for expression in expressions]))
+    return [_nodes(json.loads(json_of(expression.java))) for expression in expressions]
 
 
 def read_sequence(sequence: Later) -> list[Expression]:
     """Return the nodes of each of a sequence of expressions that is in the JVM."""
     reading = _Reading(reader(sequence.pipeline).ofExpressions(sequence))
-    return [reading.expression(each) for each in reading.content(reading._java.text())]
+    return [reading.expression(entries) for entries in reading.content(reading._java.text())]
 
 
 def read_outputs(plans: Sequence[Plan]) -> None:
     """Have plans tell of the attributes of their outputs, in one crossing for all."""
-    asked = [each for each in plans if "outputs" not in each.told]
-    if not asked or not all(isinstance(each.java, Later) for each in asked):
+    asked = [plan for plan in plans if "outputs" not in plan.told]
+    if not asked or not all(isinstance(plan.java, Later) for plan in asked):
         return
-    javas = [each.java for each in asked]
+    javas = [plan.java for plan in asked]
     reading = _Reading(reader(javas[0].pipeline).ofOutputs(javas))
-    found = iter(reading.content(reading._java.text()))
-    for each in asked:
-        attributes = [reading.expression(next(found)) for _ in range(next(found))]
-        each.told["outputs"] = tuple(map(handle_of, attributes))
+    content = iter(reading.content(reading._java.text()))
+    for plan in asked:
+        attributes = [reading.expression(next(content)) for _ in range(next(content))]
+        plan.told["outputs"] = tuple(map(handle_of, attributes))
 
 
 def handle_of(expression: Expression) -> CatalystExpression:
@@ -270,8 +270,8 @@ def _fields_in_json(plan: Plan) -> NodeFields:
     given = json.loads(json_of(alone))[0]
     read = {}
     for name in ("condition", "projectList", "udfs", "resultAttrs"):
-        if isinstance(found := given.get(name), list):
-            read[name] = [_nodes(each) for each in ([found] if name in _ONE else found)]
+        if isinstance(field := given.get(name), list):
+            read[name] = [_nodes(expression) for expression in ([field] if name in _ONE else field)]
     return NodeFields(read, bool(alone.deterministic()))
 
 

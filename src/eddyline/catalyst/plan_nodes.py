@@ -82,11 +82,11 @@ def tree_text(plan: Plan) -> str:
 
 
 def read_ahead(plan: Plan) -> None:
-    """Read the nodes of a whole plan, in few calls: what is asked about them then is known.
+    """Read the nodes of a whole plan in few calls, so that later questions about them need none.
 
     Some ten calls, and one for each node, where asking node by node takes eight for each. Leaves
     are not read, as they may have hundreds of columns; nor is a plan with expressions that are not
-    deterministic, of which it is to be known where they are.
+    deterministic, whose places in it have to be known.
     """
     gateway = id(jvm())
     names = str(joined_in(gateway, _NODES, *_CLASS_NAME).apply(plan.java)).split(",")
@@ -147,8 +147,8 @@ _OWN: Final = ("class_name", "node_fields", "output_numbers", "join_type", "eval
 def _has(plan: Plan, name: str, pattern: str) -> bool:
     """Whether something is anywhere in a plan, subqueries included."""
     if isinstance(plan.java, Later):
-        found = int(questions(plan.java.pipeline).patterns(plan.java))
-        plan.told |= told_by_patterns(found)
+        patterns = int(questions(plan.java.pipeline).patterns(plan.java))
+        plan.told |= told_by_patterns(patterns)
         return bool(plan.told[name])
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
@@ -192,7 +192,7 @@ def rows_wanted(plan: Plan, limit: int = 0) -> int:
         text = str(plan.java.limitExpr().toString())
         own = int(text) if text.isdecimal() else 0
         return min(own, limit) if own and limit else own or limit
-    if kind == "Repartition":  # of which one without a shuffle only puts tasks together
+    if kind == "Repartition":  # without a shuffle it only puts tasks together
         return 0 if not limit or bool(plan.java.shuffle()) else limit
     return limit if kind in {"GlobalLimit", "Project", "SubqueryAlias"} else 0
 
@@ -223,7 +223,7 @@ def condition(plan: Plan) -> CatalystExpression:
 def own_expressions(plan: Plan) -> list[CatalystExpression]:
     """Return all expressions of the top node, read in one crossing where calls are put off."""
     if isinstance(plan.java, Later):
-        return [handle_of(each) for each in read_sequence(plan.java.expressions())]
+        return [handle_of(expression) for expression in read_sequence(plan.java.expressions())]
     return [CatalystExpression(java) for java in in_python(plan.java.expressions())]
 
 
@@ -282,7 +282,9 @@ def called_in_one_go(function: CatalystExpression) -> CatalystExpression | None:
     """Return the function that another one gets its only argument from; None where none is."""
     given = in_python(function.java.children()) if function.java.children().size() == 1 else []
     udf = EXPRESSIONS + "PythonUDF"
-    return next((CatalystExpression(each) for each in given if instance_of(each, udf)), None)
+    return next(
+        (CatalystExpression(argument) for argument in given if instance_of(argument, udf)), None
+    )
 
 
 def evaluates_others(plan: Plan, beginning: str) -> bool:
@@ -326,10 +328,10 @@ def join_condition(plan: Plan) -> CatalystExpression | None:
     """Return the condition of a ``Join``, None where there is none."""
     read_plan(plan)
     if isinstance(known := plan.told.get("node_fields"), NodeFields):
-        found = known.fields.get("condition")
-        if not found:
+        conditions = known.fields.get("condition")
+        if not conditions:
             return None
-        handle = handle_of(found[0])
+        handle = handle_of(conditions[0])
         if known.deterministic:
             remember(is_deterministic, handle, answer=True)
         return handle
@@ -351,7 +353,7 @@ def generator(plan: Plan) -> CatalystExpression:
 def outputs(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the attributes of a plan's output."""
     if isinstance(plan.java, Later):
-        return tuple(handle_of(each) for each in read_sequence(plan.java.output()))
+        return tuple(handle_of(attribute) for attribute in read_sequence(plan.java.output()))
     return tuple(CatalystExpression(java) for java in in_python(plan.java.output()))
 
 
@@ -377,7 +379,7 @@ def reference_numbers(plan: Plan) -> frozenset[int]:
 def refers_to(plan: Plan, named: Sequence[CatalystExpression]) -> bool:
     """Whether a node's own expressions refer to the attributes of some named expressions."""
     used = plan.java.references()
-    return any(bool(used.contains(each.java.toAttribute())) for each in named)
+    return any(bool(used.contains(expression.java.toAttribute())) for expression in named)
 
 
 def output(plan: Plan, index: int) -> CatalystExpression:
@@ -406,8 +408,8 @@ def subqueries(plan: Plan) -> tuple[Plan, ...]:
 def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     """Return the top node with other plans in its subquery expressions, in order.
 
-    None if the node holds one where it is not found: neither a field that is an
-    expression nor in a sequence or an option of expressions.
+    None if the node holds one elsewhere than in a field that is an expression, or in a
+    sequence or an option of expressions.
     """
     remaining = iter([replacement.java for replacement in new])
     # An array that is changed in place: at once, not later.
@@ -422,8 +424,12 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
             fields[position] = java_class("scala.Some")(_with_plans(field.get(), remaining))
         elif instance_of(field, "scala.collection.immutable.Seq"):
             elements = in_python(field) if field.size() else []
-            if elements and all(instance_of(each, EXPRESSIONS + "Expression") for each in elements):
-                fields[position] = scala_seq(_with_plans(each, remaining) for each in elements)
+            if elements and all(
+                instance_of(element, EXPRESSIONS + "Expression") for element in elements
+            ):
+                fields[position] = scala_seq(
+                    _with_plans(element, remaining) for element in elements
+                )
     if next(remaining, None) is not None:
         return None
     return Plan(plan.java.makeCopy(fields))

@@ -64,16 +64,16 @@ def python_functions(plan: Plan) -> list[CatalystExpression]:
     if isinstance(plan.java, Later):
         there = questions(plan.java.pipeline).pythonFunctions(plan.java)
         return [CatalystExpression(there.get(index)) for index in range(there.size())]
-    found = []
+    functions = []
     pattern = tree_pattern("PYTHON_UDF")
     pending = list(in_python(plan.java.expressions()))
     while pending:
         java = pending.pop()
         if java.containsPattern(pattern):
             if instance_of(java, EXPRESSIONS + "PythonUDF"):
-                found.append(CatalystExpression(java))
+                functions.append(CatalystExpression(java))
             pending.extend(in_python(java.children()))
-    return found
+    return functions
 
 
 def plain_environment(context: SparkContext) -> PickledFunction:
@@ -215,7 +215,6 @@ def staying(call: CatalystExpression) -> CatalystExpression:
 
 
 def _like(call: Any, function: Any, *, deterministic: bool) -> Any:  # noqa: ANN401  # likewise
-    """Return a call with another function."""
     return java_class(EXPRESSIONS + "PythonUDF")(
         call.name(),
         function,
@@ -233,7 +232,7 @@ def _files(lists: Sequence[Any]) -> Any:  # noqa: ANN401  # Py4J has no types
     now = (context and context._python_includes) or []
     if not now:
         return _united(lists, str)
-    names = {str(each.get(index)): None for each in lists for index in range(each.size())}
+    names = {str(files.get(index)): None for files in lists for index in range(files.size())}
     return list(names | dict.fromkeys(now))
 
 
@@ -241,11 +240,11 @@ def _united(lists: Sequence[Any], key: Callable[[Any], object]) -> Any:  # noqa:
     """Return the distinct elements of some Java lists in order of first appearance."""
     if len(lists) == 1:
         return lists[0]
-    found: dict[object, Any] = {}
+    distinct: dict[object, Any] = {}
     for elements in lists:
         # By index: Py4J's iterator ends with a Java exception, and to make a Python
         # exception of that takes PySpark 14 ms, twice for each of a block's functions.
         for index in range(elements.size()):
             element = elements.get(index)
-            found.setdefault(key(element), element)
-    return list(found.values())
+            distinct.setdefault(key(element), element)
+    return list(distinct.values())

@@ -1,6 +1,6 @@
 """Threads of Python's that answer what the JVM asks, each over a connection of its own.
 
-A plan is rewritten when Spark asks for it, in whatever thread of the JVM that is: one for each
+A plan is rewritten when Spark asks for it, in any thread of the JVM: one for each
 ``toPandas``, for each thread of Python's, for each stream. Py4J opens a connection back into Python
 for each, with a thread at its end, and closes neither. So Python calls the JVM instead, from a few
 threads, and is given there what to answer, over the connections of these calls. They are as many
@@ -30,9 +30,9 @@ _SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RewriteCounts:
-    """How many plans Python was asked about: since when there is the JVM.
+    """How many plans Python was asked about since the JVM began.
 
-    ``failed`` are those about which it gave no answer in time, ``passed_over`` those of which it
+    ``failed`` are those about which it gave no answer in time, ``passed_over`` those about which it
     was not asked for a while after that; all of these ran as Spark had planned them. ``why`` says
     what was the matter last.
     """
@@ -46,7 +46,7 @@ class RewriteCounts:
 def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
     """Return the object in the JVM that asks Python, with threads of Python's that answer.
 
-    They are there from the first time; one that something has ended comes back here.
+    The threads begin with the first call; a later one replaces those that something has ended.
 
     Raises ``Py4JError`` or TypeError where nothing can be compiled.
     """

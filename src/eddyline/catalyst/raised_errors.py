@@ -38,8 +38,8 @@ def raised_in_rule(error: BaseException) -> RuntimeError:
 def _of_rule(error: Any) -> BaseException | None:  # noqa: ANN401  # Py4J has no types
     if not _in_rules:
         return None
-    found = re.search(r"eddyline-[0-9a-f]{32}", str(error.toString()))
-    return _in_rules.get(found.group()) if found else None
+    match = re.search(r"eddyline-[0-9a-f]{32}", str(error.toString()))
+    return _in_rules.get(match.group()) if match else None
 
 
 def raise_failures_of_subqueries() -> None:

@@ -73,7 +73,7 @@ def _hints_in(_gateway: int, left: bool, right: bool) -> object:  # noqa: FBT001
 def wanting_all(
     left: CatalystExpression, right: CatalystExpression, columns: Sequence[CatalystExpression]
 ) -> CatalystExpression:
-    """Return what is true of two equal values, and looks as if it needed ``columns``.
+    """Return a condition that is true of two equal values, and seems to need ``columns``.
 
     Spark prunes what a semijoin does not look at, and then the same input, joined above, is
     another plan: it would be read and broadcast twice.
@@ -148,29 +148,29 @@ READ_AGAIN: Final = SAME_TWICE | {
 
 @remembered
 def gives_same_rows(plan: Plan) -> bool:
-    """Whether a plan gives the same rows again, as far as Spark itself rests on that.
+    """Whether a plan gives the same rows again, as far as Spark itself relies on that.
 
     As :func:`unrepeatable`, but for rows of an RDD, which Spark computes again whenever it loses
     them, and for sources that give a snapshot of a table.
     """
     if not isinstance(plan.java, Later):
         return unrepeatable(plan) is None
-    found = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(READ_AGAIN)).fetch()
-    return found is None
+    node = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(READ_AGAIN)).fetch()
+    return node is None
 
 
 @remembered
 def unrepeatable(plan: Plan) -> str | None:
     """Return which node may give other rows the second time it is read; None if none does.
 
-    Only what is known to be repeatable is: files, ranges and rows of a plan, and nodes that
-    compute on them without chance, without Python and without subqueries. What adds up
-    floating point numbers gives others where the rows come in another order.
+    Only what is known to be repeatable counts: files, ranges and rows of a plan, and nodes that
+    compute on them without chance, without Python and without subqueries. Sums of floating
+    point numbers differ where the rows come in another order.
     """
     if isinstance(plan.java, Later):
         asked = questions(plan.java.pipeline).unrepeatable(plan.java, sorted(SAME_TWICE))
-        found = asked.fetch()
-        return None if found is None else str(found)
+        node = asked.fetch()
+        return None if node is None else str(node)
     if not plan.java.deterministic():
         return "something not deterministic"
     for pattern in ("PYTHON_UDF", "PLAN_EXPRESSION"):
@@ -189,11 +189,12 @@ def _unrepeatable(plan: Plan) -> str | None:
     if name not in SAME_TWICE:
         return name
     if name == "Aggregate" and any(
-        str(each.dataType().typeName()) in {"float", "double"} for each in in_python(java.output())
+        str(column.dataType().typeName()) in {"float", "double"}
+        for column in in_python(java.output())
     ):
         return "a sum of floating point numbers"
-    found = (_unrepeatable(Plan(child)) for child in in_python(java.children()))
-    return next((each for each in found if each is not None), None)
+    nodes = (_unrepeatable(Plan(child)) for child in in_python(java.children()))
+    return next((node for node in nodes if node is not None), None)
 
 
 SAY_NOTHING: Final = frozenset({"IsNotNull", "Literal"})

@@ -45,7 +45,7 @@ def set_rule(session: Any, rule: Any | None) -> None:  # noqa: ANN401 - Py4J has
     """Let a session in the JVM have this rule of ours and no other, or none."""
     methods = session.experimental()
     rules = in_python(methods.extraOptimizations())
-    kept = [each for each in rules if not str(each.getClass().getName()).endswith(f".{RULE}")]
+    kept = [other for other in rules if not str(other.getClass().getName()).endswith(f".{RULE}")]
     if rule is None and len(kept) == len(rules):
         return
     mine = [] if rule is None else [rule]

@@ -65,8 +65,8 @@ def settings_of(spark: SparkSession, keys: Sequence[str]) -> Mapping[str, str]:
     if of_thread is None:
         values = [spark.conf.get(key, None) for key in keys]
     else:
-        found = questions(of_thread).settings(java_session(spark), list(keys))
-        values = json.loads(str(found))
+        text = questions(of_thread).settings(java_session(spark), list(keys))
+        values = json.loads(str(text))
     given = zip(keys, values, strict=True)
     return {key: str(value) for key, value in given if value is not None}
 

@@ -13,9 +13,9 @@ _CLASS = "QuietErr"
 
 
 def leave_out_planning_steps() -> None:
-    """Keep off standard error what the Python process prints that plans a query with state.
+    """Keep off standard error the steps that Python prints while it plans a query with state.
 
-    PySpark has it print each step that it takes, for every such query that starts. Errors, and
+    PySpark has that process print each step it takes, for every such query that starts. Errors, and
     what functions print, go on to be seen. Done once in a JVM, for all that it writes from then on;
     where Spark has no compiler, the steps stay.
     """

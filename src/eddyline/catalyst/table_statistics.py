@@ -58,17 +58,17 @@ FOOTERS: Final = 1
 
 
 def look_at(plans: Iterable[Plan]) -> None:
-    """Have plans that are to be joined tell in one crossing what is asked about each of them.
+    """Have plans that are to be joined tell, in one crossing, all that is asked about each.
 
     Where calls are not put off, each asks for itself when somebody wants to know.
     """
-    asked = [each for each in plans if size_in_bytes.__name__ not in each.told]
-    if not asked or not all(isinstance(each.java, Later) for each in asked):
+    asked = [plan for plan in plans if size_in_bytes.__name__ not in plan.told]
+    if not asked or not all(isinstance(plan.java, Later) for plan in asked):
         return
     ask = questions(asked[0].java.pipeline).facts
-    javas = [each.java for each in asked]
-    found = ask(javas, sorted(_HELD), sorted(SAME_TWICE), sorted(SAY_NOTHING), FOOTERS)
-    for plan, facts in zip(asked, json.loads(str(found)), strict=True):
+    javas = [plan.java for plan in asked]
+    answers = ask(javas, sorted(_HELD), sorted(SAME_TWICE), sorted(SAY_NOTHING), FOOTERS)
+    for plan, facts in zip(asked, json.loads(str(answers)), strict=True):
         patterns, size, rows, name, again, drops, scan, reduced = facts
         plan.told |= told_by_patterns(patterns)
         remember(size_in_bytes, plan, size)
@@ -84,7 +84,7 @@ def look_at(plans: Iterable[Plan]) -> None:
 def size_in_bytes(plan: Plan) -> int:
     """Return Spark's estimate of a plan's size, at most :data:`LARGEST_ESTIMATE`.
 
-    That is what it is where Spark knows nothing.
+    It is as large as that where Spark knows nothing.
     """
     size = chained_in(id(jvm()), *_SIZE).apply(plan.java)
     return _saturated(float(fetched(size)))
@@ -101,8 +101,8 @@ def parquet_rows(plan: Plan) -> int | None:
     None unless the plan reads one table of Parquet files, or where they cannot be read.
     """
     if isinstance(plan.java, Later):
-        found = int(questions(plan.java.pipeline).parquetRows(plan.java, FOOTERS))
-        return None if found < 0 else found
+        count = int(questions(plan.java.pipeline).parquetRows(plan.java, FOOTERS))
+        return None if count < 0 else count
     leaves = plan.java.collectLeaves()
     leaf = leaves.apply(0)
     if leaves.size() != 1 or not instance_of(leaf, EXECUTION + "LogicalRelation"):
@@ -191,7 +191,7 @@ def _is_scan(plan: Plan, *, reduced: bool) -> bool:
 
 
 def first_rows(count: int, scan: Plan) -> Plan:
-    """Return a scan of no more than the first so many rows of each partition, then filtered."""
+    """Return a scan of at most the first ``count`` rows of each partition, then filtered."""
     java = scan.java
     if java.nodeName() in _ROW_BY_ROW or _is_semijoin(java):
         first, *others = in_python(java.children())

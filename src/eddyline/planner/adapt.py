@@ -184,7 +184,7 @@ def rewritten(
 ) -> Rewriting:
     """Rewrite an optimized plan such that what pays runs in eddies.
 
-    What its tasks report is told from what others do by the number of the ``run``. The plan is
+    The number of the ``run`` tells the reports of its tasks from those of others. The plan is
     ``final`` where it is about to run, and nothing can be added to it.
     """
     registry = registry_of(spark.sparkContext)
@@ -264,8 +264,8 @@ def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageTe
         made = _blocks_in(rewriting.plan, registry) if rewriting.changed else ()
         joins = (block for block, _ in made if isinstance(block, JoinBlock))
         there = {block.identity for block, _ in running}
-        found: tuple[Block, ...] = (*joins, *rewriting.blocks)
-        claimable = tuple(block for block in found if block.identity not in there)
+        candidates: tuple[Block, ...] = (*joins, *rewriting.blocks)
+        claimable = tuple(block for block in candidates if block.identity not in there)
     blocks = tuple(block for block, _ in running)
     if chosen is not None:
         return told(chosen, adapting.rewriting, (*blocks, *claimable))
@@ -290,7 +290,7 @@ def _blocks_in(plan: catalyst.Plan, registry: Registry) -> tuple[tuple[Block, Ro
 
 
 def is_derived(df: DataFrame) -> bool:
-    """Whether a DataFrame was made from an adapted one, by what Spark did not know of then."""
+    """Whether a DataFrame was made from an adapted one, by steps that Spark did not know."""
     return df not in _adaptings and bool(fused_commands(catalyst.analyzed_plan(classic_frame(df))))
 
 
@@ -314,7 +314,7 @@ def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float]
         return ()
     if not isinstance(worth, Mapping):
         raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
-    found = []
+    rates = []
     for unit, given in cast("Mapping[str, object]", worth).items():
         if not isinstance(unit, str):
             raise TypeError(f'worth is a mapping, as {{"USD": 600}}, not {worth!r}.')
@@ -324,8 +324,8 @@ def worth_of_money(worth: Mapping[str, float] | None) -> tuple[tuple[str, float]
             or not 0 <= float(given) < math.inf
         ):
             raise ValueError(f"A {unit} is worth a number of seconds from 0 on, not {given!r}.")
-        found.append((unit, float(given)))
-    return tuple(found)
+        rates.append((unit, float(given)))
+    return tuple(rates)
 
 
 def joins_named(name: str) -> Joins:

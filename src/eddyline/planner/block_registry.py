@@ -93,8 +93,8 @@ class Registry:
         return next(self._runs)
 
     def of_run(self, run: int) -> tuple[Fused, ...]:
-        """Return what was made for a call of ``adapt``; whoever keeps it has it known."""
-        return tuple(each for each in self._latest.values() if each.options.run == run)
+        """Return what was made for a call of ``adapt``; it is known while somebody keeps it."""
+        return tuple(fused for fused in self._latest.values() if fused.options.run == run)
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
         """Return the function of a block; the same one for an equal block and options."""

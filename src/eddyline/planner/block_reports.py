@@ -33,7 +33,7 @@ def block_report(
     if record is not None:
         record = with_plain_calls(record)
         if not whole or (isinstance(block, JoinBlock) and len(block.functions) > 1):
-            functions = tuple(replace(each, estimated=True) for each in record.functions)
+            functions = tuple(replace(entry, estimated=True) for entry in record.functions)
             record = replace(record, functions=functions)
     reduced = block.reduced or (isinstance(block, FilterBlock) and block.spared)
     return BlockReport(names, options.policy, options.seed, steps, record, layout, inputs, reduced)

@@ -51,7 +51,7 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
         if catalyst.is_stopped(self.spark):
             return
         own = self._rule
-        change_rules(self.spark, lambda rules: [each for each in rules if each is not own])
+        change_rules(self.spark, lambda rules: [rule for rule in rules if rule is not own])
 
     def __repr__(self) -> str:
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
@@ -117,16 +117,16 @@ def enable(
     Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session or it was stopped,
     with ``PYSPARK_PIN_THREAD=false``, and where Spark has no Janino.
     """
-    found = chosen_session(spark)
+    active = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
-    budget = task_memory(found, memory)
-    run = registry_of(found.sparkContext).next_run()  # one for all: equal blocks report together
+    budget = task_memory(active, memory)
+    run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
         every=chosen.joins is Joins.ALWAYS,
     )
-    change_rules(found, lambda rules: [*rules, rule])
-    return Enabled(found, rule)
+    change_rules(active, lambda rules: [*rules, rule])
+    return Enabled(active, rule)
 
 
 def disable(spark: SparkSession | None = None) -> Disabled:
@@ -140,8 +140,8 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     """
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
         return Disabled(spark, [])
-    found = chosen_session(spark)
-    return Disabled(found, change_rules(found, lambda _: []))
+    active = chosen_session(spark)
+    return Disabled(active, change_rules(active, lambda _: []))
 
 
 def _adapted(

@@ -22,8 +22,8 @@ class BlockExplanation:
     """One block: its predicates, the functions whose values it hands on, what it joins.
 
     ``called`` tells how its concurrent functions are called, and what a call costs, ``looked_up``
-    for which columns which of its inputs are asked, ``joined`` what reduces its rows, what does
-    not and by which rule, and who joins them and why.
+    which of its inputs are looked up and by which columns, ``joined`` what reduces its rows, what
+    does not and by which rule, and who joins them and why.
     """
 
     identity: str
@@ -47,8 +47,8 @@ class BlockExplanation:
             checks = " and checks" if self.predicates else ""
             lines.append(f"  probes their SteMs{checks}, in any order, as it pays,")
             lines.extend(f"  {predicate}" for predicate in self.predicates)
-            lines.extend(f"  and looks up {each}" for each in self.looked_up)
-            lines.extend(f"  {each}" for each in self.joined)
+            lines.extend(f"  and looks up {lookup}" for lookup in self.looked_up)
+            lines.extend(f"  {note}" for note in self.joined)
             return "\n".join(lines)
         if self.predicates:
             lines = [f"Block {self.identity}: in any order, as it pays,"]
@@ -57,7 +57,7 @@ class BlockExplanation:
                 lines.append(f"  and hands on the results of {', '.join(self.outputs)}")
         else:
             lines = [f"Block {self.identity}: computes {', '.join(self.outputs)} and remembers"]
-        lines.extend(f"  {each}" for each in (*self.called, *self.joined))
+        lines.extend(f"  {note}" for note in (*self.called, *self.joined))
         return "\n".join(lines)
 
 
@@ -83,7 +83,7 @@ class Explanation:
         if self.dropped:
             sections.append(f"{catalyst.LOST}\n{_indented(*self.dropped)}")
         if self.blocks:
-            numbered = (each.numbered(place) for place, each in enumerate(self.blocks, start=1))
+            numbered = (block.numbered(place) for place, block in enumerate(self.blocks, start=1))
             sections.append("Runs in eddies:\n" + _indented(*numbered, _AFTERWARDS))
         if self.claimable:
             text = _indented(*map(str, self.claimable))
@@ -110,8 +110,8 @@ def explained(block: Block) -> BlockExplanation:
             looked_up=tuple(_looked_up(block)),
             joined=(*block.notes, *_left_to_chance(block)),
         )
-    names = tuple(block.functions[call_of(each).function].name for each in block.outputs)
-    called = [_called(each) for each in block.functions if each.driver is not None]
+    names = tuple(block.functions[call_of(output).function].name for output in block.outputs)
+    called = [_called(function) for function in block.functions if function.driver is not None]
     called.extend(_left_to_chance(block))
     return BlockExplanation(
         block.identity, block.texts, names, called=tuple(called), joined=block.joined
@@ -135,7 +135,6 @@ def _left_to_chance(block: Block) -> Iterator[str]:
 
 
 def _called(function: UserFunction) -> str:
-    """Return how a concurrent function is called."""
     if function.driver is None:
         raise ValueError(f"{function.name} is called in the tasks")
     width, price = function.driver.width, function.driver.price

@@ -3,7 +3,7 @@
 First lookup tables that can be scanned are scanned (``with_scans``). Then, form by form until one
 binds all lookups (``forms``), the plan goes through :data:`PASSES` in their order. A pass takes a
 plan and returns one with the same rows and output, the very same where it has nothing to do; what
-it finds out goes into the :class:`Passage`, for passes after it and for whoever asks.
+it finds out goes into the :class:`Passage`, for passes after it and for its readers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Making:
     """What plans are rewritten with: the session's settings, and who makes functions of blocks.
 
     Without ``joins`` these are left to Spark, and without ``remember`` all functions that no block
-    takes in; unless all remember, those of them that all rows need. Of a stream ``fixes_the_clock``
-    says that it reads the time of each micro-batch.
+    takes in; unless all remember, those of them that all rows need. For a stream
+    ``fixes_the_clock`` says that it reads the time of each micro-batch.
     """
 
     settings: SessionSettings
@@ -141,7 +141,10 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
     )
     passage.blocks += memories.blocks
     passage.remembering += memories.blocks
-    passage.left = [*(_beside(each, memories.blocks) for each in passage.left), *memories.left]
+    passage.left = [
+        *(_beside(predicate, memories.blocks) for predicate in passage.left),
+        *memories.left,
+    ]
     return memories.plan
 
 
@@ -157,8 +160,8 @@ def through_passes(plan: Plan, making: Making, passes: Sequence[Pass] = PASSES) 
     """Return what becomes of a plan on its way through the passes."""
     passage = Passage(making, catalyst.has_limit(plan))
     given = plan
-    for each in passes:
-        plan = each(plan, passage)
+    for step in passes:
+        plan = step(plan, passage)
     return Rewriting(
         plan,
         tuple(dict.fromkeys(passage.blocks)),
@@ -226,7 +229,7 @@ def _require_no_lookup_left(rewriting: Rewriting, table_of: TableOf | None) -> N
 
 
 def _beside(left: LeftToSpark, memories: Sequence[FilterBlock]) -> LeftToSpark:
-    """Return what is left as it is told where its functions remember all the same."""
+    """Return what is left, worded for functions that remember all the same."""
     remembering = {function.commands for block in memories for function in block.functions}
     if not left.functions or not left.functions <= remembering:
         return left

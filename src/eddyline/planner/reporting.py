@@ -59,8 +59,9 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
     """
     every = switch(all, "all")
     adapted = adapted_blocks(df)  # first, since it refuses what is no DataFrame of classic Spark
-    # From the keys of joins Spark derives filters when it optimizes once more. They drop rows, and
-    # may have a function called twice. What stands above an eddy's joins it may compute below some.
+    # Spark derives filters from the keys of joins when it optimizes once more. They drop rows, and
+    # may have a function called twice. It may also compute below some joins what stands above an
+    # eddy's.
     joined = any(isinstance(block, JoinBlock) for block, _ in adapted)
     in_spark = catalyst.has_join(catalyst.optimized_plan(classic_frame(df)))
     whole = not in_spark and not is_derived(df)
@@ -74,7 +75,7 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
             record = calls.in_record(record, block, options)
         counted = whole and (not joined or isinstance(block, JoinBlock))
         blocks.append(block_report(block, options, record, whole=counted))
-    left = tuple((each.text, each.why) for each in left_in(df))
+    left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
 
 
@@ -117,14 +118,14 @@ def _called(
     done = (totals[run].get(number) for run, number in sorted(wanted))  # as they were declared
     return tuple(
         CalledFunction(
-            each.name,
-            each.values,
-            each.calls,
-            each.failures,
-            each.seconds,
-            each.spent,
-            each.unit,
+            spending.name,
+            spending.values,
+            spending.calls,
+            spending.failures,
+            spending.seconds,
+            spending.spent,
+            spending.unit,
         )
-        for each in done
-        if each is not None
+        for spending in done
+        if spending is not None
     )

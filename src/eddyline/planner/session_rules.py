@@ -2,7 +2,7 @@
 
 ``enable`` begins one that adapts what a session runs, and may be called again before that ends.
 Where there is none, one is at work that tells blocks of adapted DataFrames of the limits that
-actions put above them, from the first ``adapt`` on that could profit of it.
+actions put above them, from the first ``adapt`` on that could profit from it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _log: Final = logging.getLogger("eddyline")
 def change_rules(
     spark: SparkSession, changed: Callable[[list[OptimizerRule]], list[OptimizerRule]]
 ) -> list[OptimizerRule]:
-    """Let a session have other rules, of which the last one is at work; return those before."""
+    """Let a session have other rules, the last of which is at work; return the former ones."""
     with _changing:
         name, of_sessions = catalyst.identity_of(spark), _rules.of(spark.sparkContext)
         before = of_sessions.pop(name, [])

@@ -1,4 +1,4 @@
-"""A DataFrame after each stage of its way: as it was read, claimed, made a block of, rewritten.
+"""A DataFrame after each stage of its way: as it was read, claimed, made into blocks, rewritten.
 
 Everything is told from what the one rewriting has kept on its way (see
 :mod:`eddyline.planner.passes`); nothing is read, judged or rewritten again.
@@ -123,7 +123,9 @@ def _join_claim(claim: JoinClaim) -> Iterator[str]:
     columns = [
         f"{text} of input {column.input + 1}"
         for column, text in zip(
-            claim.columns, _texts(each.handle for each in claim.columns), strict=True
+            claim.columns,
+            _texts(input_column.handle for input_column in claim.columns),
+            strict=True,
         )
     ]
     yield from _under("columns", columns)

@@ -25,7 +25,7 @@ from eddyline.planner.read.regions import Region
 def looked_up_relation(
     table: LookupTable, columns: Sequence[int], types: Sequence[pa.DataType]
 ) -> tuple[JoinRelation, tuple[BlockLookup, ...]]:
-    """Return the relation of a lookup table of which a block has these columns, and its lookups.
+    """Return the relation of a lookup table, with the columns that a block has, and its lookups.
 
     An access method counts where the block has all of its bind columns: else nothing can bind
     them. UnboundLookupError where none does, and the table has no scan.
@@ -64,7 +64,7 @@ def end_below_values(
     """Have a region end below a value for a lookup that Spark can compute and no eddy does.
 
     It is one that may fail, or is of several inputs; a projection names it, and becomes an input.
-    Raises EndsBelowError with the way to that; returns where a condition has no such value.
+    Raises EndsBelowError with the path to it; returns where a condition has no such value.
     """
     if conjunct.name != "EqualTo":
         return
@@ -107,15 +107,17 @@ def without_what_equalities_say(
     constants: Iterable[Constants],
     handles: Sequence[CatalystExpression],
 ) -> list[Tree]:
-    """Return conditions above a block but those that a column which it sets equal has a value.
+    """Return conditions above a block without those that equalities in it imply: ``IS NOT NULL``.
 
-    Spark infers these of equalities. Above the block they would keep no row away, and hide from it
+    Spark infers these from equalities. Above the block they would drop no row, and hide from it
     that a limit needs no more. ``handles`` are what the arguments of the predicates stand for.
     """
-    sides = [each.column for each in constants]
-    for each in predicates:
-        if isinstance(each, Comparison) and each.operator is ComparisonOperator.EQUAL:
-            sides += [side for side in (each.left, each.right) if isinstance(side, Argument)]
+    sides = [constant.column for constant in constants]
+    for predicate in predicates:
+        if isinstance(predicate, Comparison) and predicate.operator is ComparisonOperator.EQUAL:
+            sides += [
+                side for side in (predicate.left, predicate.right) if isinstance(side, Argument)
+            ]
     trees = [Tree.of(handles[side.index]) for side in sides]
     equated = {tree.identity for tree in trees if tree.name == "AttributeReference"}
 
@@ -125,7 +127,7 @@ def without_what_equalities_say(
         (column,) = conjunct.children
         return column.name == "AttributeReference" and column.identity in equated
 
-    return [each for each in conjuncts if not says_no_more(each)]
+    return [conjunct for conjunct in conjuncts if not says_no_more(conjunct)]
 
 
 def called_too_early(tables: Sequence[str], functions: Sequence[str]) -> UnboundLookupError:
@@ -161,8 +163,8 @@ def _unbound(
 ) -> str:
     """Return what is missing for the first of the tables that cannot be asked.
 
-    That is what no relation has; where each lacks only what others that cannot be asked have,
-    what all of them wait for.
+    That is what no relation has; where each lacks only what others have that cannot be asked
+    either, it is what all of them wait for.
     """
     graph = JoinGraph(_all_scanned(query))
     everything = (1 << len(query.relations)) - 1

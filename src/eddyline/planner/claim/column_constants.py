@@ -21,7 +21,7 @@ _EQUALITIES = frozenset({ComparisonOperator.EQUAL, ComparisonOperator.NULL_SAFE_
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """The distinct values, none of them NULL, of which a column has one."""
+    """The only values that a column may have: distinct, and none of them NULL."""
 
     column: Argument
     values: tuple[object, ...]
@@ -47,9 +47,9 @@ def constants_in(condition: Expression) -> Constants | None:
         case In(Argument() as column, options):
             return _constants(column, options)
         case Or(terms):
-            found = [constants_in(term) for term in terms]
-            parts = [part for part in found if part is not None]
-            if len(parts) == len(found) and len({part.column for part in parts}) == 1:
+            constants = [constants_in(term) for term in terms]
+            parts = [part for part in constants if part is not None]
+            if len(parts) == len(constants) and len({part.column for part in parts}) == 1:
                 values = dict.fromkeys(value for part in parts for value in part.values)
                 return Constants(parts[0].column, tuple(values))
     return None
@@ -60,17 +60,17 @@ def constants_implied(
 ) -> dict[Argument, Constants]:
     """Return the constants that a condition leaves columns at the most, whatever else it says.
 
-    Of an AND any part may give them, of an OR each must: ``k = 3 OR (k = 5 AND x > 2)`` is about
-    3 and 5. ``exactly`` tells what a part is about that is neither, as :func:`constants_in`.
+    In an AND any part may give them, in an OR each must: ``k = 3 OR (k = 5 AND x > 2)`` is about
+    3 and 5. ``exactly`` tells the constants of a part that is neither, as :func:`constants_in`.
     """
     if condition.name == "And":
-        found: dict[Argument, Constants] = {}
+        fewest: dict[Argument, Constants] = {}
         for part in _parts(condition, "And"):
-            for column, each in constants_implied(part, exactly).items():
-                known = found.get(column)
-                if known is None or len(each.values) < len(known.values):
-                    found[column] = each
-        return found
+            for column, candidate in constants_implied(part, exactly).items():
+                known = fewest.get(column)
+                if known is None or len(candidate.values) < len(known.values):
+                    fewest[column] = candidate
+        return fewest
     if condition.name == "Or":
         by_part = []
         for part in _parts(condition, "Or"):
@@ -79,10 +79,11 @@ def constants_implied(
                 return {}
         return {
             column: Constants(
-                column, tuple(dict.fromkeys(v for each in by_part for v in each[column].values))
+                column,
+                tuple(dict.fromkeys(v for implied in by_part for v in implied[column].values)),
             )
             for column in by_part[0]
-            if all(column in each for each in by_part)
+            if all(column in implied for implied in by_part)
         }
     constants = exactly(condition)
     return {} if constants is None else {constants.column: constants}
@@ -101,7 +102,7 @@ def _parts(condition: Tree, name: str) -> Iterator[Tree]:
 
 def _constants(column: Argument, options: Sequence[Expression]) -> Constants | None:
     literals = [option for option in options if isinstance(option, Literal)]
-    if len(literals) < len(options) or any(each.type != column.type for each in literals):
+    if len(literals) < len(options) or any(literal.type != column.type for literal in literals):
         return None
-    values = dict.fromkeys(each.value for each in literals if each.value is not None)
+    values = dict.fromkeys(literal.value for literal in literals if literal.value is not None)
     return Constants(column, tuple(values))

@@ -1,6 +1,6 @@
 """What of a chain runs in an eddy, and why the rest does not.
 
-The chain is read from the bottom up. Each conjunct of a filter is one of four:
+The chain is read from the bottom up. Each conjunct of a filter is one of five:
 
 * *native*, over columns of the base only: it goes below the block, where Spark
   runs it first (it mostly is there already);
@@ -9,8 +9,8 @@ The chain is read from the bottom up. Each conjunct of a filter is one of four:
 * *guarded*: native, but it may raise an error and stands above a filter that
   depends on Python, so it must not move;
 * *unsure*: native, it may raise an error, and stands beside or below what is claimed.
-  Spark would run it first, and fail for a row that a function rejects. So only the rows
-  go into the block for which it is TRUE or would raise, and Spark runs it above.
+  Spark would run it first, and fail for a row that a function rejects. So only rows for
+  which it is TRUE or would raise go into the block, and Spark runs it above.
 
 A left or guarded conjunct is a barrier: users rely on a filter to keep rows
 from the functions above it, so no function that is evaluated above a barrier is
@@ -120,7 +120,7 @@ def with_filters_below(chain: Chain) -> Chain:
     for position, link in enumerate(chain.lower):
         if isinstance(link, FilterLink):
             unsure = filter(may_throw, link.conjuncts)
-            if any(true_or_failed(each) is not None for each in unsure):
+            if any(true_or_failed(conjunct) is not None for conjunct in unsure):
                 return chain.from_lower(position)
     return chain
 
@@ -131,7 +131,7 @@ def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]
     for link in lower.links:
         definitions.define(link, guarded=False)
     reason, detail = DeclineReason.NON_DETERMINISTIC, "its filter asks for random values"
-    dependent = (each for each in breaker.conjuncts if definitions.is_dependent(each))
+    dependent = (conjunct for conjunct in breaker.conjuncts if definitions.is_dependent(conjunct))
     return tuple(LeftToSpark(definitions.text(conjunct), reason, detail) for conjunct in dependent)
 
 
@@ -249,7 +249,9 @@ class _Judgement:
         contents = self._terms.contents
         unsure = [condition for condition, _ in self._unsure]
         below = [passing for _, passing in self._unsure] if terms else unsure
-        above = [each for each, passing in self._unsure if terms and each is not passing]
+        above = [
+            condition for condition, passing in self._unsure if terms and condition is not passing
+        ]
         return Claim(
             predicate,
             tuple(self._claimed.values()),
@@ -269,7 +271,7 @@ class _Judgement:
     ) -> tuple[dict[ExpressionId, Expression], dict[ExpressionId, Call]]:
         """Return what the block computes beside its predicate: for which rows, and as which call.
 
-        What is asked to find out which rows need a value is a value that the block has, too.
+        Calls that tell which rows need a value are calls that the block makes, too.
         """
         needed = self._needed(self._later)
         used = self._used_above()
@@ -289,7 +291,7 @@ class _Judgement:
         And the calls for which they wait, each with that number.
 
         Where two kinds of functions meet, or one is called with what another returns, Spark
-        filters between them: calls for rows that are gone by then are none that it makes.
+        filters between them: it makes no calls for rows that are gone by then.
         """
         if not any(self._below_of.values()):
             return (), ()
@@ -321,10 +323,10 @@ class _Judgement:
             self._terms.back_to(before)
 
     def _used_above(self) -> frozenset[ExpressionId] | None:
-        """Return what is looked at outside of the conjuncts that were taken in; None for all.
+        """Return the attributes used outside the conjuncts that were taken in; None for all.
 
-        Only of these is it asked for which rows they are needed: of a filter's 120 functions each
-        stands behind all before it, and to read these conditions took 10,000 calls into the JVM.
+        Only for these is it worked out which rows need them: each of a filter's 120 functions
+        stands after all before it, and reading these conditions took 10,000 calls into the JVM.
         """
         if not isinstance(self._chain.links[-1], ProjectLink):
             return None
@@ -340,31 +342,31 @@ class _Judgement:
                 trees = [link.functions[index] for index in link.indexes]
             else:
                 trees = list(link.items)
-            used.update(each for tree in trees for each in tree.attributes())
+            used.update(identity for tree in trees for identity in tree.attributes())
         return frozenset(used)
 
     def _needed(self, results: Iterable[ExpressionId]) -> dict[ExpressionId, Expression]:
         """Return for which rows results are needed, as far as the block can tell."""
-        found: dict[ExpressionId, Expression] = {}
+        conditions: dict[ExpressionId, Expression] = {}
         for identity in results:
             result = self._definitions.results.get(identity)
             guarded = self._guarded if result is None else result.guarded
             # What may raise is not asked beforehand: a function may guard it.
             need = without(self._needs(identity), lambda c: c.sure)
             native = without(need, lambda c: not any(map(self._definitions.depends, c.attributes)))
-            for each in dict.fromkeys((need, native)):
+            for candidate in dict.fromkeys((need, native)):
                 mark = self._terms.contents.mark()
                 try:
-                    if (needed := self._terms.needed(each, guarded=guarded)) is not None:
-                        found[identity] = needed
+                    if (needed := self._terms.needed(candidate, guarded=guarded)) is not None:
+                        conditions[identity] = needed
                     break
                 except DeclinedError:
                     self._terms.back_to(mark)
-        return found
+        return conditions
 
     def _provided(self, wanted_by: Iterable[Expression]) -> dict[ExpressionId, Call]:
         """Return the results anywhere in the chain that are calls in these expressions."""
-        wanted = frozenset(call for each in wanted_by for call in calls_in(each))
+        wanted = frozenset(call for expression in wanted_by for call in calls_in(expression))
         provided = dict(self._later)
         for identity, result in self._definitions.results.items():
             call = self._call(result)
@@ -383,13 +385,13 @@ def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:
 def _terms_of(expression: Expression) -> list[Expression]:
     """Return the parts of a condition that some rows may be spared."""
     if isinstance(expression, And | Or | Case | Coalesce):
-        return [term for each in expression.children for term in _terms_of(each)]
-    chosen = [each for each in expression.children if _has_choice(each)]
+        return [term for child in expression.children for term in _terms_of(child)]
+    chosen = [child for child in expression.children if _has_choice(child)]
     if isinstance(expression, Call) or not chosen:
         return [expression]
-    return [term for each in expression.children for term in _terms_of(each)]
+    return [term for child in expression.children for term in _terms_of(child)]
 
 
 def _has_choice(expression: Expression) -> bool:
     """Whether there are parts of an expression that are computed for some rows only."""
-    return any(isinstance(each, And | Or | Case | Coalesce) for each in expression.walk())
+    return any(isinstance(node, And | Or | Case | Coalesce) for node in expression.walk())

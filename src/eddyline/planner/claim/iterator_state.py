@@ -57,7 +57,7 @@ def iterator_is_stateless(function: UserFunction) -> str | None:
 
     Such a function is marked, or is one generator function of one parameter: assignments,
     calls and imports, then, at the end, one loop directly over the parameter that only
-    assigns to variables and yields once. What other functions do that it calls cannot be
+    assigns to variables and yields once. What the functions that it calls do cannot be
     seen from here.
     """
     return next(filter(None, map(_why_not, function.commands)), None)
@@ -114,9 +114,9 @@ def _compiles_to(module: ast.Module, code: CodeType) -> bool:
     """Whether the source still gives the very code: a file may have changed since it was read."""
     flags = code.co_flags & __future__.annotations.compiler_flag | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     # A notebook compiles each statement by itself, which changes how imports are used in it.
-    units = [module, *(ast.Module([each], type_ignores=[]) for each in module.body)]
-    made = (compile(each, code.co_filename, "exec", flags, dont_inherit=True) for each in units)
-    return any(code in _codes_below(each) for each in made)
+    units = [module, *(ast.Module([statement], type_ignores=[]) for statement in module.body)]
+    made = (compile(unit, code.co_filename, "exec", flags, dont_inherit=True) for unit in units)
+    return any(code in _codes_below(compiled) for compiled in made)
 
 
 def _codes_below(code: CodeType) -> Iterator[CodeType]:
@@ -127,14 +127,13 @@ def _codes_below(code: CodeType) -> Iterator[CodeType]:
 
 
 def _outer_values(function: FunctionType) -> dict[str, object]:
-    """Return the variables that a function finds outside itself."""
-    found: dict[str, object] = dict(function.__globals__)
+    variables: dict[str, object] = dict(function.__globals__)
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        found[name] = None
+        variables[name] = None
         with suppress(ValueError):  # not assigned yet
-            found[name] = cell.cell_contents
-    return found
+            variables[name] = cell.cell_contents
+    return variables
 
 
 def _objections_to_form(
@@ -147,18 +146,22 @@ def _objections_to_form(
         return
     if sum(isinstance(node, ast.Name) and node.id == parameter for node in nodes) > 1:
         yield f"it uses `{parameter}` outside the head of its loop"
-    own = [each for each in loop.body if isinstance(getattr(each, "value", None), ast.Yield)]
+    own = [
+        statement
+        for statement in loop.body
+        if isinstance(getattr(statement, "value", None), ast.Yield)
+    ]
     yields = sum(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if yields != 1 or not own or not isinstance(own[0], ast.Expr):
         yield "its loop does not yield just once, as a statement of its own"
     for node in filter(_may_change_something, nodes):
         yield f"it may change something: `{_text(node)}`"
-    for each in setup:
-        if not _sets_up(each):
-            yield f"it has code before its loop that is not understood: `{_text(each)}`"
-    for each in loop.body:
-        if each not in own and not _bound(each):
-            yield f"its loop does more than assign to variables and yield: `{_text(each)}`"
+    for statement in setup:
+        if not _sets_up(statement):
+            yield f"it has code before its loop that is not understood: `{_text(statement)}`"
+    for statement in loop.body:
+        if statement not in own and not _bound(statement):
+            yield f"its loop does more than assign to variables and yield: `{_text(statement)}`"
     yield from _remembered(setup, loop, outer)
 
 
@@ -217,9 +220,9 @@ def _can_remember(expression: ast.AST, values: Mapping[str, object]) -> bool:
         function = expression.func
         return getattr(function, "attr", getattr(function, "id", None)) in _MAKERS
     made_here = isinstance(expression, _MADE_HERE)
-    found = isinstance(_value(expression, values), _REMEMBERING)
+    remembers = isinstance(_value(expression, values), _REMEMBERING)
     parts = ast.iter_child_nodes(expression)
-    return made_here or found or any(_can_remember(part, values) for part in parts)
+    return made_here or remembers or any(_can_remember(part, values) for part in parts)
 
 
 def _value(expression: ast.AST, values: Mapping[str, object]) -> object:

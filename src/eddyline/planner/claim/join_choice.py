@@ -28,17 +28,17 @@ queries took 1.1, 1.25 and 1.5 times as long as in Spark; with 25 % and more, an
 def pays(spark: SparkSession, claim: JoinClaim, plans: Sequence[Plan]) -> bool:
     """Tell whether a claim is worth what it moves, as far as sizes tell.
 
-    It is if nothing is shuffled, if a function is asked about rows of several inputs, of
-    which there may be any number, or if the inputs that functions are asked about are at
-    least :data:`WORTH_MOVING` of all bytes.
+    It is if nothing is shuffled, if a function is asked about rows of several inputs (there
+    may be any number of them), or if the inputs that functions are asked about are at least
+    :data:`WORTH_MOVING` of all bytes.
     """
     inputs, _ = inputs_of(claim, plans)
-    catalyst.look_at(each.plan for each in inputs)
-    sizes = [catalyst.size_in_bytes(each.plan) for each in inputs]
+    catalyst.look_at(source.plan for source in inputs)
+    sizes = [catalyst.size_in_bytes(source.plan) for source in inputs]
     asked = claim.inputs_asked_about()
     if possible_drivers(spark, sizes, range(len(sizes))) or any(len(over) > 1 for over in asked):
         return True
-    moved = [_moved(each, size) for each, size in zip(inputs, sizes, strict=True)]
+    moved = [_moved(source, size) for source, size in zip(inputs, sizes, strict=True)]
     return sum(moved[r] for r in frozenset().union(*asked)) >= WORTH_MOVING * sum(moved)
 
 

@@ -34,8 +34,8 @@ class JoinClaim:
     ``looked_up`` are the inputs whose rows are looked up, ``constants`` values of columns of
     these. ``outputs`` gives, for each attribute
     that the region's top needs, the attribute and the column or call that is its value.
-    ``items`` are the named expressions over these that make the region's output. Of a region that
-    is claimed as a whole ``values`` make it, of which the columns number the ``outputs``.
+    ``items`` are the named expressions over these that make the region's output. For a region
+    claimed as a whole ``values`` make it, whose columns number the ``outputs``.
     ``notes`` say in words who joins and why, and what reduces what; ``reduced`` is whether any
     input is. ``limit`` is how many of the region's rows are wanted of each task, 0 for all.
     ``later`` are functions over the outputs that the ``items`` need and the block does not call.
@@ -61,15 +61,19 @@ class JoinClaim:
     @property
     def calls(self) -> tuple[Call, ...]:
         """The distinct calls of functions in predicates."""
-        found: dict[Call, None] = {}
+        calls: dict[Call, None] = {}
         for predicate in self.predicates:
-            found.update(dict.fromkeys(calls_in(predicate)))
-        return tuple(found)
+            calls.update(dict.fromkeys(calls_in(predicate)))
+        return tuple(calls)
 
     @property
     def results(self) -> tuple[tuple[CatalystExpression, Call | Case], ...]:
         """The results of functions that the region's top needs, maybe of some rows: calls."""
-        calls = ((each, value) for each, value in self.outputs if isinstance(value, Call | Case))
+        calls = (
+            (attribute, value)
+            for attribute, value in self.outputs
+            if isinstance(value, Call | Case)
+        )
         return tuple(calls)
 
     @property

@@ -76,7 +76,8 @@ def join_edges(region: Region) -> JoinEdges:
             if (key := _key(conjunct, inputs, definitions)) is not None:
                 keys.setdefault(pair, []).append(key)
     edges = (
-        Edge(pair, tuple(found), tuple(keys.get(pair, ()))) for pair, found in conditions.items()
+        Edge(pair, tuple(conjuncts), tuple(keys.get(pair, ())))
+        for pair, conjuncts in conditions.items()
     )
     return JoinEdges(tuple(edges), exhaustive, definitions)
 

@@ -23,7 +23,7 @@ from eddyline.planner.claim.join_claim import JoinClaim
 class Input:
     """One input as it enters the block: its plan, and for each argument its column there.
 
-    Of one whose rows are looked up the plan stands for the table only; ``columns`` are which of
+    Where rows are looked up, the plan stands for the table only, and ``columns`` says which of
     the table's columns the handles are.
     """
 
@@ -57,7 +57,7 @@ def inputs_of(claim: JoinClaim, plans: Sequence[Plan]) -> tuple[list[Input], dic
 
 
 def _looked_up(claim: JoinClaim, number: int, own: Sequence[int], plan: Plan) -> Input:
-    """Return an input of which rows are looked up: with the columns that tell them apart."""
+    """Return an input whose rows are looked up, with the columns that tell them apart."""
     table = claim.looked_up[number]
     attributes = catalyst.outputs(plan)
     position = {number: n for n, number in enumerate(catalyst.output_numbers(plan))}
@@ -83,17 +83,17 @@ def told_apart(names: Sequence[str], inputs: Sequence[Input]) -> list[str]:
     one table, each has its alias; where that does not tell them apart either, a number follows.
     """
     counted = Counter(names)
-    found = []
-    for number, (name, each) in enumerate(zip(names, inputs, strict=True), start=1):
+    labels = []
+    for number, (name, source) in enumerate(zip(names, inputs, strict=True), start=1):
         if not name or counted[name] > 1:
-            name = _alias(each) or name  # noqa: PLW2901 - the same input
-        found.append(name or f"input {number}")
+            name = _alias(source) or name  # noqa: PLW2901 - the same input
+        labels.append(name or f"input {number}")
     taken: Counter[str] = Counter()
-    for place, name in enumerate(found):
+    for place, name in enumerate(labels):
         taken[name] += 1
         if taken[name] > 1:
-            found[place] = f"{name} ({taken[name]})"
-    return found
+            labels[place] = f"{name} ({taken[name]})"
+    return labels
 
 
 def _alias(each: Input) -> str:
@@ -104,9 +104,9 @@ def _alias(each: Input) -> str:
 def qualified(
     predicate: Expression, text: str, inputs: Sequence[str], columns: Sequence[Sequence[str]]
 ) -> str:
-    """Return a predicate's text such that it says of which input its columns are.
+    """Return a predicate's text that names the inputs of its columns.
 
-    That is said of both sides of a key, and of columns that several inputs have by one name;
+    Both sides of a key have that, and columns that several inputs have by one name;
     ``columns`` are the names of each input's. Arguments count through all inputs.
     """
     places = [(name, column) for name, own in zip(inputs, columns, strict=True) for column in own]

@@ -10,12 +10,12 @@ Every conjunct of the region's filters and join conditions is one of three:
 
 An equality whose one side a function makes is no key that an index knows. Where nothing else
 relates its two inputs, every row of one would meet every row of the other; so the function is
-left to the input, of which its result is then a column like any other.
+left to the input, and its result is then a column of that like any other.
 
 Columns of an input are computed for all of its rows, before any join or predicate has
 dropped some, so that an expression that may raise an error must not become one.
 
-Of an input whose rows are looked up Spark computes nothing below the block: its columns are
+For an input whose rows are looked up Spark computes nothing below the block: its columns are
 columns of the table, and what is native over it goes above the block. Where that sets a column
 equal to constants, these become an input of their own, which binds the lookup.
 """
@@ -74,8 +74,8 @@ def claim_region(
 
     ``looked_up`` are the inputs that are lookup tables, by number; ``needs`` says for which rows
     the results of functions are needed above these. Where it is claimed as a
-    ``whole``, nothing is left to Spark above the block. Without ``values`` functions are, that no
-    predicate calls.
+    ``whole``, nothing is left to Spark above the block. Without ``values``, functions that no
+    predicate calls are left to it.
     """
     return _Judgement(region, settings, looked_up, needs, whole=whole, values=values).claim()
 
@@ -83,7 +83,7 @@ def claim_region(
 def claim_matches(
     join: OneSided, settings: SessionSettings, looked_up: Mapping[int, LookupTable]
 ) -> JoinClaim:
-    """Claim what the rows match that a join keeps, of which none is to be dropped.
+    """Claim the matches of the rows that a join keeps, none of which may be dropped.
 
     The claim's output is what the join has of the other side. DeclinedError says what stands in
     the way.
@@ -204,7 +204,7 @@ class _Judgement:
         return True
 
     def _take_implied(self) -> None:
-        """Take the values that conditions give which say more, where no join gives any."""
+        """Take the values given by conditions that say more, where no join gives any."""
         for conjunct in self._left:
             if self._related.related_to(self._inputs.mask(conjunct)):
                 continue
@@ -217,12 +217,12 @@ class _Judgement:
         """Return the values that a condition on a lookup table gives for a column of it."""
         mark = self._terms.contents.mark()
         try:
-            found = constants_in(self._terms.expression(conjunct, guarded=True))
+            constants = constants_in(self._terms.expression(conjunct, guarded=True))
         except DeclinedError:
-            found = None
-        if found is None:
+            constants = None
+        if constants is None:
             self._terms.back_to(mark)
-        return found
+        return constants
 
     def _take_in(self, conjunct: Tree) -> None:
         if self._terms.is_native(conjunct):
@@ -242,7 +242,7 @@ class _Judgement:
         self._predicates.setdefault(expression, text)
 
     def _leave_made_keys(self) -> None:
-        """Leave a function to the input that it makes a key of, where there is no other key."""
+        """Leave a function to the input whose key it makes, where there is no other key."""
         for conjunct in self._related.keys_of_functions_alone():
             for result in sorted(self._definitions.results_in(conjunct)):
                 text = self._definitions.text(self._definitions.results[result].function)
@@ -252,7 +252,8 @@ class _Judgement:
     def _null_safe_key(self, conjunct: Tree) -> Expression | None:
         """Return ``a <=> b`` over two inputs as an equality of structs, which an index finds.
 
-        Rows are looked up by values alone: there it is one of values, where one is never NULL.
+        Rows are looked up by values alone: there it is an equality of values, where one of them is
+        never NULL.
         """
         sides = conjunct.children
         if conjunct.name != "EqualNullSafe" or not all(map(self._terms.is_native, sides)):
@@ -350,7 +351,7 @@ class _Judgement:
             raise declined.of(catalyst.pretty(handle)) from None
 
     def _path_of(self, result: ExpressionId) -> Path:
-        """Return where the function is evaluated that gives a result."""
+        """Return where the function that gives a result is evaluated."""
         for link, path in zip(self._region.links, self._region.paths, strict=True):
             if isinstance(link, EvaluationLink) and result in {r.identity for r in link.results}:
                 return path
@@ -387,7 +388,7 @@ class _JudgementOfMatches(_Judgement):
         if self._kept is not KeptSide.ALL:
             return []
         attributes = super()._wanted()
-        return [each for each in attributes if self._inputs.mask(Tree.of(each)) != 1]
+        return [attribute for attribute in attributes if self._inputs.mask(Tree.of(attribute)) != 1]
 
 
 class RelatedInputs:
@@ -417,7 +418,7 @@ class RelatedInputs:
             self._made_keys.append((conjunct, both))
 
     def related_to(self, inputs: int) -> list[int]:
-        """Return the groups of inputs, related among themselves, of which these are some."""
+        """Return the groups of related inputs that hold any of these."""
         return [mask for mask in self._related if mask & inputs]
 
     def keys_of_functions_alone(self) -> Iterator[Tree]:

@@ -1,4 +1,4 @@
-"""Terms of a region of joins: what of them is a column of which input."""
+"""Terms of a region of joins: which of their parts are columns of which input."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Inputs:
         self._masks: dict[ExpressionId, int] = {}
 
     def of_attribute(self, identity: ExpressionId) -> int | None:
-        """Return the input that an attribute is a column of; None if it is none of any."""
+        """Return the input that an attribute is a column of; None if it is no input's."""
         return self._input_of.get(identity[0])
 
     def mask(self, tree: Tree) -> int:
@@ -76,8 +76,8 @@ class JoinTerms(Terms):
     def is_native(self, tree: Tree) -> bool:
         """Whether an expression is a column of one input; of a lookup table as it is.
 
-        What may fail is not computed before it is known that it is wanted, if there is nobody
-        else who could.
+        What may fail is not computed before it is known to be wanted, where nothing else could
+        compute it.
         """
         mask = self._inputs.mask(tree)
         if mask.bit_count() > 1 or self._definitions.is_dependent(tree):
@@ -102,7 +102,7 @@ class JoinTerms(Terms):
         """Return what an expression is to the block.
 
         Spark makes one of both zeros, and of all NaN, before it joins by floats. Here keys are
-        compared so anyway, and the values of a lookup table nobody could change before.
+        compared so anyway, and nothing could change the values of a lookup table before.
         """
         if tree.name in _NORMALIZED and self._inputs.mask(tree) & self._looked_up:
             return self.expression(tree.children[0], guarded=guarded)

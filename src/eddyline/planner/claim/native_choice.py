@@ -47,7 +47,7 @@ class Joiner(StrEnum):
 
 @dataclass(frozen=True)
 class NativeJoins:
-    """That Spark joins around a filter block over the root of a reduction.
+    """How Spark joins around a filter block over the root of a reduction.
 
     ``results`` are those attributes that the block is to provide, with its calls. ``broadcast`` are
     inputs to be broadcast beside those that reduce and are joined as they are.
@@ -79,7 +79,7 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
     sources = sources_of(claim, region.inputs)
     edges = join_edges(region)
     reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
-    unknown = [each for each in reduction.left_out if each.rule is Rule.NOTHING_SAID]
+    unknown = [omitted for omitted in reduction.left_out if omitted.rule is Rule.NOTHING_SAID]
     names = names_of(sources)
     if not claim.calls and not reduction.selective:
         return Choice(Joiner.SPARK, _UNASKED)
@@ -126,14 +126,14 @@ def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpres
 def _asked_about(
     claim: JoinClaim, results: Sequence[tuple[CatalystExpression, Call]]
 ) -> int | None:
-    """Return the only input that functions look at; None where there is none such."""
+    """Return the only input that functions look at; None where there is no such input."""
     if claim.looked_up or claim.above or claim.constants:
         return None
     # A function of another's result needs that where it is called, wherever that is.
     called = [call_of(value) for _, value in claim.results]
     if any(calls_in(argument) for call in called for argument in call.arguments):
         return None
-    asking = [each for each in claim.predicates if calls_in(each)]
+    asking = [predicate for predicate in claim.predicates if calls_in(predicate)]
     each_looks_at = map(claim.looked_at, (*asking, *(call for _, call in results)))
     asked = frozenset[int]().union(*each_looks_at)
     return next(iter(asked)) if len(asked) == 1 else None
@@ -144,17 +144,17 @@ def _root_to_broadcast(
 ) -> frozenset[int]:
     """Return the root if it is to be broadcast to inputs that are larger than Spark thinks.
 
-    What is left of it is at most what its rows take once read. Spark's sizes are those of files:
-    five million rows that compress to kilobytes it would broadcast. Only where plans are adaptive:
-    else Spark gives a broadcast up after ``spark.sql.broadcastTimeout``, and functions may take
+    What is left of it is at most what its rows take once read. Spark's sizes are those of files: it
+    would broadcast five million rows that compress to kilobytes. Only where plans are adaptive:
+    else Spark gives up a broadcast after ``spark.sql.broadcastTimeout``, and functions may take
     longer.
     """
     if str(spark.conf.get("spark.sql.adaptive.enabled")) != "true":
         return frozenset()
     most = catalyst.bytes_of(str(spark.conf.get("spark.sql.autoBroadcastJoinThreshold")))
     root = sources[reduction.root]
-    others = (sources[each.number] for each in reduction.left_out)
-    large = any(each.moved > max(most, root.moved) for each in others)
+    others = (sources[omitted.number] for omitted in reduction.left_out)
+    large = any(source.moved > max(most, root.moved) for source in others)
     if reduction.selective and large and root.moved <= most and len(region.inputs) > 1:
         return frozenset({reduction.root})
     return frozenset()
@@ -162,16 +162,16 @@ def _root_to_broadcast(
 
 def names_of(sources: Sequence[Source]) -> list[str]:
     """Return what people call the inputs of a region."""
-    return [each.name or f"input {number + 1}" for number, each in enumerate(sources)]
+    return [source.name or f"input {number + 1}" for number, source in enumerate(sources)]
 
 
 def describe(reduction: Reduction, names: Sequence[str]) -> list[str]:
     """Return in words what reduces an input and what does not."""
     root = names[reduction.root]
-    lines = [f"{root} is reduced by {_by(each, names)}" for each in reduction.reducers]
+    lines = [f"{root} is reduced by {_by(reducer, names)}" for reducer in reduction.reducers]
     lines += [
-        f"{names[each.number]} does not reduce {root}: {each.rule.value}"
-        for each in reduction.left_out
+        f"{names[omitted.number]} does not reduce {root}: {omitted.rule.value}"
+        for omitted in reduction.left_out
     ]
     return lines
 
@@ -179,5 +179,5 @@ def describe(reduction: Reduction, names: Sequence[str]) -> list[str]:
 def _by(reducer: Reducer, names: Sequence[str]) -> str:
     text = f"{names[reducer.number]} {reducer.means.value}"
     if reducer.by:
-        text += " (itself reduced by " + ", ".join(_by(each, names) for each in reducer.by) + ")"
+        text += " (itself reduced by " + ", ".join(_by(below, names) for below in reducer.by) + ")"
     return text

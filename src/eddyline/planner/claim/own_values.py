@@ -47,13 +47,13 @@ def looked_up_query(
 def with_bound_ways(given: LookedUpQuery) -> LookedUpQuery:
     """Return a query without the lookups that nothing ever binds, where others are bound.
 
-    A table that can be looked up in several ways, of which the query has values for one, has one.
+    A table that can be looked up in several ways has one, where the query has values for one only.
     """
     query = given.query
     try:
         graph = JoinGraph(query)
     except NotExecutableError:
-        return given  # whoever is asked to run it says why not
+        return given  # what is to run it says why it cannot
     others = (1 << len(query.relations)) - 1
     relations: list[JoinRelation] = []
     lookups: list[BlockLookup] = []
@@ -79,7 +79,7 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
     query = given.query
     places = _own_places(query)
     relations = list(query.relations)
-    names = [list(each) for each in given.column_names]
+    names = [list(of_relation) for of_relation in given.column_names]
     lookups = list(given.lookups)
     for number, (r, lookup) in enumerate(query.lookups):
         if query.relations[r].access_methods > 1:
@@ -108,10 +108,10 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
             query,
             relations=tuple(relations),
             predicates=tuple(
-                with_arguments(each, in_join if _equates(each) else own_value)
-                for each in query.predicates
+                with_arguments(predicate, in_join if _equates(predicate) else own_value)
+                for predicate in query.predicates
             ),
-            outputs=tuple(with_arguments(each, own_value) for each in query.outputs),
+            outputs=tuple(with_arguments(output, own_value) for output in query.outputs),
             column_names=tuple(chain.from_iterable(names)) if query.column_names else (),
         ),
         tuple(lookups),
@@ -122,7 +122,7 @@ def with_own_values(given: LookedUpQuery) -> LookedUpQuery:
 def _own_places(query: JoinQuery) -> dict[tuple[int, int], tuple[int, int]]:
     """Return where the own values of bind columns stand, by relation and column: as far as needed.
 
-    That is behind the other columns of their relation, in the order in which they are bound.
+    That is after the other columns of their relation, in the order in which they are bound.
     """
     said = (
         *query.outputs,

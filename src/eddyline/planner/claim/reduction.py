@@ -72,8 +72,8 @@ class Reducer:
     def all(self) -> Iterator[Reducer]:
         """Yield this one and those below it."""
         yield self
-        for each in self.by:
-            yield from each.all()
+        for reducer in self.by:
+            yield from reducer.all()
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ class Reduction:
 
     def all(self) -> Iterator[Reducer]:
         """Yield all reducers, also those that reduce others."""
-        for each in self.reducers:
-            yield from each.all()
+        for reducer in self.reducers:
+            yield from reducer.all()
 
     @property
     def selective(self) -> bool:
         """Whether something says that rows are dropped."""
-        return any(each.selective for each in self.reducers)
+        return any(reducer.selective for reducer in self.reducers)
 
 
 class Source:
@@ -132,7 +132,7 @@ class Source:
 
     @property
     def name(self) -> str | None:
-        """The name of the table that it reads; None where there is no such."""
+        """The name of the table that it reads; None where there is no such table."""
         return catalyst.table_name(self.plan)
 
     @cached_property
@@ -207,12 +207,12 @@ class Reductions:
         for number in range(len(self._sources)):
             if number not in reached:
                 left_out[number] = Rule.NO_KEY
-        used = {each.number for top in reducers for each in top.all()}
+        used = {reducer.number for top in reducers for reducer in top.all()}
         exact = (
             self._edges.exhaustive
             and len(self._edges.edges) == len(self._sources) - 1
             and len(used) == len(self._sources) - 1
-            and all(each.means is not Means.BLOOM for top in reducers for each in top.all())
+            and all(reducer.means is not Means.BLOOM for top in reducers for reducer in top.all())
         )
         out = tuple(LeftOut(number, rule) for number, rule in left_out.items())
         return Reduction(root, reducers, out, exact)
@@ -222,19 +222,19 @@ class Reductions:
     ) -> tuple[Reducer, ...]:
         edges = [edge for edge in self._edges.of(root) if edge.other(root) not in reached]
         reached.update(edge.other(root) for edge in edges)
-        found = []
+        reducers = []
         for edge in edges:
             number = edge.other(root)
             by = self._reducers(number, reached, left_out)
             reducer = self._reducer(root, edge, by)
             if isinstance(reducer, Rule):
                 left_out[number] = reducer
-                left_out.update({each.number: reducer for below in by for each in below.all()})
+                left_out.update({lower.number: reducer for below in by for lower in below.all()})
             else:
-                found.append(reducer)
+                reducers.append(reducer)
         # What drops rows for certain first, then the smaller ones: each probes what is left.
-        sizes = {each.number: self._sources[each.number].rows for each in found}
-        return tuple(sorted(found, key=lambda each: (not each.selective, sizes[each.number])))
+        sizes = {chosen.number: self._sources[chosen.number].rows for chosen in reducers}
+        return tuple(sorted(reducers, key=lambda each: (not each.selective, sizes[each.number])))
 
     def _reducer(  # noqa: PLR0911 - a rule after the other
         self, root: int, edge: Edge, by: tuple[Reducer, ...]
@@ -243,7 +243,7 @@ class Reductions:
         source, reduced = self._sources[number], self._sources[root]
         if not source.repeatable:
             return Rule.NOT_REPEATABLE
-        selective = source.selective or any(each.selective for each in by)
+        selective = source.selective or any(reducer.selective for reducer in by)
         if not selective and source.rows > reduced.rows:
             return Rule.NOTHING_SAID
         plain = not any(key.null_safe for key in edge.keys)
@@ -254,7 +254,7 @@ class Reductions:
             return Rule.NOTHING_SAID
         if not source.cheap or source.rows > LARGEST_FILTER * reduced.rows:
             return Rule.TOO_LARGE
-        by = tuple(each for each in by if each.selective)
+        by = tuple(reducer for reducer in by if reducer.selective)
         if _keys_size(source, edge) <= self._broadcast:
             return Reducer(number, edge, Means.KEYS, selective, by)
         if not plain or not all(map(_is_hashed, edge.keys)):
@@ -270,7 +270,7 @@ def _keys_size(source: Source, edge: Edge) -> int:
 
 def edge_columns(edge: Edge, columns: Sequence[CatalystExpression]) -> list[CatalystExpression]:
     """Return those of some columns that the conditions of an edge look at."""
-    looked_at = {n for each in edge.conditions for n, _ in Tree.of(each).attributes()}
+    looked_at = {n for condition in edge.conditions for n, _ in Tree.of(condition).attributes()}
     return [column for column in columns if catalyst.identity_number(column) in looked_at]
 
 

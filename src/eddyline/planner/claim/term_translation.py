@@ -48,9 +48,8 @@ ExpressionT = TypeVar("ExpressionT", bound=Expression)
 class Terms:
     """Translates, and gathers the contents of the block on the way.
 
-    Equal arguments and functions are taken in once. What is translated raises
-    :class:`DeclinedError` where it cannot be; what it has brought in until then can be
-    taken back.
+    Equal arguments and functions are taken in once. What cannot be translated raises
+    :class:`DeclinedError`; what it has brought in until then can be taken back.
     """
 
     takes_chance = True
@@ -58,8 +57,8 @@ class Terms:
 
     def __init__(self, definitions: Definitions, settings: SessionSettings) -> None:
         self.contents = Contents()
-        # Translated ones, by the object that they are of, which is kept with them. Not by the
-        # function's result: both sides of a join with itself have the same one.
+        # By the object that each translates, which is kept with it. Not by the function's result:
+        # both sides of a join with itself have the same one.
         self._calls: dict[int, tuple[Tree, Call]] = {}
         self._definitions = definitions
         self._settings = settings
@@ -126,7 +125,7 @@ class Terms:
 
     def commands(self, function: Tree) -> tuple[bytes, ...]:
         """Return a function as it is pickled, or the functions of a nest, innermost first."""
-        return tuple(each.command for each in self._pickles(self._nest(function)))
+        return tuple(pickled.command for pickled in self._pickles(self._nest(function)))
 
     def function_of(self, call: Call) -> Tree:
         """Return the function, outermost of a nest, that a call translates."""
@@ -157,10 +156,10 @@ class Terms:
             self._calls = {key: pair for key, pair in calls if self.contents.has(pair[1])}
 
     def evaluable(self, expression: ExpressionT) -> ExpressionT:
-        """Return an expression of the block, be it a predicate or a value, as it is.
+        """Return an expression of the block, a predicate or a value, as it is.
 
-        Raises :class:`DeclinedError` where a worker could not evaluate it; whatever a claim
-        is made of passes here, however it was put together.
+        Raises :class:`DeclinedError` where a worker could not evaluate it; all parts of a claim
+        pass here, however they were put together.
         """
         reason = reason_not_to_evaluate(expression)
         if reason is not None:
@@ -229,10 +228,10 @@ class Terms:
         """
         if len(terms) == 1 and (column := self._column(terms[0])) is not None:
             return column
-        unsure = [each for each in terms if guarded and self._definitions.may_throw(each)]
+        unsure = [term for term in terms if guarded and self._definitions.may_throw(term)]
         if unsure:
-            parts = [self._attempted(each) for each in unsure]
-            if sure := [each for each in terms if each not in unsure]:
+            parts = [self._attempted(term) for term in unsure]
+            if sure := [term for term in terms if term not in unsure]:
                 parts.insert(0, self._argument(sure, connective, guarded))
             several = And(tuple(parts)) if connective == "And" else Or(tuple(parts))
             return several if len(parts) > 1 else parts[0]
@@ -289,7 +288,7 @@ class Terms:
             detail = f"{name} has Spark's evaluation type {number}"
             raise DeclinedError(DeclineReason.UNSUPPORTED_FUNCTION, detail) from None
         pickled = self._pickles(nest)
-        commands = tuple(each.command for each in pickled)
+        commands = tuple(member.command for member in pickled)
         function = UserFunction(name, kind, commands, types, keywords, return_type)
         if (mark := mark_of(commands[0])) is not None:
             function = called_by_driver(function, mark, self._settings)
@@ -309,9 +308,9 @@ class Terms:
 
         All calls of a registered function have one identity, ``f(f(x))`` that of ``f(x)``.
         """
-        identities = tuple(each.result for each in nest)
+        identities = tuple(function.result for function in nest)
         if identities not in self._pickled:
-            self._pickled[identities] = tuple(each.pickled for each in reversed(nest))
+            self._pickled[identities] = tuple(function.pickled for function in reversed(nest))
         return self._pickled[identities]
 
 

@@ -1,10 +1,10 @@
 """Functions of a region that Spark calls above the joins, as nothing in the eddy asks for them.
 
-What a region's output holds may not be wanted in the end: whoever was given the DataFrame counts
-its rows, takes a column, or looks at the first ones. Spark's own rules see that of a function in a
-node of the plan; what a block computes they cannot see through. So an eddy calls only functions
-that its predicates call as well. What such a function is called with may be a column by a name that
-is given inside the region, or the result of another one: then both are computed above.
+What a region's output holds may not be wanted in the end: users of the DataFrame count its rows,
+take a column, or look at the first ones. Spark's own rules see that for a function in a node of the
+plan, but cannot see through what a block computes. So an eddy calls only functions that its
+predicates call as well. An argument of such a function may be a column by a name that is given
+inside the region, or the result of another function: then both are computed above.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def values_above(
 
     ``links`` are the region's, ``asked`` the calls in its predicates, ``kept`` the results that
     conditions above the block look at. What is ``needed`` of the
-    block loses the results of these functions and gains what they are called with.
+    block loses the results of these functions and gains their arguments.
     """
-    found: list[ValuesAbove] = []
+    above: list[ValuesAbove] = []
     for link in reversed(links):  # a function can only need the results of those below it
         if not isinstance(link, EvaluationLink):
             continue
@@ -78,8 +78,8 @@ def values_above(
             del needed[link.results[index].identity]
         for index in indexes:
             _name_arguments(link.functions[index], names, needed, expanded)
-        found.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values())))
-    return tuple(reversed(found))
+        above.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values())))
+    return tuple(reversed(above))
 
 
 def _is_asked(
@@ -87,8 +87,8 @@ def _is_asked(
 ) -> bool:
     """Whether a predicate calls the function that gives a result, with the same arguments.
 
-    As if one did where the block cannot call it: that may be for a reason by which it has to stay
-    below the joins, as of a function that draws by chance.
+    True as well where the block cannot call it: the reason may be one for which it has to stay
+    below the joins, as for a function that draws random values.
     """
     mark = terms.contents.mark()
     try:
@@ -101,7 +101,7 @@ def _is_asked(
 
 
 def _name_arguments(tree: Tree, names: Needed, needed: Needed, expanded: Expanded) -> None:
-    """Note what a function is called with: columns of the block, and names for what is none."""
+    """Note the arguments of a function: columns of the block, and names for what is none."""
     if tree.name == "AttributeReference":
         value = expanded(tree, needed)
         if value is not None:

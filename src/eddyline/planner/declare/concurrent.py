@@ -142,7 +142,6 @@ def concurrent(
 def _code_and_type(
     function: Callable[..., Any], returns: DataType | str | None
 ) -> tuple[Callable[..., Any], DataType | str]:
-    """Return what is to be called, and the type of its values."""
     if not callable(function):
         raise TypeError(f"a function is expected, not {function!r}")
     kind = getattr(function, "evalType", None)

@@ -46,7 +46,7 @@ def any_declared() -> bool:
 def require_all_placed(plan: Plan, left: Sequence[LeftToSpark]) -> None:
     """Raise FunctionPlaceError where a rewritten plan still calls a concurrent function."""
     for mark in marks_in(plan):
-        why = "; ".join(str(each) for each in left if mark.name in each.text)
+        why = "; ".join(str(predicate) for predicate in left if mark.name in predicate.text)
         raise FunctionPlaceError(
             f"{mark.name} is a concurrent function, and stands where its calls cannot be "
             f"made{f' ({why})' if why else ''}. Compute it in a select list first, as in "
@@ -65,7 +65,7 @@ def refuse_in_streams(plan: Plan) -> None:
 
 def served(block: FilterBlock, tables: LookupTables) -> FilterBlock:
     """Return a block whose tasks know whom to ask; its concurrent functions can be asked for."""
-    concurrent = [each for each in block.functions if each.driver is not None]
+    concurrent = [function for function in block.functions if function.driver is not None]
     if not concurrent:
         return block
     for function in concurrent:
@@ -85,7 +85,7 @@ def _method(
     settings: SessionSettings,
     books: Books,
 ) -> FunctionMethod:
-    # Only who has concurrent functions has what these need.
+    # Only users of concurrent functions have what these need.
     from eddyline.asking.function_method import FunctionMethod  # noqa: PLC0415
 
     write = ArrowWriter(spark_type(function.return_type), settings)

@@ -15,7 +15,7 @@ from eddyline.asking.price import Price
 from eddyline.errors import FunctionForgottenError
 from eddyline.latest import Latest
 
-if TYPE_CHECKING:  # only who has concurrent functions has what these need
+if TYPE_CHECKING:  # only users of concurrent functions have what these need
     from eddyline.asking.asked_once import Method
 
 LATEST: Final = 1_000
@@ -38,7 +38,7 @@ class Declaration:
 
     @property
     def likeness(self) -> Hashable:
-        """What is equal for the same function that is declared alike once more."""
+        """What is equal for the same function declared alike once more."""
         cost = self.price.cost
         price = likeness(cost) if callable(cost) else (type(cost), cost)
         spent = price, self.price.unit, self.price.budget
@@ -54,7 +54,7 @@ class DeclaredFunctions:
     """
 
     def __init__(self, latest: int = LATEST) -> None:
-        """Know so many of those that nobody holds."""
+        """Keep up to ``latest`` of those that nobody holds."""
         self._numbers = itertools.count(1)
         self._held: WeakValueDictionary[int, Declaration] = WeakValueDictionary()
         self._alike: WeakValueDictionary[Hashable, Declaration] = WeakValueDictionary()
@@ -70,9 +70,9 @@ class DeclaredFunctions:
         return len(self._held)
 
     def add(self, declaration: Declaration) -> tuple[int, Declaration]:
-        """Take note of a function; return its number in this process, and who is to be held.
+        """Take note of a function; return its number in this process, and what is to be held.
 
-        One that was made anew, and is declared as it was before, is the one that is known.
+        A function made anew, and declared as it was before, is the one that is known already.
         """
         key = declaration.likeness
         with self._lock:
@@ -87,7 +87,7 @@ class DeclaredFunctions:
         return number, known
 
     def used(self, number: int) -> Declaration | None:
-        """Return a declaration, which is the last that was used; None where it is not known."""
+        """Return a declaration, now the last one used; None where it is not known."""
         with self._lock:
             declaration = self._held.get(number)
             if declaration is not None:
@@ -95,7 +95,7 @@ class DeclaredFunctions:
         return declaration
 
     def of(self, number: int, name: str) -> Declaration:
-        """Return a declaration that is about to be used; FunctionForgottenError."""
+        """Return a declaration that is about to be used; FunctionForgottenError if it is gone."""
         declaration = self.used(number)
         if declaration is None:
             raise FunctionForgottenError(

@@ -149,7 +149,7 @@ def lookup_table(  # noqa: PLR0913 - what users may set
 
 
 def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
-    """Return a scan with the columns of a table; ValueError where it has not all of them."""
+    """Return a scan with the columns of a table; ValueError where it lacks any of them."""
     missing = [column for column in struct.fieldNames() if column not in classic(scan).columns]
     if missing:
         raise ValueError(f"the scan of {name} has no column {missing[0]}")
@@ -160,7 +160,7 @@ def _with_columns(name: str, scan: DataFrame, struct: StructType) -> DataFrame:
 
 def _further(also: object) -> list[LookupMethod]:
     given = list(also) if isinstance(also, Sequence) else [None]
-    methods = [each for each in given if isinstance(each, LookupMethod)]
+    methods = [method for method in given if isinstance(method, LookupMethod)]
     if len(methods) == len(given):
         return methods
     raise TypeError(f"also is a list of LookupMethods, not {also!r}")
@@ -170,10 +170,10 @@ def _access_method(table: LookedUpTable, method: LookupMethod, on_error: str) ->
     """Return an access method with its mirrors, all of them checked."""
     limits = method.limits(on_error)
     first, *mirrors = method.sources
-    for each in (first, *mirrors):
-        each.check(table)
+    for source in (first, *mirrors):
+        source.check(table)
     return AccessMethod(
-        table, first, limits, tuple(AccessMethod(table, each, limits) for each in mirrors)
+        table, first, limits, tuple(AccessMethod(table, mirror, limits) for mirror in mirrors)
     )
 
 
@@ -210,8 +210,8 @@ def column_numbers(
 ) -> tuple[int, ...]:
     """Return the places of the columns that ``bind`` or ``key`` names, as Spark resolves names.
 
-    TypeError for what is no list of names, ValueError for a column that there is not, is named
-    twice, or of which no key is made: arrays and maps, and to be looked up by structs as well.
+    TypeError for what is no list of names, ValueError for a column that does not exist, is named
+    twice, or cannot make a key: arrays and maps, and where rows are looked up by it, structs.
     """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence):
         raise TypeError(f"{what} is a list of columns, not {wanted!r}")
@@ -219,18 +219,18 @@ def column_numbers(
         raise ValueError(f"{what} of {table} has {len(wanted)} columns: {MOST_FIELDS} at the most")
     columns = struct.fieldNames()
     places = {(name if sensitive else name.lower()): n for n, name in enumerate(columns)}
-    found: list[int] = []
+    numbers: list[int] = []
     for name in wanted:
         if not isinstance(name, str):
             raise TypeError(f"{what} is a list of columns' names, of which {name!r} is none")
         place = places.get(name if sensitive else name.lower())
         if place is None:
             raise ValueError(f"{table} has no column {name}; it has {', '.join(columns)}")
-        if place in found:
+        if place in numbers:
             raise ValueError(f"{what} of {table} names {name} twice")
         _require_key(table, columns[place], struct.fields[place].dataType, what)
-        found.append(place)
-    return tuple(found)
+        numbers.append(place)
+    return tuple(numbers)
 
 
 def _require_key(table: str, column: str, kind: DataType, what: str) -> None:

@@ -39,7 +39,7 @@ class LookupTables:
     def __init__(self, context: SparkContext) -> None:
         """The server starts with the first query."""
         self._context = weakref.ref(context)  # which has this, and goes when nobody else needs it
-        # Whoever has registered a method keeps it: the tables below, declarations of functions.
+        # A method is kept by what has registered it: the tables below, declarations of functions.
         self._methods: WeakValueDictionary[str, Method] = WeakValueDictionary()
         self.books: Final = Books()
         self._tables: Latest[bytes, tuple[LookupTable, Sequence[AccessMethod]]] = Latest(_CAPACITY)
@@ -69,26 +69,26 @@ class LookupTables:
         A table that has several ways is named with the columns that each binds, as
         ``aircraft(owner)``, and further ones of the same name are numbered.
         """
-        found: dict[str, SharedLookupStatistics] = {}
+        by_table: dict[str, SharedLookupStatistics] = {}
         for method, asked in self.server.statistics(job).items():
             name = method.rpartition("/")[0]
-            names = (name, *(f"{name} {number}" for number in range(2, len(found) + 2)))
-            found[next(each for each in names if each not in found)] = asked
-        return found
+            names = (name, *(f"{name} {number}" for number in range(2, len(by_table) + 2)))
+            by_table[next(free for free in names if free not in by_table)] = asked
+        return by_table
 
     def remember(self, command: bytes, table: LookupTable, methods: Sequence[AccessMethod]) -> None:
         """Take note of the function that stands for a table, and keep the table's methods.
 
-        Of more than a thousand tables those are forgotten that were used longest ago, as those
-        of a name that is registered again and again. DataFrames of before have the former tables,
-        and nobody hears when Spark forgets these.
+        Of more than a thousand tables, those used longest ago are forgotten: a name may be
+        registered again and again, older DataFrames keep the former tables, and nobody hears when
+        Spark forgets these.
         """
         self._tables.put(digest(command), (table, methods))
 
     def of(self, command: bytes) -> LookupTable | None:
         """Return the table that a function stands for; None where it is no such function."""
-        found = self._tables.get(digest(command))
-        return None if found is None else found[0]
+        registered = self._tables.get(digest(command))
+        return None if registered is None else registered[0]
 
     def serve(self, name: str, method: Method) -> None:
         """Let tasks ask for a method by a name, as long as somebody keeps it."""
@@ -99,7 +99,7 @@ class LookupTables:
         """The server; it starts now if it has not yet."""
         with self._starting:
             if self._server is None:
-                # Only who has lookup tables has what these need.
+                # Only users of lookup tables have what these need.
                 from eddyline.asking.lookup_server import LookupServer  # noqa: PLC0415
 
                 channel = channel_of(self._living_context())
@@ -126,7 +126,7 @@ class LookupTables:
         return 0 if server is None else server.answers
 
     def forget(self) -> None:
-        """Forget the answers for jobs that nobody works for, and what was asked for in which."""
+        """Forget the answers for jobs that no task works for, and what each job has asked for."""
         server = self._server
         if server is not None:
             server.forget()
@@ -149,10 +149,10 @@ class LookupTables:
             if context is None or (known := context.statusTracker().getStageInfo(stage)) is None:
                 return None
             cores = local_cores(str(context.master)) or context.defaultParallelism
-            each = int(context.getConf().get("spark.task.cpus", "1") or 1)
+            cpus = int(context.getConf().get("spark.task.cpus", "1") or 1)
         except Exception:  # noqa: BLE001 - Spark has stopped, in whatever way Py4J says so
             return None
-        return StageSize(known.numTasks, max(1, cores // each))
+        return StageSize(known.numTasks, max(1, cores // cpus))
 
     def _living_context(self) -> SparkContext:
         context = self._context()

@@ -1,9 +1,9 @@
 """Native expressions that can raise, made such that they cannot: they are tried.
 
 ``CAST(t AS INT) > 5`` is tried as ``TRY(CAST(t AS INT)) > 5``, and has failed where the cast gives
-NULL for a value that is none. That is known of those operators only that are NULL for NULL alone
+NULL for a value that is none. That is known only of operators that are NULL for NULL alone
 (those whose :class:`~eddyline.expressions.catalyst_classes.CatalystClass` has a condition), and
-where whatever stands above them needs their value for every row: what a CASE or a COALESCE
+only where all that stands above them needs their value for every row: what a CASE or a COALESCE
 computes for some rows only is left as it is.
 """
 
@@ -21,10 +21,10 @@ from eddyline.planner.read.throwing import TreeOperator, may_throw, top_may_thro
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An expression that cannot raise: NULL where the one that it is of would.
+    """An expression that cannot raise: NULL where the original one would.
 
-    ``failed`` is where that is so: never NULL. ``condition`` is what Spark calls such an error, of
-    the first operator that can raise one.
+    ``failed`` says where that is so, and is never NULL. ``condition`` is what Spark calls such an
+    error of the first operator that can raise one.
     """
 
     value: CatalystExpression
@@ -33,7 +33,7 @@ class Attempt:
 
 
 def attempt(tree: Tree) -> Attempt | None:
-    """Return how an expression is tried that may raise; None where nobody knows how."""
+    """Return how an expression that may raise is tried; None where no way is known."""
     tried = _tried(tree)
     if tried is None or not tried[1]:
         return None
@@ -44,7 +44,7 @@ def true_or_failed(tree: Tree) -> CatalystExpression | None:
     """Return a condition that is TRUE where another one is, or would raise, and cannot raise.
 
     An error stands between FALSE and TRUE, as everywhere: an AND has failed where no term of it is
-    FALSE or NULL. None where nobody knows how to try a part of it.
+    FALSE or NULL. None where no way is known to try a part of it.
     """
     if tree.name in {"And", "Or"}:
         terms = [true_or_failed(term) for term in tree.children]

@@ -76,8 +76,8 @@ class Tree:
     def handle(self) -> CatalystExpression:
         """The expression in the JVM; only asked for where it is needed.
 
-        Those above it are remembered as well: in a nest of n levels a way from the outermost
-        one for each part would be n * n / 2 calls.
+        Those above it are remembered as well: in a nest of n levels, to start from the outermost
+        one for each part would take n * n / 2 calls.
         """
         if (known := self._known_handle()) is not None:
             return known
@@ -86,9 +86,11 @@ class Tree:
             unknown.append(unknown[-1].parent)
         for tree in reversed(unknown):
             above = None if tree.parent is None else tree.parent.__dict__["handle"]
-            found = self.root() if above is None else catalyst.expression_at(above, [tree.position])
-            tree.__dict__["handle"] = found
-        return found
+            handle = (
+                self.root() if above is None else catalyst.expression_at(above, [tree.position])
+            )
+            tree.__dict__["handle"] = handle
+        return handle
 
     def _known_handle(self) -> CatalystExpression | None:
         """Return the handle that came with what was read, if one did."""
@@ -134,7 +136,7 @@ class Tree:
             if tree.name == "AttributeReference":
                 yield tree.identity
             elif (known := tree.node.attributes) is not None:  # what is below is not read
-                yield from (_identity(each.fields["exprId"]) for each in known)
+                yield from (_identity(attribute.fields["exprId"]) for attribute in known)
                 continue
             pending.extend(tree.children)
 
@@ -339,5 +341,5 @@ def fused_commands(plan: Plan, *, within_cached: bool = True) -> Iterator[bytes]
     inside = [*catalyst.children(plan), *catalyst.subqueries(plan)]
     if within_cached:
         inside += catalyst.cached(plan)
-    for each in inside:
-        yield from fused_commands(each, within_cached=within_cached)
+    for part in inside:
+        yield from fused_commands(part, within_cached=within_cached)

@@ -53,5 +53,5 @@ def marks_in(plan: Plan) -> Iterator[ConcurrentMark]:
             mark = mark_of(catalyst.pickled_function(function).command)
             if mark is not None:
                 yield mark
-    for each in (*catalyst.children(plan), *catalyst.subqueries(plan)):
-        yield from marks_in(each)
+    for part in (*catalyst.children(plan), *catalyst.subqueries(plan)):
+        yield from marks_in(part)

@@ -15,7 +15,7 @@ from eddyline.planner.read.chains import ExpressionId
 
 
 class ContentsSize(NamedTuple):
-    """How much there was at some time."""
+    """How much a block had taken in at some time."""
 
     arguments: int
     functions: int
@@ -25,8 +25,8 @@ class ContentsSize(NamedTuple):
 class Contents:
     """Arguments and functions, each taken in once, numbered as they come.
 
-    Whether there is an equal one already is found out in O(1) time, and in calls into the JVM
-    as many: comparing each argument with all before it took 90,000 calls for 300 of them.
+    Finding an equal one takes O(1) time and O(1) calls into the JVM: comparing each argument
+    with all before it took 90,000 calls for 300 of them.
     """
 
     def __init__(self) -> None:

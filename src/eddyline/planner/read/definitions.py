@@ -37,7 +37,7 @@ class Definitions:
         """``unstable`` are the functions that are not deterministic, by their results."""
         self._unstable = unstable
         self.functions = FunctionNames()
-        # The names, not what they are for: that may not have been read, and may never be needed.
+        # The names, not what they stand for: that may not be read yet, and may never be needed.
         self._names: dict[ExpressionId, Tree] = {}
         self._results: dict[ExpressionId, FunctionResult] = {}
         self._dependent: set[ExpressionId] = set()
@@ -89,26 +89,30 @@ class Definitions:
 
     def results_in(self, tree: Tree) -> frozenset[ExpressionId]:
         """Return the results of functions that an expression is made of, through aliases."""
-        found: set[ExpressionId] = set()
+        results: set[ExpressionId] = set()
         for identity in tree.attributes():
             if identity in self._results:
-                found.add(identity)
+                results.add(identity)
             elif (alias := self.known_alias(identity)) is not None:
-                found |= self.results_in(alias)
-        return frozenset(found)
+                results |= self.results_in(alias)
+        return frozenset(results)
 
     def unstable_functions(self, tree: Tree) -> str:
         """Return the names of functions that are not deterministic and that a value depends on."""
         functions = (self._unstable.get(identity) for identity in tree.attributes())
-        return ", ".join(self.functions.of(each) for each in functions if each is not None)
+        return ", ".join(
+            self.functions.of(function) for function in functions if function is not None
+        )
 
     def may_throw(self, tree: Tree) -> bool:
         """Whether an expression, its aliases looked through, could raise on some row."""
         aliases = (self.known_alias(identity) for identity in tree.attributes())
-        return may_throw(tree) or any(self.may_throw(each) for each in aliases if each is not None)
+        return may_throw(tree) or any(
+            self.may_throw(alias) for alias in aliases if alias is not None
+        )
 
     def named(self, tree: Tree) -> Tree:
-        """Return what an attribute is a name for, be it through other names; else the tree."""
+        """Return what an attribute is a name for, also through other names; else the tree."""
         while tree.name == "AttributeReference":
             alias = self.known_alias(tree.identity)
             if alias is None:
@@ -136,10 +140,10 @@ class Definitions:
         return text[1:-1] if _is_parenthesized(text) else text
 
     def _written(self, tree: Tree) -> str:
-        """Return an expression as Spark would write it; it is asked for parts not seen to here.
+        """Return an expression as Spark would write it; Spark is asked for what is not done here.
 
-        These are what terms mostly consist of: a copy of an expression with the functions in it
-        put for their results, which Spark could write, takes ten calls for each of its nodes.
+        Terms mostly consist of what is done here: a copy of an expression with functions in place
+        of their results, which Spark could write, takes ten calls for each of its nodes.
         """
         if tree.name == "AttributeReference":
             meaning = self._meaning(tree.identity)
@@ -163,8 +167,8 @@ class Definitions:
         if tree.name == "PythonUDF":
             yield tree
         meaning = self._meaning(tree.identity) if tree.name == "AttributeReference" else None
-        for each in tree.children if meaning is None else (meaning,):
-            yield from self._called(each)
+        for part in tree.children if meaning is None else (meaning,):
+            yield from self._called(part)
 
     def _calls_by_name(self, tree: Tree) -> bool:
         """Whether this is a function of columns and of such functions, by whatever names."""

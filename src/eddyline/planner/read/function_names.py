@@ -15,8 +15,8 @@ from eddyline.planner.read.function_places import LAMBDA, lambda_name, place_of
 class FunctionNames:
     """Names that tell the functions of a query apart.
 
-    Spark has a function's own name, which is ``<lambda>`` of all that have none, and several may
-    have the same. Nothing but texts depends on these names: a function is known by its pickle.
+    Spark has a function's own name, which is ``<lambda>`` where it has none, and several may have
+    the same. Nothing but texts depends on these names: a function is known by its pickle.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class FunctionNames:
         return inner
 
     def put_into(self, text: str, functions: Iterable[Tree]) -> str:
-        """Return a text of Spark's, in which ``functions`` are called one after the other."""
+        """Return a text of Spark's with our names for the ``functions`` called in it, in order."""
         meant: dict[str, list[str]] = {}
         for function in functions:
             meant.setdefault(_name(function), []).append(_callable(self.of(function)))
@@ -57,7 +57,7 @@ class FunctionNames:
                 # Where Spark has written one twice, or left one out, the last one is as good.
                 following = [*names, *[names[-1]] * len(pieces)]
                 text = pieces[0] + "".join(
-                    each + piece for each, piece in zip(following, pieces[1:], strict=False)
+                    called + piece for called, piece in zip(following, pieces[1:], strict=False)
                 )
         return text
 
@@ -86,8 +86,8 @@ class _Namesakes:
 
     def name_of(self, function: Tree, spark_name: str) -> str:
         """Return what to call a function; those that came before it are named first."""
-        for each in itertools.islice(self.functions, self._seen, None):
-            command = each.pickled.command
+        for unseen in itertools.islice(self.functions, self._seen, None):
+            command = unseen.pickled.command
             if command not in self._names:
                 self._names[command] = self._new_name(command, spark_name)
         self._seen = len(self.functions)

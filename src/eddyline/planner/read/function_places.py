@@ -1,7 +1,7 @@
 """Where a pickled function was written, and what a lambda says, without unpickling what it holds.
 
 A function's pickle names its file and line, and for each instruction the columns that it was
-compiled from. All else that it refers to, be it a model of a gigabyte, is never made here.
+compiled from. All else that it refers to, even a model of a gigabyte, is never made here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REMEMBERED: Final = 1_000  # functions whose place is known
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """The file and line where a function begins, and the source of a lambda where it can be had."""
+    """The file and line where a function begins, and the source of a lambda where it is known."""
 
     file: str
     line: int
@@ -93,8 +93,8 @@ def _place_of_code(code: CodeType | None) -> SourcePlace | None:
 
 
 def _body_of(code: CodeType) -> str:
-    """Return what a lambda returns, as it is written; empty where that cannot be had."""
-    # Python 3.11 gives what no column belongs to, as the return, an empty stretch in column 0.
+    """Return what a lambda returns, as it is written; empty where that is not known."""
+    # Python 3.11 gives an instruction without columns, as the return, an empty stretch in column 0.
     starts, ends = [], []
     for line, end_line, column, end_column in code.co_positions():
         if line and end_line and column is not None and end_column:
@@ -109,7 +109,7 @@ def _body_of(code: CodeType) -> str:
     before, after = lines[first - 1].encode()[:start], lines[last - 1].encode()[end:]
     text = "".join(lines[first - 1 : last]).encode()
     body = text[start : len(text) - len(after)]
-    around = (each.decode(errors="replace") for each in (before, body, after))
+    around = (piece.decode(errors="replace") for piece in (before, body, after))
     return shortened(_balanced(*around), _SOURCE_MOST)
 
 

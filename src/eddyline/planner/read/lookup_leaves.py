@@ -29,5 +29,5 @@ def lookup_leaves(plan: Plan) -> Iterator[Plan]:
     if lookup_command(plan) is not None:
         yield plan
         return
-    for each in (*catalyst.children(plan), *catalyst.subqueries(plan)):
-        yield from lookup_leaves(each)
+    for part in (*catalyst.children(plan), *catalyst.subqueries(plan)):
+        yield from lookup_leaves(part)

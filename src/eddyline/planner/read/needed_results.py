@@ -2,11 +2,10 @@
 
 Spark evaluates a function in a node of its own, for all rows; what stands above looks at the
 result where a branch is taken, where a value is missing, where a FILTER clause keeps the row, or
-nowhere. For each result all nodes above are asked that could look at it, up to where it is in the
+nowhere. For each result all nodes above that could look at it are asked, up to where it is in the
 output of the plan: there every row counts.
 
-Only nodes are asked of which it is known what they do with a column; at all others every row
-counts.
+Only nodes whose use of a column is known are asked; at all others every row counts.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _OF_ONE_SIDE: Final = frozenset({"LEFT SEMI", "LEFT ANTI", "EXISTENCE"})
 
 
 class NeededResults:
-    """What is needed of the results of the functions of a plan, found out when somebody asks.
+    """What is needed of the results of a plan's functions, found out when it is asked for.
 
     O(nodes above an evaluation x their expressions) for each result.
     """
@@ -74,7 +73,7 @@ class NeededResults:
     def __init__(self, plan: Plan, twins: frozenset[Plan] = frozenset()) -> None:
         """Look where functions are evaluated.
 
-        Of ``twins``, sides that stand in the plan twice, all rows are needed: see
+        All rows of ``twins``, sides that stand in the plan twice, are needed: see
         :mod:`eddyline.planner.read.twins`.
         """
         self._twins = twins
@@ -106,7 +105,7 @@ class NeededResults:
         node = _Node(plan)
         if isinstance(node.link, EvaluationLink):
             for result in node.link.results:
-                if result.identity in self._ways:  # of one that several nodes seem to give
+                if result.identity in self._ways:  # several nodes seem to give it
                     self._needs[result.identity] = ALWAYS
                 self._ways[result.identity] = above
         for position, child in enumerate(catalyst.children(plan)):
@@ -128,7 +127,7 @@ class NeededResults:
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """A node of the plan; what it says is read when somebody asks."""
+    """A node of the plan; what it says is read when it is asked for."""
 
     plan: Plan
 
@@ -157,11 +156,11 @@ class _Node:
     @cached_property
     def users(self) -> Mapping[ExpressionId, Sequence[Tree]]:
         """The entries of a projection by the attributes that they look at."""
-        found: dict[ExpressionId, list[Tree]] = {}
+        users: dict[ExpressionId, list[Tree]] = {}
         for item in self.link.items if isinstance(self.link, ProjectLink) else ():
             for identity in set(item.attributes()):
-                found.setdefault(identity, []).append(item)
-        return found
+                users.setdefault(identity, []).append(item)
+        return users
 
     @cached_property
     def aliases(self) -> Mapping[ExpressionId, Tree]:
@@ -171,7 +170,7 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class _Above:
-    """The way up from a node: the node above it, of which it is child number so many."""
+    """The way up from a node: the node above it, and which child of that it is."""
 
     node: _Node
     child: int
@@ -212,7 +211,7 @@ def _of_node(wanted: ExpressionId, way: _Above) -> Need:
     elif node.name in _PASS and wanted[0] not in catalyst.reference_numbers(node.plan):
         need = NEVER
     if node.name != "Aggregate" and need is not ALWAYS and not _is_left_out(way):
-        # Conditions of above are asked about rows here that are dropped on the way up to them.
+        # Conditions from above are asked here about rows that are dropped on the way up to them.
         passed = without(_needed_above(wanted, way.above), lambda condition: condition.sure)
         need = any_of([need, passed])
     return without(need, way.is_of_child) if node.name == "Join" else need
@@ -238,7 +237,7 @@ def _of_project(wanted: ExpressionId, way: _Above) -> Need:
 
 
 def _of_evaluation(wanted: ExpressionId, link: EvaluationLink, way: _Above) -> Need:
-    """Return what functions need of an attribute that are called in the node, and all above it."""
+    """Return what the functions called in a node, and all above it, need of an attribute."""
     made = {result.identity for result in link.results}
 
     def is_known(condition: Condition) -> bool:

@@ -2,10 +2,10 @@
 
 An expression does not look at all of its parts in each row: of a CASE one branch, of COALESCE
 what comes before the first that is not NULL and that one, of AND nothing once it is FALSE. Such a
-need is put together from the conditions that decide; whoever makes it a native expression knows
-for which rows a function has to be called.
+need is put together from the conditions that decide; made a native expression, it tells for which
+rows a function has to be called.
 
-A condition that cannot be had where the need is wanted counts as unknown: then both ways are
+A condition that cannot be computed where the need is wanted counts as unknown: then both ways are
 taken, and more rows are needed than would have to be, never fewer.
 """
 
@@ -91,15 +91,15 @@ def any_of(needs: Iterable[Need]) -> Need:
     >>> any_of([NEVER, ALWAYS]) is ALWAYS, any_of([]) is NEVER
     (True, True)
     """
-    found: list[Need] = []
+    alternatives: list[Need] = []
     for need in needs:
         if need is ALWAYS:
             return ALWAYS
         if need is not NEVER:
-            found += need.needs if isinstance(need, AnyOf) else (need,)
-    if len(found) < 2:  # noqa: PLR2004 - a pair is one of several
-        return found[0] if found else NEVER
-    return AnyOf(tuple(found))
+            alternatives += need.needs if isinstance(need, AnyOf) else (need,)
+    if len(alternatives) < 2:  # noqa: PLR2004 - a pair is one of several
+        return alternatives[0] if alternatives else NEVER
+    return AnyOf(tuple(alternatives))
 
 
 def within(outer: Need, inner: Need) -> Need:
@@ -127,8 +127,8 @@ def conditions_of(need: Need) -> Iterator[Condition]:
                 yield from conditions_of(inner)
             yield from conditions_of(need.otherwise)
         case AnyOf():
-            for each in need.needs:
-                yield from conditions_of(each)
+            for alternative in need.needs:
+                yield from conditions_of(alternative)
         case Within():
             yield from conditions_of(need.outer)
             yield from conditions_of(need.inner)
@@ -147,7 +147,7 @@ def without(need: Need, is_known: Callable[[Condition], bool]) -> Need:
                 branches.append((condition, without(inner, is_known)))
             return branching(branches, without(need.otherwise, is_known))
         case AnyOf():
-            return any_of(without(each, is_known) for each in need.needs)
+            return any_of(without(alternative, is_known) for alternative in need.needs)
         case Within():
             return within(without(need.outer, is_known), without(need.inner, is_known))
     return need
@@ -163,24 +163,28 @@ def renamed(need: Need, definitions: Mapping[ExpressionId, Tree]) -> Need:
             ]
             return Branches(tuple(branches), renamed(need.otherwise, definitions))
         case AnyOf():
-            return AnyOf(tuple(renamed(each, definitions) for each in need.needs))
+            return AnyOf(tuple(renamed(alternative, definitions) for alternative in need.needs))
         case Within():
             return Within(renamed(need.outer, definitions), renamed(need.inner, definitions))
     return need
 
 
 def _renamed(condition: Condition, definitions: Mapping[ExpressionId, Tree]) -> Condition:
-    meant = {each: definitions[each] for each in condition.attributes if each in definitions}
+    meant = {
+        identity: definitions[identity]
+        for identity in condition.attributes
+        if identity in definitions
+    }
     if not meant:
         return condition
     pairs = [
-        (catalyst.attribute_of(each.handle), each.children[0].handle) for each in meant.values()
+        (catalyst.attribute_of(alias.handle), alias.children[0].handle) for alias in meant.values()
     ]
-    below = {identity for each in meant.values() for identity in each.children[0].attributes()}
+    below = {identity for alias in meant.values() for identity in alias.children[0].attributes()}
     return Condition(
         catalyst.in_terms_of(condition.handle, pairs),
         (condition.attributes - meant.keys()) | below,
-        condition.sure and not any(may_throw(each.children[0]) for each in meant.values()),
+        condition.sure and not any(may_throw(alias.children[0]) for alias in meant.values()),
     )
 
 
@@ -195,7 +199,7 @@ def as_expression(need: Need) -> CatalystExpression:
             ]
             return catalyst.case_when(parts, as_expression(need.otherwise))
         case AnyOf():
-            return catalyst.disjunction([as_expression(each) for each in need.needs])
+            return catalyst.disjunction([as_expression(alternative) for alternative in need.needs])
         case Within():
             inner = as_expression(need.inner)
             return catalyst.case_when([as_expression(need.outer), inner], as_expression(NEVER))
@@ -241,12 +245,12 @@ def _of_branches(
     asked = [_needed(condition, wanted) for condition, _ in branches]
     if asked[0] is ALWAYS:
         return ALWAYS
-    found = [branching(needs, otherwise), asked[0]]
+    alternatives = [branching(needs, otherwise), asked[0]]
     for position in range(1, len(asked)):
         if asked[position] is not NEVER:
             before = [(condition, NEVER) for condition, _ in needs[:position]]
-            found.append(branching(before, asked[position]))
-    return any_of(found)
+            alternatives.append(branching(before, asked[position]))
+    return any_of(alternatives)
 
 
 def _of_coalesce(tree: Tree, wanted: ExpressionId) -> Need:
@@ -262,18 +266,20 @@ def _of_first(
     wanted: ExpressionId,
     ends: Callable[[CatalystExpression], CatalystExpression],
 ) -> Need:
-    """Return what some parts need of which each is looked at where none before it ends that.
+    """Return what some parts need, each of which is looked at where none before it ends that.
 
-    No more than the first of many are asked beforehand: to ask fewer needs more rows, and nothing
-    else.
+    No more than the first of many are asked beforehand: with fewer asked, more rows are needed,
+    and nothing else changes.
     """
-    found: list[Need] = []
+    alternatives: list[Need] = []
     for position, part in enumerate(parts):
         own = _needed(part, wanted)
         if own is not NEVER:
             before = parts[: min(position, MOST_CONDITIONS)]
-            found.append(branching([(_condition(p, ends(p.handle)), NEVER) for p in before], own))
-    return any_of(found)
+            alternatives.append(
+                branching([(_condition(p, ends(p.handle)), NEVER) for p in before], own)
+            )
+    return any_of(alternatives)
 
 
 def _of_and(tree: Tree, wanted: ExpressionId) -> Need:

@@ -24,7 +24,7 @@ _INNER: Final = frozenset({"INNER", "CROSS"})
 
 
 class KeptSide(StrEnum):
-    """Which rows of one side a join keeps that is no inner join; the value is Spark's name."""
+    """Which rows of one side a join other than an inner one keeps; the value is Spark's name."""
 
     ALL = "LEFT OUTER"  # those without a match beside NULLs
     MATCHED = "LEFT SEMI"
@@ -78,7 +78,7 @@ def read_one_sided(top: Plan, *, looks_up: bool = False) -> OneSided | None:
     if not catalyst.class_name(top).endswith(".Join"):
         return None
     kind = catalyst.join_type(top)
-    kept = _MIRRORED.get(kind) or next((each for each in KeptSide if each == kind), None)
+    kept = _MIRRORED.get(kind) or next((member for member in KeptSide if member == kind), None)
     condition = catalyst.join_condition(top)
     if kept is None or (condition is not None and not catalyst.is_deterministic(condition)):
         return None

@@ -20,7 +20,7 @@ def may_throw(tree: Tree) -> bool:
 
 
 def top_may_throw(tree: Tree) -> bool:
-    """Whether the expression itself could raise on some row, apart from those that it is over."""
+    """Whether the expression itself could raise on some row, apart from its operands."""
     return catalyst_class(tree.name).may_raise(TreeOperator(tree))
 
 

@@ -1,4 +1,4 @@
-"""Sides of joins that stand in a plan twice, as what WITH names does where it is used twice.
+"""Sides of joins that stand in a plan twice, as does a query named by WITH that is used twice.
 
 Shuffled or broadcast, Spark computes such a side once, for all places. It does so as long as both
 are the same to the last node: what is done with the functions of one has to be done with those of
@@ -46,12 +46,12 @@ class Twins:
         self, of_side: Mapping[Plan, frozenset[ExpressionId]]
     ) -> frozenset[ExpressionId]:
         """Return columns of sides, as given for each, with the same ones of its twin."""
-        found: set[ExpressionId] = set()
+        columns: set[ExpressionId] = set()
         for one, other in self.pairs:
             for same in zip(_outputs(one.side), _outputs(other.side), strict=True):
                 if same[0] in of_side[one.side] or same[1] in of_side[other.side]:
-                    found.update(same)
-        return frozenset(found)
+                    columns.update(same)
+        return frozenset(columns)
 
 
 NO_TWINS: Final = Twins(())
@@ -85,4 +85,4 @@ def _sides(plan: Plan) -> Iterator[Twin]:
 
 
 def _outputs(plan: Plan) -> tuple[ExpressionId, ...]:
-    return tuple(Tree.of(each).identity for each in catalyst.outputs(plan))
+    return tuple(Tree.of(attribute).identity for attribute in catalyst.outputs(plan))

@@ -30,12 +30,12 @@ def with_functions_after_limits(plan: Plan) -> Plan:
 
 
 def is_limit(plan: Plan) -> bool:
-    """Whether a node keeps so many rows of all."""
+    """Whether a node keeps only so many of all rows."""
     return catalyst.class_name(plan).endswith(".GlobalLimit")
 
 
 def keeps_few(plan: Plan) -> bool:
-    """Whether a node keeps so many rows, of all or of each task."""
+    """Whether a node keeps only so many rows, of all or of each task's."""
     return is_limit(plan) or catalyst.class_name(plan).endswith(".LocalLimit")
 
 
@@ -54,12 +54,12 @@ def _called_later(limit: Plan) -> Plan | None:
     They are looked for right below the sort, under a projection, and must not make what is sorted
     by. What the projection makes of other columns stays below, with all that is passed on.
     """
-    offset = _only_children(limit, "Offset")  # of the first rows that are left out
+    offset = _only_children(limit, "Offset")  # it leaves out the first rows
     top = [limit, *offset]
-    found = _only_children(top[-1], "LocalLimit", "Sort", "Project")
-    if len(found) != 3:  # noqa: PLR2004 - those nodes
+    nodes = _only_children(top[-1], "LocalLimit", "Sort", "Project")
+    if len(nodes) != 3:  # noqa: PLR2004 - those nodes
         return None
-    above = [*top, *found]
+    above = [*top, *nodes]
     *kept, projection = above
     project, deterministic = read_link(projection)
     (below,) = catalyst.children(projection)
@@ -68,7 +68,7 @@ def _called_later(limit: Plan) -> Plan | None:
         return None
     if not deterministic or not same:
         return None
-    made = {each.identity for each in evaluation.results}
+    made = {result.identity for result in evaluation.results}
     wanted = [item for item in project.items if not made.isdisjoint(item.attributes())]
     sort = kept[-1]
     if not wanted or catalyst.refers_to(sort, [item.handle for item in wanted]):
@@ -91,12 +91,12 @@ def _called_later(limit: Plan) -> Plan | None:
 
 
 def _only_children(plan: Plan, *names: str) -> Sequence[Plan]:
-    """Return the nodes below a plan that have these names, one after the other; as far as so."""
-    found: list[Plan] = []
+    """Return the nodes below a plan that have these names, from the top; as far as they do."""
+    nodes: list[Plan] = []
     for name in names:
         children = catalyst.children(plan)
         if len(children) != 1 or not catalyst.class_name(children[0]).endswith(f".{name}"):
             break
         (plan,) = children
-        found.append(plan)
-    return found
+        nodes.append(plan)
+    return nodes

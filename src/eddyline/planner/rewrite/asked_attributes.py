@@ -53,7 +53,7 @@ _LET_THROUGH: Final = frozenset(
 def asked_below(
     plan: Plan, link: Link | None, asked: frozenset[ExpressionId]
 ) -> list[frozenset[ExpressionId]]:
-    """Return what filters above the children of a node are about, where that is so above the node.
+    """Return what filters above each child of a node are about; ``asked`` is so above the node.
 
     ``link`` is the node as one of a chain. Spark derives filters from what it has derived: that a
     key is not NULL is known below all joins that are between, once for each of them.
@@ -80,20 +80,20 @@ def asked_below(
 
 
 def asked_of_twins(plan: Plan, twins: Twins) -> frozenset[ExpressionId]:
-    """Return the columns of sides that stand twice which filters are about, in either place."""
+    """Return the columns, of sides that stand twice, that filters in either place are about."""
     if not twins.pairs:
         return NONE
     sides = twins.sides
-    found: dict[Plan, frozenset[ExpressionId]] = {}
+    by_side: dict[Plan, frozenset[ExpressionId]] = {}
     left = [(plan, NONE)]
     while left:
         node, asked = left.pop()
         if node in sides:
-            found[node] = asked
+            by_side[node] = asked
         if catalyst.has_python_function(node):
             link, _ = read_link(node)
             left.extend(zip(catalyst.children(node), asked_below(node, link, asked), strict=True))
-    return twins.columns_in_either(found)
+    return twins.columns_in_either(by_side)
 
 
 def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[ExpressionId, int]:
@@ -101,29 +101,29 @@ def used_below(link: Link | None, used: Mapping[ExpressionId, int]) -> Mapping[E
 
     Nobody knows how often what stands above a chain uses one: once, if it may be at all.
     """
-    found: Counter[ExpressionId] = Counter()
+    uses: Counter[ExpressionId] = Counter()
     if isinstance(link, ProjectLink):
         for item in link.items:
             times = max(used.get(item.identity, 0), 1)
-            for each in item.attributes():
-                found[each] += times
-        return found
+            for identity in item.attributes():
+                uses[identity] += times
+        return uses
     if isinstance(link, FilterLink):
-        found.update(each for conjunct in link.conjuncts for each in conjunct.attributes())
+        uses.update(identity for conjunct in link.conjuncts for identity in conjunct.attributes())
     elif isinstance(link, EvaluationLink):
-        found.update(each for function in link.functions for each in function.attributes())
+        uses.update(identity for function in link.functions for identity in function.attributes())
     else:
         return UNUSED
-    for each in found if used is UNUSED else used:
-        found[each] += used.get(each, 1)
-    return found
+    for identity in uses if used is UNUSED else used:
+        uses[identity] += used.get(identity, 1)
+    return uses
 
 
 def of_functions(link: EvaluationLink, asked: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
-    """Return what those functions of a node are called for that filters above it are about."""
+    """Return the arguments of those functions of a node that filters above it are about."""
     return frozenset(
-        each
+        identity
         for index in link.indexes
         if link.results[index].identity in asked
-        for each in link.functions[index].attributes()
+        for identity in link.functions[index].attributes()
     )

@@ -61,7 +61,7 @@ TableOf: TypeAlias = Callable[[Plan], LookupTable | None]
 class JoinRules:
     """What is to be done with regions of inner joins, and what their blocks are made with.
 
-    A plan is ``final`` where it runs as it is: of all that it computes something is looked at.
+    A plan is ``final`` where it runs as it is: nothing that it computes goes unused.
     """
 
     context: JoinBlockContext
@@ -98,7 +98,7 @@ class BlockWalk:
     judged: list[Judged] = field(default_factory=list)
     values: set[int] = field(default_factory=set)  # attributes of blocks that only compute these
     spared: frozenset[ExpressionId] = frozenset()  # results that Spark computes for more rows
-    limit: int = 0  # rows that are wanted of the node which is rewritten next
+    limit: int = 0  # rows that are wanted of the node that is rewritten next
 
     def rewrite(self, plan: Plan, spared: frozenset[Path] = frozenset()) -> Plan:
         """Return the plan with its blocks rewritten; the same handle if there are none.
@@ -154,7 +154,7 @@ class BlockWalk:
         return called_too_early([table.name for table in tables.values()], list(names))
 
     def _joined(self, plan: Plan, limit: int) -> tuple[Plan | None, frozenset[Path]]:
-        """Rewrite the region of joins at a node, of which so many rows are wanted of each task.
+        """Rewrite the region of joins at a node; ``limit`` rows of it are wanted of each task.
 
         None where nothing is claimed, with the nodes of a region that could be but does not pay.
         """
@@ -164,10 +164,10 @@ class BlockWalk:
         may = rules.joins is not Joins.NEVER and catalyst.has_join(plan)
         if not may and not self.looks_up:
             return None, frozenset()
-        found = self._claimed(plan, rules)
-        if found is None:
+        claimed = self._claimed(plan, rules)
+        if claimed is None:
             return None, frozenset()
-        region, claim = found
+        region, claim = claimed
         judged = Judged(region)
         self.judged.append(judged)
         spark = rules.context.spark
@@ -175,8 +175,8 @@ class BlockWalk:
         if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
         inputs = [
-            each if number in claim.looked_up else self.rewrite(each)
-            for number, each in enumerate(region.inputs)
+            source if number in claim.looked_up else self.rewrite(source)
+            for number, source in enumerate(region.inputs)
         ]
         if chosen.natively is None:
             if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
@@ -214,29 +214,29 @@ class BlockWalk:
 
         None for all others, also where the lookups on the other side have all they need there.
         """
-        found = read_one_sided(plan, looks_up=True)
-        if found is None or self.rules is None:
+        join = read_one_sided(plan, looks_up=True)
+        if join is None or self.rules is None:
             return None
-        region = found.region
+        region = join.region
         tables = self._tables_in(region, self.rules)
-        if not tables or self._all_bound(found.matched):
+        if not tables or self._all_bound(join.matched):
             return None
         try:
-            claim = claim_matches(found, self.settings, tables)
+            claim = claim_matches(join, self.settings, tables)
         except (DeclinedError, RecursionError) as error:
             why = error.left_to_spark() if isinstance(error, DeclinedError) else _TOO_DEEP
             names = " and ".join(table.name for table in tables.values())
             raise UnboundLookupError(
-                f"{names} cannot be looked up in a {found.kept.value} join with this condition: "
+                f"{names} cannot be looked up in a {join.kept.value} join with this condition: "
                 f"{why}"
             ) from None
         self.judged.append(Judged(region, [claim]))
         inputs = [
-            each if number in tables else self.rewrite(each)
-            for number, each in enumerate(region.inputs)
+            source if number in tables else self.rewrite(source)
+            for number, source in enumerate(region.inputs)
         ]
         return rebuilt_keeping(
-            self.rules.context, plan, found.kept, replace(claim, limit=limit), inputs
+            self.rules.context, plan, join.kept, replace(claim, limit=limit), inputs
         )
 
     def _all_bound(self, plan: Plan) -> bool:
@@ -283,12 +283,11 @@ class BlockWalk:
         return None
 
     def _tables_in(self, region: Region, rules: JoinRules) -> dict[int, LookupTable]:
-        """Return the inputs of a region that are lookup tables."""
         if not self.looks_up or rules.table_of is None:
             return {}
         table_of = rules.table_of
-        found = ((number, table_of(each)) for number, each in enumerate(region.inputs))
-        return {number: table for number, table in found if table is not None}
+        tables = ((number, table_of(source)) for number, source in enumerate(region.inputs))
+        return {number: table for number, table in tables if table is not None}
 
     def _over_rewritten(self, plan: Plan, spared: frozenset[Path], limit: int) -> Plan:
         """Rewrite below a node that is in no chain."""
@@ -338,7 +337,7 @@ class BlockWalk:
 
 
 def _wanted_below(chain: Chain, limit: int) -> int:
-    """Return how many rows are wanted of what is below a chain, where so many are of the chain."""
+    """Return how many rows are wanted from below a chain, where ``limit`` are wanted of it."""
     return reduce(lambda n, node: catalyst.rows_wanted(node, n), chain.run if limit else (), limit)
 
 

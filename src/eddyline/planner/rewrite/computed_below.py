@@ -22,11 +22,13 @@ from eddyline.planner.read.chains import (
 
 def value_below(function: Tree, links: Sequence[Link]) -> Tree | None:
     """Return the attribute that holds a function's values already, somewhere in a chain."""
-    if not any(_named_alike(each, function) for link in links for each, _ in _evaluated(link)):
+    if not any(
+        _named_alike(evaluated, function) for link in links for evaluated, _ in _evaluated(link)
+    ):
         return None
     for link in links:
-        for each, result in _evaluated(link):
-            if _same(each, function):
+        for evaluated, result in _evaluated(link):
+            if _same(evaluated, function):
                 return result
         if isinstance(link, ProjectLink):
             function = _below(function, link)
@@ -54,9 +56,9 @@ def _below(function: Tree, project: ProjectLink) -> Tree:
     """Return a function in terms of what is below a projection."""
     items = {item.identity: item for item in project.items if item.name == "Alias"}
     meant = [
-        (each.handle, items[each.identity].children[0].handle)
-        for each in _references(function)
-        if each.identity in items
+        (reference.handle, items[reference.identity].children[0].handle)
+        for reference in _references(function)
+        if reference.identity in items
     ]
     return Tree.of(catalyst.in_terms_of(function.handle, meant)) if meant else function
 

@@ -5,8 +5,8 @@ the join gets a column with that value, and the join is by two columns. Spark co
 the very rows for which it would have computed the key of its own join, and fails for the same ones.
 ``WHERE k = (SELECT max(k) FROM …)`` becomes a join with one row, which has the value.
 
-Where Spark casts the lookup table's column, as one of int that is compared with a bigint, the value
-is brought to the column's type instead, and is NULL where no value of that type is equal to it.
+Where Spark casts the lookup table's column, as an int column compared with a bigint, the value is
+brought to the column's type instead, and is NULL where no value of that type is equal to it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Equality:
 
 
 def with_computed_keys(plan: Plan) -> Plan:
-    """Return a plan in which what keys of lookups are compared to is columns; itself if it is."""
+    """Return a plan in which keys of lookups are compared to columns; itself if they are."""
     return over_lookups(plan, _with_columns_for_keys)
 
 
@@ -70,12 +70,12 @@ def _joined_by_columns(join: Plan) -> Plan:
         if next(lookup_leaves(sides[1 - side]), None) is None:
             continue
         for place, term in enumerate(terms):
-            found = _computed(term, numbers[side], numbers[1 - side])
-            if found is not None:
-                value = catalyst.named(found.value, "key")
+            equality = _computed(term, numbers[side], numbers[1 - side])
+            if equality is not None:
+                value = catalyst.named(equality.value, "key")
                 sides[side] = catalyst.output_and_more(sides[side], sides[side], [value])
                 column = catalyst.outputs(sides[side])[-1]
-                conditions[place] = catalyst.equal(found.column, column)
+                conditions[place] = catalyst.equal(equality.column, column)
     if all(one is other for one, other in zip(catalyst.children(join), sides, strict=True)):
         return join
     over = catalyst.with_children(join, sides)
@@ -93,13 +93,13 @@ def _joined_with_values(plan: Plan) -> Plan:
     columns = frozenset(catalyst.output_numbers(child))
     below = child
     for term in Tree.of(condition).terms("And"):
-        found = _computed(term, frozenset(), columns)
-        if found is None:
+        equality = _computed(term, frozenset(), columns)
+        if equality is None:
             rest.append(term.handle)
             continue
-        row = catalyst.one_row([catalyst.named(found.value, "key")])
+        row = catalyst.one_row([catalyst.named(equality.value, "key")])
         (value,) = catalyst.outputs(row)
-        below = catalyst.inner_join_of(below, row, catalyst.equal(found.column, value))
+        below = catalyst.inner_join_of(below, row, catalyst.equal(equality.column, value))
     if below is child:
         return plan
     kept = catalyst.filtered(catalyst.conjunction(rest), below) if rest else below

@@ -50,7 +50,8 @@ class FusedFunction:
 class Rewritten:
     """A chain's new plan, and the blocks in it.
 
-    ``values`` are the numbers of attributes that carry what blocks give that only compute values.
+    ``values`` are the numbers of the attributes with the results of blocks that only compute
+    values.
     ``spared`` are results that plain Spark computes below a filter which is now below them.
     """
 
@@ -78,7 +79,7 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         block = block_of(part, outputs, settings)
         if part.above:
             shown = map(catalyst.pretty, part.above)
-            later = tuple(f"and {each} after these: it could raise" for each in shown)
+            later = tuple(f"and {text} after these: it could raise" for text in shown)
             block = identified(replace(block, joined=later))
         if blocks and not spared.isdisjoint(provided):
             block = identified(replace(block, spared=True))
@@ -88,7 +89,8 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
             evaluated = catalyst.filtered(last, evaluated)
         fields = {value: catalyst.struct_field(struct, 1 + i) for i, value in enumerate(outputs)}
         values = [
-            catalyst.attribute_like(attributes[each], fields[part.value(each)]) for each in provided
+            catalyst.attribute_like(attributes[result], fields[part.value(result)])
+            for result in provided
         ]
         plan = catalyst.output_and_more(plan, evaluated, values)
         blocks.append(block)
@@ -96,7 +98,9 @@ def rebuild(chain: Chain, claim: Claim, settings: SessionSettings, fuse: Fuse) -
         if part.predicate == ALL_ROWS and not any(map(catalyst.holds_subquery, part.arguments)):
             only_values.append(catalyst.identity_number(struct))
     for link, needed in zip(links, needs[1:], strict=True):
-        passing = {identity: each for identity, each in attributes.items() if identity in needed}
+        passing = {
+            identity: attribute for identity, attribute in attributes.items() if identity in needed
+        }
         plan = _relink(link, plan, passing)
     if not isinstance(chain.links[-1], ProjectLink):
         plan = catalyst.projected_like(chain.top, plan)
@@ -120,15 +124,19 @@ def _parts(
     """Return the blocks of a claim from the bottom up, each with what it is to provide.
 
     What has nothing to do with the predicate is computed by a block above it: there Spark can see
-    whether anybody looks at it, and how many rows are wanted.
+    whether it is used, and how many rows are wanted.
     """
     asked = set(calls_in(claim.predicate))
     with_it: list[ExpressionId] = []
     apart = list(provided)
-    while more := [each for each in apart if not asked.isdisjoint(calls_in(claim.value(each)))]:
+    while more := [
+        result for result in apart if not asked.isdisjoint(calls_in(claim.value(result)))
+    ]:
         with_it += more
-        apart = [each for each in apart if each not in more]
-        asked.update(*(calls_in(claim.value(each)) for each in more))  # it decides who needs them
+        apart = [result for result in apart if result not in more]
+        asked.update(
+            *(calls_in(claim.value(result)) for result in more)
+        )  # it decides who needs them
     if claim.predicate == ALL_ROWS or not apart:
         return [(claim, list(provided))]
     above = replace(claim, predicate=ALL_ROWS, texts=(), below=(), waits=(), after=(), above=())
@@ -137,8 +145,8 @@ def _parts(
 
 def _only(claim: Claim, provided: Sequence[ExpressionId]) -> Claim:
     """Return a claim without arguments and functions that it has no use for."""
-    values = [claim.value(each) for each in provided]
-    nodes = [node for each in (claim.predicate, *values) for node in each.walk()]
+    values = [claim.value(result) for result in provided]
+    nodes = [node for expression in (claim.predicate, *values) for node in expression.walk()]
     arguments = sorted({node.index for node in nodes if isinstance(node, Argument)})
     functions = sorted({node.function for node in nodes if isinstance(node, Call)})
 
@@ -156,8 +164,10 @@ def _only(claim: Claim, provided: Sequence[ExpressionId]) -> Claim:
         functions=tuple(claim.functions[number] for number in functions),
         arguments=tuple(claim.arguments[number] for number in arguments),
         after=tuple((cast("Call", placed(call)), n) for call, n in claim.after if call in nodes),
-        calls={each: cast("Call", placed(claim.calls[each])) for each in provided},
-        needed={each: placed(claim.needed[each]) for each in provided if each in claim.needed},
+        calls={result: cast("Call", placed(claim.calls[result])) for result in provided},
+        needed={
+            result: placed(claim.needed[result]) for result in provided if result in claim.needed
+        },
     )
 
 
@@ -223,12 +233,12 @@ def _without_subqueries(
     Where a Python evaluation has several arguments, Spark's tasks compare them, and then the plan
     of a subquery lacks its session: over a range or a cache that raises a NullPointerException.
     """
-    held = [n for n, each in enumerate(arguments) if catalyst.holds_subquery(each)]
+    held = [n for n, argument in enumerate(arguments) if catalyst.holds_subquery(argument)]
     if not held:
         return base, arguments
     computed = [catalyst.named(arguments[n], f"subquery{n}") for n in held]
     attributes = dict(zip(held, map(catalyst.attribute_of, computed), strict=True))
-    taken = [attributes.get(n, each) for n, each in enumerate(arguments)]
+    taken = [attributes.get(n, argument) for n, argument in enumerate(arguments)]
     return catalyst.output_and_more(base, base, computed), taken
 
 

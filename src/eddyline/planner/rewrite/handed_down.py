@@ -1,14 +1,14 @@
 """Hands keys of a join down to the lookups below what stands between them.
 
-A subquery that is correlated by ``k`` becomes a join with an aggregate by ``k``, and a lookup table
-below the aggregate has nobody who gives it values. None of its rows but those with a key of the
-other side is ever joined, so the table is joined below with the distinct keys of that side: below
+A subquery that is correlated by ``k`` becomes a join with an aggregate by ``k``, and nothing gives
+values to a lookup table below the aggregate. None of its rows but those with a key of the other
+side is ever joined, so the table is joined below with the distinct keys of that side: below
 aggregates and windows by these keys, unions, filters, sorts, and joins that keep the rows of
 the table's side. This is the rewriting by magic sets (Bancilhon, Maier, Sagiv and Ullman, 1986; for
 correlated subqueries Seshadri, Pirahesh and Leung, 1996).
 
-The other side is read twice, so only one is used of which it is known that it gives the same rows
-again. Where it does not, and its keys come from the kept rows of outer joins alone, those will do.
+The other side is read twice, so it is used only where it is known to give the same rows again.
+Where it is not, and its keys come from the kept rows of outer joins alone, those will do.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _lacks_keys(condition: Tree, sides: Sequence[Plan], to: int) -> bool:
     if next(lookup_leaves(sides[to]), None) is None:
         return False
     giving = sides[1 - to]
-    found = _handed_down(condition, giving, sides[to], again=lambda plan, keys: (plan, keys))
-    return found is not sides[to] and not catalyst.gives_same_rows(giving)
+    reduced = _handed_down(condition, giving, sides[to], again=lambda plan, keys: (plan, keys))
+    return reduced is not sides[to] and not catalyst.gives_same_rows(giving)
 
 
 def _with_keys_handed_down(join: Plan) -> Plan:
@@ -121,10 +121,10 @@ def _handed_down(
             if one.identity[0] in numbers and other.identity[0] in given:
                 columns.append(one.identity[0])
                 keys.append(other.handle)
-    found = again(giving, keys) if keys else None
-    if found is None:
+    pair = again(giving, keys) if keys else None
+    if pair is None:
         return asked
-    source, values = found
+    source, values = pair
     wanted = dict(zip(columns, values, strict=True))
     return _reduced(asked, wanted, source, passed=False)
 
@@ -132,9 +132,9 @@ def _handed_down(
 def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
     """Return a plan that gives the same rows again, and keys of another plan over it.
 
-    None where there is none that has just these keys, or more of them below a limit that Spark has
-    pushed to this side: one of another place than the query's may keep other rows when it is read
-    again, and without it the keys are those that the query has without its LIMIT.
+    None where no plan has just these keys, or more of them below a limit that Spark has pushed to
+    this side: a limit in another place than the query's may keep other rows when it is read again,
+    and without it the keys are those that the query has without its LIMIT.
     """
     while not catalyst.gives_same_rows(plan):
         kind = catalyst.class_name(plan).rpartition(".")[2]
@@ -143,8 +143,8 @@ def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
         if kind == "Join" and catalyst.join_type(plan) not in _PASSING_ALL:
             return None
         if kind == "Project":
-            items = [each for each in catalyst.project_list(plan) if Tree.of(each).name == "Alias"]
-            meant = [(catalyst.attribute_of(each), catalyst.aliased(each)) for each in items]
+            items = [item for item in catalyst.project_list(plan) if Tree.of(item).name == "Alias"]
+            meant = [(catalyst.attribute_of(item), catalyst.aliased(item)) for item in items]
             keys = [catalyst.in_terms_of(key, meant) for key in keys]
         plan = catalyst.children(plan)[0]
         own = frozenset(catalyst.output_numbers(plan))
@@ -154,9 +154,9 @@ def _read_again(plan: Plan, keys: _Keys) -> tuple[Plan, _Keys] | None:
 
 
 def _reduced(plan: Plan, wanted: _Wanted, source: Plan, *, passed: bool) -> Plan:
-    """Return a plan without rows whose ``wanted`` columns equal no key, or not without all of them.
+    """Return a plan without all or some of the rows whose ``wanted`` columns equal no key.
 
-    ``passed`` says that something was passed on the way below which no join above would reach.
+    ``passed`` says that a node was passed on the way below which no join above would reach.
     """
     if next(lookup_leaves(plan), None) is None:
         return plan
@@ -166,8 +166,8 @@ def _reduced(plan: Plan, wanted: _Wanted, source: Plan, *, passed: bool) -> Plan
         return _by_keys(source, plan, wanted) if passed else plan
     passed = passed or catalyst.class_name(plan).rpartition(".")[2] not in {"Project", "Filter"}
     new = [
-        _reduced(child, found, source, passed=passed) if found else child
-        for child, found in zip(children, below, strict=True)
+        _reduced(child, columns, source, passed=passed) if columns else child
+        for child, columns in zip(children, below, strict=True)
     ]
     if all(one is other for one, other in zip(children, new, strict=True)):
         return plan
@@ -189,11 +189,17 @@ def _below(plan: Plan, place: int, wanted: _Wanted) -> _Wanted:  # noqa: PLR0911
             fits = catalyst.node_fields(plan).deterministic
             return _renamed(catalyst.project_list(plan), wanted) if fits else {}
         case "Aggregate":
-            groups = {number for each in catalyst.grouping(plan) for number in _column(each)}
-            found = _renamed(catalyst.aggregated(plan), wanted)
-            return {number: key for number, key in found.items() if number in groups}
+            groups = {
+                number for expression in catalyst.grouping(plan) for number in _column(expression)
+            }
+            passed = _renamed(catalyst.aggregated(plan), wanted)
+            return {number: key for number, key in passed.items() if number in groups}
         case "Window" | "WindowGroupLimit":
-            groups = {number for each in catalyst.partitioned(plan) for number in _column(each)}
+            groups = {
+                number
+                for expression in catalyst.partitioned(plan)
+                for number in _column(expression)
+            }
             return {number: key for number, key in wanted.items() if number in groups}
         case "Union":
             columns = zip(
@@ -207,7 +213,7 @@ def _below(plan: Plan, place: int, wanted: _Wanted) -> _Wanted:  # noqa: PLR0911
 
 def _renamed(items: list[CatalystExpression], wanted: _Wanted) -> _Wanted:
     """Return the columns that named expressions pass on as the ``wanted`` ones."""
-    found = {}
+    columns = {}
     for tree in map(Tree.of, items):
         if tree.identity[0] not in wanted:
             continue
@@ -217,8 +223,8 @@ def _renamed(items: list[CatalystExpression], wanted: _Wanted) -> _Wanted:
             key = catalyst.narrowed(key, inner.handle)
             inner = inner.children[0]
         if inner.name == "AttributeReference":
-            found[inner.identity[0]] = key
-    return found
+            columns[inner.identity[0]] = key
+    return columns
 
 
 def _column(expression: CatalystExpression) -> Iterator[int]:

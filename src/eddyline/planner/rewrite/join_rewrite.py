@@ -98,7 +98,7 @@ def rebuilt(context: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) 
     settings = session_settings(spark)
     inputs, places = inputs_of(claim, plans)
     inputs += constant_inputs(spark, claim)
-    catalyst.look_at(each.plan for each in inputs)
+    catalyst.look_at(source.plan for source in inputs)
     block = join_block(claim, plans, inputs, places, settings)
     if block.lookups:
         block = replace(block, server=context.server())
@@ -125,20 +125,20 @@ def join_block(
     lookups: list[BlockLookup] = []
     names = []
     sizes = []
-    for number, each in enumerate(inputs):
-        types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in each.handles)
+    for number, source in enumerate(inputs):
+        types = tuple(arrow_type(catalyst.data_type(handle), zone) for handle in source.handles)
         boolean = arrow_type('"boolean"', zone)
-        names.append(tuple(catalyst.pretty(handle) for handle in each.handles) or ("-",))
+        names.append(tuple(catalyst.pretty(handle) for handle in source.handles) or ("-",))
         table = claim.looked_up.get(number)
         if table is not None:
-            relation, of_relation = looked_up_relation(table, each.columns, types)
+            relation, of_relation = looked_up_relation(table, source.columns, types)
             relations.append(relation)
             lookups += of_relation
-            sizes.append(catalyst.size_in_bytes(each.plan) if table.scan else 0)
+            sizes.append(catalyst.size_in_bytes(source.plan) if table.scan else 0)
             continue
-        name = "constants" if number >= len(plans) else catalyst.table_name(each.plan)
+        name = "constants" if number >= len(plans) else catalyst.table_name(source.plan)
         relations.append(JoinRelation(name or "", types or (boolean,)))
-        sizes.append(catalyst.size_in_bytes(each.plan))
+        sizes.append(catalyst.size_in_bytes(source.plan))
 
     def placed(expression: Expression) -> Expression:
         return in_relations(expression, places)
@@ -172,7 +172,7 @@ def join_block(
     looked_up = looked_up_query(query, lookups, names)
     query = looked_up.query
     types_out = tuple(catalyst.data_type(attribute) for attribute, _ in claim.outputs)
-    if not query.outputs:  # whoever only counts the rows needs a column to count them by
+    if not query.outputs:  # where rows are only counted, a column is needed to count them by
         first = query.column(0, 0)
         handle = inputs[0].handles[0] if inputs[0].handles else catalyst.literal_true()
         query = replace(query, outputs=(first,))
@@ -197,7 +197,7 @@ def join_block(
 
 def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
     """Return an input for each column that a condition sets equal to constants."""
-    found = []
+    inputs = []
     for constants in claim.constants:
         column = constants.column
         values = pa.array(constants.values, column.type)
@@ -208,8 +208,8 @@ def constant_inputs(spark: SparkSession, claim: JoinClaim) -> list[Input]:
         if len(constants.values) <= ONE_TASK:
             rows = rows.coalesce(1)
         plan = catalyst.analyzed_plan(rows)
-        found.append(Input(plan, tuple(catalyst.outputs(plan))))
-    return found
+        inputs.append(Input(plan, tuple(catalyst.outputs(plan))))
+    return inputs
 
 
 def over_one_shuffle(
@@ -296,7 +296,7 @@ def _matched(
     plan: Plan,
     environments: Sequence[PickledFunction],
 ) -> Plan:
-    """Return a join in place of which the driving rows stay in the JVM."""
+    """Return a join in place whose driving rows stay in the JVM."""
     columns = catalyst.outputs(plan)
     travelling = [columns[column] for column in wide.columns]
     staying = sorted({column for column in wide.outputs if column >= 0})

@@ -50,7 +50,7 @@ _COUNTED: Final = {
 def rebuilt_keeping(
     context: JoinBlockContext, join: Plan, kept: KeptSide, claim: JoinClaim, plans: Sequence[Plan]
 ) -> Plan:
-    """Return a join over its inputs, of which the first is the side that is kept."""
+    """Return a join over its inputs, the first of which is the side that is kept."""
     wide, plan = _with_small_inputs(context, claim, plans, kept)
     own = catalyst.outputs(plans[KEPT])
     names = [f"l{number}" for number in range(len(own))]

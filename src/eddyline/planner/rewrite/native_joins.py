@@ -56,7 +56,7 @@ def joined_natively(
     """
     root = choice.reduction.root
     triples = zip(choice.sources, region.inputs, inputs, strict=True)
-    sources = [each if new is old else each.over(new) for each, old, new in triples]
+    sources = [source if new is old else source.over(new) for source, old, new in triples]
     reducing = Reducing(spark, sources)
     base = reducing.reduced(sources[root].plan, root, choice.reduction.reducers)
     asked, outputs = _claim_of(claim, [call for _, call in choice.results])
@@ -85,7 +85,7 @@ def joined_natively(
     new = {n: reducing.made.get(n, source.plan) for n, source in enumerate(sources)}
     new[root] = plan
     broadcast = frozenset(reducing.made) | choice.broadcast
-    above = {Tree.of(each).identity for each, _ in claim.results}
+    above = {Tree.of(attribute).identity for attribute, _ in claim.results}
     carried = [*results, *([] if error is None else [error])]
     joins = _Joins(region, new, broadcast, choice.edges.definitions, above, carried, error)
     return JoinedNatively(joins.rebuilt(), block)
@@ -94,11 +94,13 @@ def joined_natively(
 def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Call]]:
     """Return the predicates with functions, which look at one input, as a chain's over it.
 
-    And the calls of which the block is to provide the results.
+    And the calls whose results the block is to provide.
     """
     pairs = zip(claim.predicates, claim.texts, strict=True)
     asking = [(predicate, text) for predicate, text in pairs if calls_in(predicate)]
-    nodes = [node for each in (*(p for p, _ in asking), *results) for node in each.walk()]
+    nodes = [
+        node for expression in (*(p for p, _ in asking), *results) for node in expression.walk()
+    ]
     own = sorted({node.index for node in nodes if isinstance(node, Argument)})
     place = {n: position for position, n in enumerate(own)}
     called = sorted({node.function for node in nodes if isinstance(node, Call)})
@@ -123,7 +125,7 @@ def _claim_of(claim: JoinClaim, results: Sequence[Call]) -> tuple[Claim, list[Ca
         frozenset(),
         {},
     )
-    return made, [call for each in results if isinstance(call := placed(each), Call)]
+    return made, [call for result in results if isinstance(call := placed(result), Call)]
 
 
 class _Joins:
@@ -149,10 +151,10 @@ class _Joins:
         self._error = error
         self._wanted = wanted
         self._carried = carried
-        self._called_above = wanted - {Tree.of(each).identity for each in carried}
+        self._called_above = wanted - {Tree.of(attribute).identity for attribute in carried}
 
     def rebuilt(self) -> Plan:
-        """Return the region; above its joins errors are raised that the block has handed on."""
+        """Return the region; errors that the block has handed on are raised above its joins."""
         plan = self._over(self._region.top)
         if self._error is not None:
             plan = catalyst.filtered(catalyst.no_error(self._error), plan)
@@ -172,12 +174,16 @@ class _Joins:
             return catalyst.evaluation_of(link.plan, stay, new[0]) if stay else new[0]
         if isinstance(link, ProjectLink):
             return self._projected(link, new[0])
-        kept = [each.handle for each in link.conjuncts if not self._definitions.is_dependent(each)]
+        kept = [
+            conjunct.handle
+            for conjunct in link.conjuncts
+            if not self._definitions.is_dependent(conjunct)
+        ]
         if len(new) == 1:
             return catalyst.filtered(catalyst.conjunction(kept), new[0]) if kept else new[0]
         if len(kept) < len(link.conjuncts):
             plan = catalyst.joined_on(plan, catalyst.conjunction(kept) if kept else None)
-        return catalyst.joined_over(plan, new, [self._is_broadcast(each) for each in children])
+        return catalyst.joined_over(plan, new, [self._is_broadcast(child) for child in children])
 
     def _projected(self, link: ProjectLink, child: Plan) -> Plan:
         results_in = self._definitions.results_in
@@ -185,14 +191,14 @@ class _Joins:
         passed = {item.identity for item in items}
         numbers = catalyst.output_numbers(child)
         more = [
-            each
-            for each in self._carried
-            if catalyst.identity_number(each) in numbers and Tree.of(each).identity not in passed
+            attribute
+            for attribute in self._carried
+            if catalyst.identity_number(attribute) in numbers
+            and Tree.of(attribute).identity not in passed
         ]
         return catalyst.projected([*(item.handle for item in items), *more], child)
 
     def _is_broadcast(self, plan: Plan) -> bool:
-        """Whether a side of a join is an input that is to be broadcast."""
         while (number := self._inputs.get(id(plan))) is None:
             link = self._links.get(id(plan))
             if link is None or len(catalyst.children(plan)) > 1:

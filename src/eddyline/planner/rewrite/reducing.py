@@ -39,7 +39,7 @@ class Reducing:
         self.made: dict[int, Plan] = {}  # the inputs that reduce and are joined above as they are
 
     def reduced(self, plan: Plan, root: int, reducers: Sequence[Reducer]) -> Plan:
-        """Return a plan of the rows of the input ``root`` without those that some drop."""
+        """Return a plan of the rows of the input ``root`` without those that ``reducers`` drop."""
         for reducer in reducers:
             plan = self._reduced_by(plan, root, reducer)
         return plan

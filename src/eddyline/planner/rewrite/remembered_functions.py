@@ -1,6 +1,6 @@
-"""Gives functions a memory that run in no eddy, where they are.
+"""Gives a memory to functions that run in no eddy, where they are.
 
-A function that the value of is wanted only, as in a select list or as an argument of an
+A function of which only the value is wanted, as in a select list or as an argument of an
 aggregate, goes back into a projection: there Spark's own rules see to it that it is not called for
 rows or columns that nobody asks for in the end. One that a filter is about stays in a node of its
 own: filters over two kinds of functions are how users have the first keep rows from the second.
@@ -100,13 +100,13 @@ def with_memories(
     *,
     all_remember: bool,
 ) -> WithMemories:
-    """Give all functions of a plan a memory that can have one and are in no block.
+    """Give a memory to all functions of a plan that can have one and are in no block.
 
-    A function of which ``needs`` says that few rows need its result is called for these only;
-    unless all remember, no other is touched. ``values`` are the numbers of attributes that carry
-    what blocks give that only compute values; these, too, go into projections. ``spared`` are
-    results that plain Spark computes for more rows, ``asked`` columns that filters are
-    about here or where the same side of a join stands once more.
+    Where few rows need the result of a function, by ``needs``, it is called for these only; unless
+    all remember, no other is touched. ``values`` are the numbers of the attributes with the results
+    of blocks that only compute values; these, too, go into projections. ``spared`` are results that
+    plain Spark computes for more rows, ``asked`` columns that filters are about here or where the
+    same side of a join stands once more.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
@@ -129,7 +129,7 @@ class _Walk:
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
     passed_on: set[ExpressionId] = field(default_factory=set)
-    shared: set[ExpressionId] = field(default_factory=set)  # what functions are not alone to use
+    shared: set[ExpressionId] = field(default_factory=set)  # what not only functions use
 
     def rewrite(
         self, plan: Plan, asked: frozenset[ExpressionId], used: Mapping[ExpressionId, int] = UNUSED
@@ -151,8 +151,8 @@ class _Walk:
                 for index, value in known.items()
                 if link.results[index].identity in asked
             }
-            given = (each for function in link.functions for each in function.attributes())
-            self.shared |= {each for each in given if used.get(each, 0) > 1}
+            given = (identity for function in link.functions for identity in function.attributes())
+            self.shared |= {identity for identity in given if used.get(identity, 0) > 1}
             (told_below,) = asked_below(plan, link, asked)
             below = self.rewrite(children[0], told_below | filtered, used)
             done = self._evaluated(link, known, below, asked)
@@ -171,8 +171,11 @@ class _Walk:
                     self.shared |= set(item.attributes())
         told = asked_below(plan, link, asked)
         if link is None:
-            told = [each | self.asked for each in told]
-        new = [self.rewrite(child, each, used) for child, each in zip(children, told, strict=True)]
+            told = [columns | self.asked for columns in told]
+        new = [
+            self.rewrite(child, columns, used)
+            for child, columns in zip(children, told, strict=True)
+        ]
         return replaced(plan, children, new, self._alone)
 
     def _named(self, result: Tree, call: CatalystExpression) -> CatalystExpression:
@@ -247,10 +250,10 @@ class _Walk:
         over_limit = keeps_few(below)
         together = () if joint is None else tuple(joint.fields)
         alone = {
-            index: found
+            index: in_block
             for index in link.indexes
             if index not in together
-            and (found := self._in_block(link, index, below, stays=over_limit)) is not None
+            and (in_block := self._in_block(link, index, below, stays=over_limit)) is not None
         }
         if not alone and joint is None:
             return None
@@ -304,7 +307,7 @@ class _Walk:
         need = self.needs(link.results[index].identity)
         if need is ALWAYS or need is NEVER:
             return need
-        there = {each.identity[0] for each in map(link.results.__getitem__, link.indexes)}
+        there = {result.identity[0] for result in map(link.results.__getitem__, link.indexes)}
         there.update(catalyst.output_numbers(below))
         return without(need, lambda c: there.issuperset(number for number, _ in c.attributes))
 
@@ -346,7 +349,7 @@ class _Walk:
             or mark_in(function) is not None
         ):
             return None
-        made = {link.results[each].identity for each in link.indexes}
+        made = {link.results[number].identity for number in link.indexes}
         own = self._need_of(link, below, index)
         need = without(own, lambda c: c.attributes.isdisjoint(made))
         definitions = Definitions({})
@@ -378,7 +381,7 @@ class _Walk:
         names = tuple(map(catalyst.pretty, arguments))
         stays = stays and computed is None
         # Spark, which calls all functions of a node for the same rows, filters below this one.
-        beside = {each.identity for each in link.results}
+        beside = {result.identity for result in link.results}
         fewer = any(not c.attributes.isdisjoint(beside) for c in conditions_of(own))
         told = link.results[index].identity in self.passed_on | self.spared
         spared = fewer or told or over_kept(below)
@@ -421,17 +424,17 @@ def _kind_of(function: Tree) -> int:
 def _safe_where(
     needed: CatalystExpression, arguments: Sequence[CatalystExpression]
 ) -> tuple[CatalystExpression, ...]:
-    """Return arguments of which none raises anything for a row that does not need it."""
+    """Return arguments, none of which raises anything for a row that does not need it."""
     return tuple(
-        catalyst.where_needed(needed, each)
-        if "column" not in each.told and may_throw(Tree.of(each))
-        else each
-        for each in arguments
+        catalyst.where_needed(needed, argument)
+        if "column" not in argument.told and may_throw(Tree.of(argument))
+        else argument
+        for argument in arguments
     )
 
 
 def may_remember(commands: Sequence[bytes]) -> bool:
-    """Whether functions, given as they are pickled, are worth a block of their own for that.
+    """Whether functions, given as they are pickled, are worth a block of their own to remember.
 
     Not so where one is marked as forgetful. The mark of a function that is pickled by reference,
     as it is if it is imported from a package, is not among the bytes: it is found in the worker.

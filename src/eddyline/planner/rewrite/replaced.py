@@ -25,7 +25,7 @@ def replaced(
     if not subqueries:
         return plan
     inner = catalyst.subqueries(plan)
-    new_inner = [rewrite(each) for each in inner]
+    new_inner = [rewrite(subquery) for subquery in inner]
     if all(one is other for one, other in zip(inner, new_inner, strict=True)):
         return plan
     return catalyst.with_subqueries(plan, new_inner) or plan
@@ -41,7 +41,7 @@ def over_lookups(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
         plan = catalyst.with_children(plan, new)
     if catalyst.has_subquery(plan):
         inner = catalyst.subqueries(plan)
-        new_inner = [over_lookups(each, change) for each in inner]
+        new_inner = [over_lookups(subquery, change) for subquery in inner]
         if any(one is not other for one, other in zip(inner, new_inner, strict=True)):
             plan = catalyst.with_subqueries(plan, new_inner) or plan
     return change(plan)

@@ -51,7 +51,7 @@ def sampled_heavy_keys(
     ]
     known = [_is_known(dimension, scans, rows) for dimension in cube.dimensions]
     counted: list[Plan] = []
-    for relation, each in enumerate(inputs):
+    for relation, source in enumerate(inputs):
         dimensions = [
             (number, dimension.columns[relation])
             for number, dimension in enumerate(cube.dimensions)
@@ -59,8 +59,8 @@ def sampled_heavy_keys(
         ]
         if not dimensions:
             continue
-        first = catalyst.first_rows(sampled_rows(block.sizes[relation]), each.plan)
-        columns = catalyst.outputs(each.plan)
+        first = catalyst.first_rows(sampled_rows(block.sizes[relation]), source.plan)
+        columns = catalyst.outputs(source.plan)
         keys = catalyst.projected([columns[c] for _, c in dimensions if c is not None], first)
         side = SampleSide(relation, tuple(number for number, _ in dimensions))
         counted.append(blobs_of(keys, side, environments, gathered=True))
@@ -72,7 +72,7 @@ def sampled_heavy_keys(
 
 
 def _is_known(dimension: Dimension, scans: Sequence[bool], rows: Sequence[int]) -> bool:
-    """Tell whether the inputs that can be sampled say enough about the keys of an dimension."""
+    """Tell whether the inputs that can be sampled say enough about the keys of a dimension."""
     along = [r for r, column in enumerate(dimension.columns) if column is not None]
     most = max((rows[r] for r in along if scans[r]), default=0)
     return all(scans[r] or rows[r] <= UNSEEN * most for r in along) and most > 0
@@ -91,6 +91,8 @@ def _asked_in_cells(query: JoinQuery) -> frozenset[int]:
         if mask & (mask - 1)
     ]
     masks = (
-        query.relations_in(call) for each in (*joined, *query.outputs) for call in calls_in(each)
+        query.relations_in(call)
+        for expression in (*joined, *query.outputs)
+        for call in calls_in(expression)
     )
     return frozenset(r for mask in masks for r in range(len(query.relations)) if mask >> r & 1)

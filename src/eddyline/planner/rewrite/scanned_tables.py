@@ -31,7 +31,7 @@ def with_scans(plan: Plan, table_of: TableOf | None) -> Plan:
     if not catalyst.has_subquery(plan):
         return plan
     inner = catalyst.subqueries(plan)
-    new_inner = [with_scans(each, table_of) for each in inner]
+    new_inner = [with_scans(subquery, table_of) for subquery in inner]
     if all(one is other for one, other in zip(inner, new_inner, strict=True)):
         return plan
     return catalyst.with_subqueries(plan, new_inner) or plan

@@ -1,4 +1,4 @@
-"""Semijoins and antijoins as lookup tables can be asked below them.
+"""Semijoins and antijoins, such that lookup tables can be asked below them.
 
 Spark puts a semijoin or an antijoin below the joins beside it, where it may stand over a lookup
 table that gets its values from these: there it is taken out again, and put above them. And
@@ -122,7 +122,7 @@ def _with_inner_joins(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
 
 
 def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
-    """Return a semijoin by nothing but equalities as an inner join, where its right side is so."""
+    """Return a semijoin by equalities alone as an inner join, if ``where`` takes its right side."""
     if not _is_join(plan) or catalyst.join_type(plan) != KeptSide.MATCHED:
         return plan
     left, right = catalyst.children(plan)
@@ -138,17 +138,17 @@ def _as_inner_join(plan: Plan, where: Callable[[Plan], bool]) -> Plan:
 
 def _keys(condition: Tree, right: frozenset[int]) -> list[Tree]:
     """Return the columns of the right side, if all that is said of them is what they equal."""
-    found: dict[tuple[int, str], Tree] = {}
+    keys: dict[tuple[int, str], Tree] = {}
     for conjunct in condition.terms("And"):
-        sides = [{number for number, _ in each.attributes()} for each in conjunct.children]
+        sides = [{number for number, _ in side.attributes()} for side in conjunct.children]
         own = [numbers & right for numbers in sides]
         if not any(own):
             continue
         key = conjunct.children[0 if own[0] else -1]
         if conjunct.name != "EqualTo" or all(own) or key.name != "AttributeReference":
             return []
-        found.setdefault(key.identity, key)
-    return list(found.values())
+        keys.setdefault(key.identity, key)
+    return list(keys.values())
 
 
 def _is_join(plan: Plan) -> bool:

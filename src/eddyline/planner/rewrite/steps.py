@@ -36,7 +36,7 @@ _gathering: WeakKeyDictionary[SparkSession, Plan] = WeakKeyDictionary()
 
 
 def with_value(plan: Plan, name: str, value: CatalystExpression) -> Plan:
-    """Return a plan of which the first row of each partition carries a value, in a last column."""
+    """Return a plan with a value in the first row of each partition, in a last column."""
     carried = catalyst.named(catalyst.in_first_row(value), name)
     return catalyst.output_and_more(plan, plan, [carried])
 

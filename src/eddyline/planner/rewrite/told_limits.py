@@ -1,7 +1,7 @@
 """Tells blocks of the limits above them, where these come after the blocks were made.
 
-Whoever has an adapted DataFrame takes a few of its rows: ``show``, ``take``, ``first``. That limit
-is in the plan which the action runs, and the block, which has calls to make for its rows, is below
+Users take a few rows of an adapted DataFrame: by ``show``, ``take``, ``first``. That limit is in
+the plan that the action runs, and the block, which has calls to make for its rows, is below
 it. There its function is replaced by one that knows of the limit: it takes rows in growing rounds,
 and stops when it has given as many as are wanted, unless something between may drop some.
 """
@@ -42,7 +42,7 @@ class _Wanted:
     """How many rows of a node a limit above takes of each task, 0 for all, and what is between.
 
     ``asked`` are the columns of the node that each condition between is about, ``inlined`` those
-    of which each row becomes several.
+    that each make several rows of one.
     """
 
     limit: int = 0
@@ -50,7 +50,7 @@ class _Wanted:
     inlined: tuple[frozenset[ExpressionId], ...] = ()
 
     def below(self, limit: int) -> _Wanted:
-        """Return what is wanted below a node of which so many rows are wanted of its child."""
+        """Return what is wanted below a node that wants ``limit`` rows of its child."""
         if not limit:
             return _Wanted()
         return self if limit == self.limit else _Wanted(limit)
@@ -59,7 +59,7 @@ class _Wanted:
         """Return what is wanted below a projection that makes columns of others."""
 
         def of(columns: frozenset[ExpressionId]) -> frozenset[ExpressionId]:
-            return frozenset().union(*(made.get(each, frozenset([each])) for each in columns))
+            return frozenset().union(*(made.get(column, frozenset([column])) for column in columns))
 
         return replace(self, asked=tuple(map(of, self.asked)), inlined=tuple(map(of, self.inlined)))
 
@@ -86,13 +86,12 @@ class _Telling:
         return replaced(plan, children, new, lambda each: self.told(each, _Wanted()))
 
     def _below(self, plan: Plan, wanted: _Wanted) -> _Wanted:
-        """Return what is wanted of a node's child."""
         kind = catalyst.class_name(plan).rpartition(".")[2]
         if not wanted.limit or kind == "LocalLimit":
             return wanted.below(catalyst.rows_wanted(plan, wanted.limit))
         link, _ = read_link(plan) if kind in {"Filter", "Project"} else (None, True)
         if isinstance(link, FilterLink):
-            asked = (frozenset(each.attributes()) for each in link.conjuncts)
+            asked = (frozenset(conjunct.attributes()) for conjunct in link.conjuncts)
             return replace(wanted, asked=(*wanted.asked, *asked))
         if isinstance(link, ProjectLink):
             items = (item for item in link.items if item.name == "Alias")
@@ -134,7 +133,7 @@ def _takes_the_first(
     if result is None:
         return not wanted.asked and not wanted.inlined
     own = frozenset([result])
-    if any(each != own for each in wanted.asked):
+    if any(columns != own for columns in wanted.asked):
         return False
     if isinstance(block, FilterBlock):
         return not wanted.inlined

@@ -29,20 +29,20 @@ to Python once more."""
 
 
 def decided_by_others(link: EvaluationLink, needs: Callable[[int], Need]) -> frozenset[int]:
-    """Return the functions of a node of which one decides on another, and these others."""
+    """Return the functions of a node that decide on others, and these others."""
     made = {link.results[index].identity: index for index in link.indexes}
-    found: set[int] = set()
+    indexes: set[int] = set()
     for index in link.indexes:
-        looked_at = {each for c in conditions_of(needs(index)) for each in c.attributes}
-        deciding = {made[each] for each in looked_at if each in made}
+        looked_at = {identity for c in conditions_of(needs(index)) for identity in c.attributes}
+        deciding = {made[identity] for identity in looked_at if identity in made}
         if deciding:
-            found |= {index, *deciding}
-    return frozenset(found)
+            indexes |= {index, *deciding}
+    return frozenset(indexes)
 
 
 @dataclass(frozen=True, slots=True)
 class ValueBlock:
-    """A block that computes values, its call, and where in what it returns each value is."""
+    """A block that computes values, its call, and where each value is in what it returns."""
 
     block: FilterBlock
     call: CatalystExpression
@@ -125,7 +125,7 @@ def value_block(
 def stages_of(link: EvaluationLink, needs: Callable[[int], Need]) -> list[tuple[int, ...]]:
     """Return the functions of a node in an order in which what decides on others comes first.
 
-    Of a need that is not met by then it counts as unknown.
+    What a need looks at and is not computed by then counts as unknown.
     """
     stages: list[tuple[int, ...]] = []
     left = list(link.indexes)

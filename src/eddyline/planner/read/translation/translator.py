@@ -86,7 +86,6 @@ class _Translation:
     time_zone: str
 
     def of(self, node: CatalystNode, path: Path) -> Expression:
-        """Return the expression for a node."""
         if "collate" in str(node.fields.get("dataType", "")):
             raise NotTranslatedError(f"a collated string in {node.name}")
         given = self.leaf(node, path)

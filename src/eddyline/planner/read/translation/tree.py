@@ -63,7 +63,7 @@ class CatalystNode:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CatalystNode):
             return NotImplemented
-        one, two = ((each.class_name, each.fields, each.children) for each in (self, other))
+        one, two = ((node.class_name, node.fields, node.children) for node in (self, other))
         return one == two
 
     __hash__ = None  # type: ignore[assignment]  # fields are mappings
@@ -81,7 +81,7 @@ class CatalystNode:
         """The attributes in it, as long as it is not read further; else None."""
         if self._children is not None or self.entry is None:
             return None
-        return tuple(tree_of([each]) for each in self.entry.attributes)
+        return tuple(tree_of([attribute]) for attribute in self.entry.attributes)
 
 
 def tree_of(entries: Iterable[TreeEntry]) -> CatalystNode:
