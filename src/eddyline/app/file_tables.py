@@ -107,19 +107,19 @@ def find_table(source: TableSource) -> Table:
         return Table(source.name, source.path, (source.path,), kind, source.label)
     with file_errors_explained(f"{source.label}{source.path}", "read"):
         path = Path(os.path.expanduser(source.path)).absolute()  # noqa: PTH111 - may be no one's
-        found = [path] if path.exists() else _matching(path)
-        if not found:
+        roots = [path] if path.exists() else _matching(path)
+        if not roots:
             raise UsageError(f"{source.label}there is no file {source.path}")
-        files = list(islice(_files(found), _LOOKED_AT))
+        files = list(islice(_files(roots), _LOOKED_AT))
         if not files:
-            raise UsageError(f"{source.label}{_nothing_in(source.path, found)}")
-        if any(":" in part for file in files for part in _below(file, found)):
+            raise UsageError(f"{source.label}{_nothing_in(source.path, roots)}")
+        if any(":" in part for file in files for part in _below(file, roots)):
             raise UsageError(
                 f"{source.label}{source.path}: Spark reads no file with a colon in its name"
             )
         kind = _only_kind(source, files)
         files[0].open("rb").close()
-        paths = tuple(map(_literal, found))
+        paths = tuple(map(_literal, roots))
         table = Table(source.name, str(path), paths, kind, source.label)
         try:
             return _looked_into(table, files)
@@ -136,8 +136,8 @@ def _looked_into(table: Table, files: Sequence[Path]) -> Table:
             return replace(table, nanoseconds=nanosecond_columns(files[0]))
         case TableKind.CSV:
             delimiter = one_delimiter(files[:_LOOKED_INTO], _likely(files[0]))
-            found = peculiarities(files)
-            return replace(table, delimiter=delimiter, broken=found.broken, misread=found.misread)
+            flaws = peculiarities(files)
+            return replace(table, delimiter=delimiter, broken=flaws.broken, misread=flaws.misread)
         case TableKind.JSON:
             return replace(table, array=beginning_of(files[0]).lstrip().startswith("["))
 
@@ -175,14 +175,14 @@ def _empty(table: Table) -> str:
 
 
 def _nothing_in(path: str, found: Sequence[Path]) -> str:
-    if any(each.is_file() for each in found):
+    if any(file.is_file() for file in found):
         return f"{path} has a name that begins with _ or ., and Spark leaves such files out"
     return f"the folder {path} is empty"
 
 
 def _below(file: Path, found: Sequence[Path]) -> tuple[str, ...]:
     """Return what Spark finds of a file's path by itself: its name, and folders below its own."""
-    above = next((each for each in found if each in file.parents), file.parent)
+    above = next((folder for folder in found if folder in file.parents), file.parent)
     return file.relative_to(above).parts
 
 

@@ -73,7 +73,7 @@ def interrupts_handled() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # where no signal arrives
         yield
         return
-    before = {each: signal.getsignal(each) for each in _ENDING}
+    before = {number: signal.getsignal(number) for number in _ENDING}
     hook = sys.unraisablehook
     _interrupts.raised, _interrupts.waiting = -math.inf, False
     _interrupts.ended_by = signal.SIGINT
@@ -82,8 +82,8 @@ def interrupts_handled() -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.unraisablehook = hook
 
 
@@ -119,9 +119,9 @@ def take_over() -> None:
     if threading.current_thread() is threading.main_thread():
         _interrupts.process = os.getpid()
         signal.signal(signal.SIGINT, _interrupts.arrive)
-        for each in _ENDING:
-            if signal.getsignal(each) is not signal.SIG_IGN:  # as nohup has it
-                signal.signal(each, _interrupts.arrive)
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, _interrupts.arrive)
 
 
 def exit_code() -> int:

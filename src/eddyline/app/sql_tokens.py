@@ -54,17 +54,17 @@ def tokens(sql: str) -> Iterator[Token]:
     ['SELECT', "'it''s'", 'FROM', '`a``b`']
     """
     place = 0
-    while found := _TOKEN.match(sql, place):
-        place = found.end()
-        match found.lastgroup:
+    while lexeme := _TOKEN.match(sql, place):
+        place = lexeme.end()
+        match lexeme.lastgroup:
             case "skipped":
                 continue
             case "comment":
                 place = _end_of_comment(sql, place)
             case "raw":
-                yield Token(TokenKind.TEXT, found[0], found.start())
+                yield Token(TokenKind.TEXT, lexeme[0], lexeme.start())
             case kind:
-                yield Token(TokenKind(str(kind)), found[0], found.start())
+                yield Token(TokenKind(str(kind)), lexeme[0], lexeme.start())
 
 
 def text_in(token: Token) -> str:
@@ -88,7 +88,7 @@ def text_in(token: Token) -> str:
 def _end_of_comment(sql: str, place: int) -> int:
     """Return the place after a comment that was opened before; comments nest."""
     depth = 1
-    while depth and (found := _COMMENT_SIGN.search(sql, place)):
-        depth += 1 if found[0] == "/*" else -1
-        place = found.end()
+    while depth and (sign := _COMMENT_SIGN.search(sql, place)):
+        depth += 1 if sign[0] == "/*" else -1
+        place = sign.end()
     return len(sql) if depth else place

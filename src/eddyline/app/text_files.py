@@ -49,13 +49,13 @@ def beginning_of(file: Path) -> str:
     """
     try:
         with _opened(file) as opened:
-            found = opened.read(_BEGINNING)
+            content = opened.read(_BEGINNING)
     except (EOFError, zlib.error) as error:
         raise OSError("it is damaged, or not all of it is there") from error
-    _require_text(found)
-    if len(found) == _BEGINNING:  # the last line is cut, and so may be a letter of it
-        found = found[: found.rfind(b"\n") + 1] or found
-    return found.decode("utf-8-sig", errors="replace")
+    _require_text(content)
+    if len(content) == _BEGINNING:  # the last line is cut, and so may be a letter of it
+        content = content[: content.rfind(b"\n") + 1] or content
+    return content.decode("utf-8-sig", errors="replace")
 
 
 def delimiter_of(text: str, order: str = ",\t;|") -> str | None:
@@ -143,15 +143,17 @@ def one_delimiter(files: Iterable[Path], order: str) -> str:
 
     Raises as :func:`beginning_of` does, and :class:`UnsuitableFileError` if several differ.
     """
-    found: dict[str, Path] = {}
+    delimiters: dict[str, Path] = {}
     for file in files:
         delimiter = delimiter_of(beginning_of(file), order)
         if delimiter is not None:
-            found.setdefault(delimiter, file)
-    if len(found) > 1:
-        said = " and ".join(f"{delimiter!r} in {file.name}" for delimiter, file in found.items())
+            delimiters.setdefault(delimiter, file)
+    if len(delimiters) > 1:
+        said = " and ".join(
+            f"{delimiter!r} in {file.name}" for delimiter, file in delimiters.items()
+        )
         raise UnsuitableFileError(f"its files have different delimiters, {said}")
-    return next(iter(found), order[0])
+    return next(iter(delimiters), order[0])
 
 
 def _opened(file: Path) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:

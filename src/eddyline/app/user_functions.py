@@ -157,10 +157,10 @@ def _sql_type(annotation: object) -> str | None:
     """
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in {Union, UnionType}:
-        options = [each for each in inner if each is not type(None)]
+        options = [option for option in inner if option is not type(None)]
         return _sql_type(options[0]) if len(options) == 1 else None
     if origin is list or origin is dict:
-        parts = [_sql_type(each) for each in inner]
+        parts = [_sql_type(part) for part in inner]
         if None in parts:
             return None
         return f"{'array' if origin is list else 'map'}<{','.join(map(str, parts))}>"

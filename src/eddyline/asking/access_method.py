@@ -55,7 +55,9 @@ class AccessMethod:
     def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedTable:  # noqa: ARG002 - lookups keep no books
         """Return what asks for one job."""
         singly = self.keys_per_call == 1
-        sources = [AskedSource(each, random, now, singly=singly) for each in (self, *self.mirrors)]
+        sources = [
+            AskedSource(method, random, now, singly=singly) for method in (self, *self.mirrors)
+        ]
         return SharedTable(self.table, sources, now)
 
 
@@ -107,7 +109,7 @@ class AskedSource(WayToAnswers[Key]):
         if answered.nothing_matches and not self._singly:
             why = why_unmatched(self._table, answered.unmatched, none=True, singly=self._singly)
             raise NoAnswerError(why, of_keys=False)
-        return [Found(each, respelled=answered.respelled) for each in answered.rows]
+        return [Found(rows_of_key, respelled=answered.respelled) for rows_of_key in answered.rows]
 
     def _note_unmatched(self, answered: AnsweredKeys, keys: Sequence[Key]) -> None:
         """Count the rows of an answer that belong to none of its keys, and warn of the first."""
@@ -134,10 +136,13 @@ class SharedTable(SharedMethod[Key]):
         another way leads to the same rows, who looks them up by that one would not find them by
         this key, and so that the answer is the same by any, none does.
         """
-        found = super().rows(keys)
+        answers = super().rows(keys)
         if not exact:
-            return found
-        return [self._exactly(_canonical(key), each) for key, each in zip(keys, found, strict=True)]
+            return answers
+        return [
+            self._exactly(_canonical(key), answer)
+            for key, answer in zip(keys, answers, strict=True)
+        ]
 
     def _exactly(self, key: Key, answer: asyncio.Future[Found]) -> asyncio.Future[Found]:
         exact: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
@@ -197,7 +202,7 @@ class AnsweredKeys:
         return (
             self.unmatched.num_rows > 0
             and not self.foreign
-            and not any(each.num_rows for each in self.rows)
+            and not any(batch.num_rows for batch in self.rows)
         )
 
 

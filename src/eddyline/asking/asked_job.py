@@ -50,7 +50,7 @@ class AskedJob:
     @property
     def keys(self) -> int:
         """Keys that were asked for."""
-        return sum(each.keys for each in self.statistics().values())
+        return sum(counts.keys for counts in self.statistics().values())
 
 
 class AskingTask:
@@ -159,16 +159,16 @@ class _Ready(NamedTuple):
 
 def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
     """Return answers as messages: one for all that have rows, one for each failure."""
-    found: list[tuple[dict[str, Any], bytes]] = []
+    messages: list[tuple[dict[str, Any], bytes]] = []
     calls: list[int] = []
     sizes: list[int] = []
     seconds: list[float] = []
     batches: list[pa.RecordBatch] = []
     for call, answer, known in ready:
         if answer.cancelled():
-            found.append(({"calls": [call], "error": "the lookup was closed"}, b""))
+            messages.append(({"calls": [call], "error": "the lookup was closed"}, b""))
         elif (error := answer.exception()) is not None:
-            found.append(({"calls": [call], "error": str(error)}, b""))
+            messages.append(({"calls": [call], "error": str(error)}, b""))
         else:
             rows, took, _ = answer.result()
             calls.append(call)
@@ -177,5 +177,5 @@ def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
             batches.append(rows)
     if batches:
         header = {"calls": calls, "rows": sizes, "seconds": seconds}
-        found.append((header, packed(pa.Table.from_batches(batches))))
-    return found
+        messages.append((header, packed(pa.Table.from_batches(batches))))
+    return messages

@@ -61,14 +61,14 @@ class AskedOnce(Generic[Wanted]):
     def answers(self, keys: Iterable[Wanted]) -> list[asyncio.Future[Found]]:
         """Return for each key its answer to come; new ones wait from now on."""
         loop = asyncio.get_running_loop()
-        found = []
+        futures = []
         for key in keys:
             future = self._answers.get(key)
             if future is None:
                 future = self._answers[key] = loop.create_future()
                 self.waiting.append(key)
-            found.append(future)
-        return found
+            futures.append(future)
+        return futures
 
     def answered(self, key: Wanted) -> bool:
         """Tell whether a key has its answer, or has failed."""
@@ -207,12 +207,12 @@ class SharedMethod(Generic[Wanted]):
         return SharedLookupStatistics(
             self._asked.count,
             self._calls,
-            sum(each.gate.requests for each in ways),
-            sum(each.tries for each in ways),
-            sum(each.failures for each in ways),
-            max(each.gate.most for each in ways),
-            tuple((each.label, each.keys) for each in ways),
-            sum(each.unmatched for each in ways),
+            sum(way.gate.requests for way in ways),
+            sum(way.tries for way in ways),
+            sum(way.failures for way in ways),
+            max(way.gate.most for way in ways),
+            tuple((way.label, way.keys) for way in ways),
+            sum(way.unmatched for way in ways),
         )
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
@@ -222,9 +222,9 @@ class SharedMethod(Generic[Wanted]):
         """
         if not self._asked.waiting:
             self._filling.begin()
-        found = self._asked.answers(map(self._identity, keys))
+        answers = self._asked.answers(map(self._identity, keys))
         self._let_work()
-        return found
+        return answers
 
     def give_up(self, keys: Sequence[Key]) -> None:
         """Forget keys that wait still to be asked for, of which nobody wants the answers."""
@@ -270,7 +270,7 @@ class SharedMethod(Generic[Wanted]):
 
     def _patience_for_more(self, way: WayToAnswers[Wanted]) -> float:
         """Return the seconds for which a call that is not full waits for more keys."""
-        under_way = any(each.under_way for each in self._ways)
+        under_way = any(any_way.under_way for any_way in self._ways)
         return self._filling.patience(under_way=under_way, usual_seconds=way.usual_seconds)
 
     def _remind(self) -> None:
@@ -378,14 +378,14 @@ class SharedMethod(Generic[Wanted]):
 
     def _give(self, way: WayToAnswers[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
         """Give everybody what keys have, or the failure."""
-        keys, found = answer
-        if isinstance(found, Exception):
-            self._fail(way, keys, found)
+        keys, outcome = answer
+        if isinstance(outcome, Exception):
+            self._fail(way, keys, outcome)
             return
         seconds = self._now() - began
         way.took(seconds)
-        for key, each in zip(keys, found, strict=True):
-            self._asked.answer(key, each._replace(seconds=seconds / len(keys)))
+        for key, result in zip(keys, outcome, strict=True):
+            self._asked.answer(key, result._replace(seconds=seconds / len(keys)))
 
     def _fail(self, way: WayToAnswers[Wanted], keys: Sequence[Wanted], error: Exception) -> None:
         """Leave keys to the sources that have not been asked yet; where all were, they fail."""
@@ -396,13 +396,13 @@ class SharedMethod(Generic[Wanted]):
             tried.add(way)
             if len(tried) < len(self._ways):
                 # Whoever has it under way already will answer.
-                if not any(each is not way and key in each.under_way for each in self._ways):
+                if not any(other is not way and key in other.under_way for other in self._ways):
                     self._asked.waiting.append(key)
                 continue
-            found = error if self._alone else way.settled([key], error)
-            if isinstance(found, Exception):
-                self._asked.fail(key, found)
+            outcome = error if self._alone else way.settled([key], error)
+            if isinstance(outcome, Exception):
+                self._asked.fail(key, outcome)
             else:
-                self._asked.answer(key, found[0])
+                self._asked.answer(key, outcome[0])
         if self._asked.waiting:
             self._let_work()

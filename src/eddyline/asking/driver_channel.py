@@ -109,7 +109,9 @@ class DriverChannel:
         """End the connections to a listener, and lead nobody there any more."""
         with self._changing:
             self._listeners.pop(address.listener, None)
-            theirs = [each for each, name in self._open.items() if name == address.listener]
+            theirs = [
+                connection for connection, name in self._open.items() if name == address.listener
+            ]
         _shut(*theirs)
 
     def close(self) -> None:

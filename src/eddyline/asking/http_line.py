@@ -256,16 +256,16 @@ class Line:
 def _proxy_for(origin: Origin) -> str | None:
     """Return the URL of the proxy that the environment names for an origin."""
     proxies = urllib.request.getproxies()
-    found = proxies.get(origin.scheme) or proxies.get("all")
-    if not found or urllib.request.proxy_bypass(f"{origin.host}:{origin.port}"):
+    proxy = proxies.get(origin.scheme) or proxies.get("all")
+    if not proxy or urllib.request.proxy_bypass(f"{origin.host}:{origin.port}"):
         return None
-    return found if "://" in found else f"http://{found}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def header(answer: httpcore.Response, name: bytes) -> str | None:
     """Return the value of a header, whose name is given in small letters."""
-    for each, value in answer.headers:
-        if each.lower() == name:
+    for field, value in answer.headers:
+        if field.lower() == name:
             return value.decode("latin-1")
     return None
 

@@ -197,8 +197,8 @@ class HttpConnection:
             return self._reader.batch(self._rows_of(page), keys)
         rows: list[object] = []
         async with aclosing(self._pages(keys)) as pages:
-            async for found in pages:
-                rows += found
+            async for rows_of_page in pages:
+                rows += rows_of_page
         return self._reader.batch(rows, keys)
 
     async def close(self) -> None:
@@ -289,20 +289,20 @@ class HttpConnection:
             raise NoAnswerError(f"the answer is no JSON: {error}") from None
 
     def _rows_of(self, page: object) -> list[object]:
-        found = page if self._rows is None else self._rows.search(page)
-        if found is None:
+        rows = page if self._rows is None else self._rows.search(page)
+        if rows is None:
             return []
-        if isinstance(found, dict):
-            found = [found]
-        if not isinstance(found, list):
-            raise NoAnswerError(f"the rows are {type(found).__name__}, not a list of objects")
-        return list(map(self._row, found)) if self._columns else found
+        if isinstance(rows, dict):
+            rows = [rows]
+        if not isinstance(rows, list):
+            raise NoAnswerError(f"the rows are {type(rows).__name__}, not a list of objects")
+        return list(map(self._row, rows)) if self._columns else rows
 
     def _row(self, row: object) -> object:
         if not isinstance(row, dict):
             return row
-        found = {name: path.search(row) for name, path in self._columns.items()}
-        return row | {name: value for name, value in found.items() if value is not None}
+        values = {name: path.search(row) for name, path in self._columns.items()}
+        return row | {name: value for name, value in values.items() if value is not None}
 
     def _allowed(self, place: RequestTarget) -> RequestTarget:
         """Refuse to be led to another host: what is asked for, and by whom, is not its business."""

@@ -18,9 +18,9 @@ class OnError(StrEnum):
     @classmethod
     def named(cls, name: object) -> OnError:
         """Return what a name says; ValueError for none of them."""
-        for each in cls:
-            if each == name:
-                return each
+        for member in cls:
+            if member == name:
+                return member
         raise ValueError(f"on_error is 'fail', 'null' or 'skip', not {name!r}")
 
 

@@ -102,8 +102,8 @@ class LookupServer:
             sums: dict[str, SharedLookupStatistics] = {}
             for job, asked in (self._past | now).items():
                 if job.startswith(prefix):
-                    for method, each in asked.items():
-                        sums[method] = each if method not in sums else sums[method].plus(each)
+                    for method, counts in asked.items():
+                        sums[method] = counts if method not in sums else sums[method].plus(counts)
             return sums
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
@@ -294,10 +294,10 @@ class LookupServer:
 
     def _lookup(self, name: str, job: AskedJob, method: str) -> SharedMethod[Any] | None:
         lookup = job.lookups.get(method)
-        found = self._methods.get(method) if lookup is None else None
-        if found is not None:
+        access_method = self._methods.get(method) if lookup is None else None
+        if access_method is not None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
-            lookup = job.lookups[method] = found.shared(name, random, self._now)
+            lookup = job.lookups[method] = access_method.shared(name, random, self._now)
             job.expect(method)
         return lookup
 

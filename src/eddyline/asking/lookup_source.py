@@ -146,15 +146,15 @@ class LookupMethod:
     @property
     def sources(self) -> tuple[LookupSource, ...]:
         """The sources; ValueError where there is none, TypeError for what is none."""
-        found = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
-        if not found:
+        sources = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
+        if not sources:
             raise ValueError("a lookup needs a source at least")
-        for each in found:
-            if isinstance(each, type) or not hasattr(each, "connect"):
+        for source in sources:
+            if isinstance(source, type) or not hasattr(source, "connect"):
                 raise TypeError(
-                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {each!r}"
+                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {source!r}"
                 )
-        return found
+        return sources
 
     def limits(self, on_error: str) -> Limits:
         """Return the limits of each source; ValueError for what cannot be."""

@@ -56,9 +56,9 @@ class Price:
         """
         if self.cost is None:
             return ""
-        each = "some" if callable(self.cost) else f"{self.cost:g}"
+        cost = "some" if callable(self.cost) else f"{self.cost:g}"
         most = "" if self.budget is None else f", up to {self.budget:g} {self.unit} a job"
-        return f"{each} {self.unit} a call{most}"
+        return f"{cost} {self.unit} a call{most}"
 
     def of(self, arguments: tuple[object, ...]) -> float:
         """Return what the value for some arguments costs; CostError where that is not said."""

@@ -237,10 +237,10 @@ class RowReader:
         key. A time without a zone is one of the session's zone, as Spark's own readers have it.
         NoAnswerError where rows are not of the table.
         """
-        found = [self._values(row, keys) for row in rows]
+        records = [self._values(row, keys) for row in rows]
         columns = []
         for number, (name, kind, convert) in enumerate(self._reads):
-            values = [row[number] for row in found]
+            values = [row[number] for row in records]
             try:
                 if convert is not None:
                     values = [None if value is None else convert(value) for value in values]

@@ -100,9 +100,9 @@ class SqlLookup:
         try:
             with (
                 engine.connect() as connection,
-                connection.execution_options(**options).execute(statements.scan) as found,
+                connection.execution_options(**options).execute(statements.scan) as result,
             ):
-                for rows in found.partitions(rows_per_batch):
+                for rows in result.partitions(rows_per_batch):
                     yield reader.batch(rows, ())
         except (sa.exc.SQLAlchemyError, NoAnswerError) as error:
             why = str(error) if isinstance(error, NoAnswerError) else explained(error, secrets)

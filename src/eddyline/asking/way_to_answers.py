@@ -162,7 +162,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         while True:
             self.tries += 1
             try:
-                found = await self._fetch(keys)
+                answers = await self._fetch(keys)
             except TryAgainError as error:
                 after = error.after or 0.0
                 if tries > self._limits.retries or not patiently or after > LONGEST_ASKED_FOR:
@@ -176,6 +176,6 @@ class WayToAnswers(ABC, Generic[Wanted]):
                 raise NoAnswerError(described_error(error)) from error
             else:
                 self._breaker.answered()
-                return found
+                return answers
             await asyncio.sleep(after + pause(tries, self._random))
             tries += 1

@@ -71,5 +71,5 @@ def frozen(value: object) -> object:
     if isinstance(value, list | tuple):
         return ("list", *map(frozen, value))
     if isinstance(value, dict):
-        return ("dict", *((key, frozen(each)) for key, each in value.items()))
+        return ("dict", *((key, frozen(item)) for key, item in value.items()))
     return value

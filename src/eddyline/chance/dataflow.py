@@ -90,7 +90,7 @@ class State:
         """Return what is known when it is not known which of two it is."""
         height = min(len(self.stack), len(other.stack))
         mine, others = self.stack[len(self.stack) - height :], other.stack[-height:]
-        stack = [_either(*each) for each in zip(mine, others if height else [], strict=True)]
+        stack = [_either(*pair) for pair in zip(mine, others if height else [], strict=True)]
         stored = {
             place: made | other.stored[place]
             for place, made in self.stored.items()
@@ -109,7 +109,7 @@ class State:
             and self.here.keys() == other.here.keys()
             and self.stored == other.stored
             and all(map(Value.same_as, self.stack, other.stack))
-            and all(each.same_as(other.here[name]) for name, each in self.here.items())
+            and all(value.same_as(other.here[name]) for name, value in self.here.items())
         )
 
     def _told(self, name: str, other: State) -> Value:
@@ -139,7 +139,7 @@ def read_code(
     """
     instructions = list(dis.get_instructions(code))
     following = {a.offset: b.offset for a, b in pairwise(instructions)}
-    at = {each.offset: each for each in instructions}
+    at = {instruction.offset: instruction for instruction in instructions}
     handlers = _handlers(code, instructions)
     before = {instructions[0].offset: first}
     waiting = [instructions[0].offset]
@@ -151,20 +151,20 @@ def read_code(
             at[offset], before[offset], step, following.get(offset), handlers[offset]
         ):
             known = before.get(goes_to)
-            found = state if known is None else known.merged(state)
-            if known is None or not found.same_as(known):
-                before[goes_to] = found
+            new_state = state if known is None else known.merged(state)
+            if known is None or not new_state.same_as(known):
+                before[goes_to] = new_state
                 waiting.append(goes_to)
-    for each in instructions:
-        if each.offset in before:
-            yield each, before[each.offset].copy()
+    for instruction in instructions:
+        if instruction.offset in before:
+            yield instruction, before[instruction.offset].copy()
 
 
 def leaves_without(code: CodeType, shunned: int) -> bool:
     """Whether a function can return although it never comes to the instruction at an offset."""
     instructions = list(dis.get_instructions(code))
     following = {a.offset: b.offset for a, b in pairwise(instructions)}
-    at = {each.offset: each for each in instructions}
+    at = {instruction.offset: instruction for instruction in instructions}
     handlers = _handlers(code, instructions)
     seen, waiting = {shunned}, [instructions[0].offset]
     while waiting:
@@ -213,12 +213,12 @@ def _handlers(
     code: CodeType, instructions: list[dis.Instruction]
 ) -> defaultdict[int, list[tuple[int, int]]]:
     """Return for each instruction where an exception goes, and the height of the stack there."""
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    handlers: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for entry in getattr(dis.Bytecode(code), "exception_entries", ()):
-        for each in instructions:
-            if entry.start <= each.offset < entry.end:
-                found[each.offset].append((entry.target, entry.depth + bool(entry.lasti)))
-    return found
+        for instruction in instructions:
+            if entry.start <= instruction.offset < entry.end:
+                handlers[instruction.offset].append((entry.target, entry.depth + bool(entry.lasti)))
+    return handlers
 
 
 def _either(one: Value, other: Value) -> Value:

@@ -24,8 +24,8 @@ _AS_IT_IS: Final = {
     ("types", "CodeType"): CodeType,
     ("types", "MethodType"): MethodType,
     **{
-        ("builtins", each.__name__): each
-        for each in (bytearray, classmethod, dict, frozenset, list, property, set, staticmethod)
+        ("builtins", kind.__name__): kind
+        for kind in (bytearray, classmethod, dict, frozenset, list, property, set, staticmethod)
     },
 }
 _OF_FUNCTIONS: Final = frozenset(

@@ -76,7 +76,7 @@ _LOCAL: Final = re.compile(
 
 def steps_of(code: CodeType) -> list[Step]:
     """Return the steps of a function, in the order in which they stand."""
-    return [step for each in dis.get_instructions(code) for step in _steps(each)]
+    return [step for instruction in dis.get_instructions(code) for step in _steps(instruction)]
 
 
 def _steps(instruction: dis.Instruction) -> Iterator[Step]:
@@ -111,5 +111,5 @@ def arguments_given(steps: Sequence[Step], place: int) -> int | None:
         arguments = given[: len(given) - len(names)] if len(given) != step.what else given
         if len(arguments) != step.what:
             return None
-        return 0 if all(each == Step(Do.CONSTANT) for each in arguments) else len(arguments)
+        return 0 if all(argument == Step(Do.CONSTANT) for argument in arguments) else len(arguments)
     return None

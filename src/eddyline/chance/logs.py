@@ -36,17 +36,19 @@ def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> boo
     False where that is not plain: of a container that has no name, where another function of the
     user's is called, and where there is a function in the function.
     """
-    if not place.isidentifier() or any(isinstance(each, CodeType) for each in code.co_consts):
+    if not place.isidentifier() or any(
+        isinstance(constant, CodeType) for constant in code.co_consts
+    ):
         return False
-    steps = [each for each in dis.get_instructions(code) if each.opname not in _ASIDE]
-    loaded = (each for each in steps if each.opname in _LOADING or "LOAD_FAST" in each.opname)
-    names = {each.argval for each in loaded}
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _ASIDE]
+    loaded = (step for step in steps if step.opname in _LOADING or "LOAD_FAST" in step.opname)
+    names = {step.argval for step in loaded}
     log = value_of(place)
     if type(log) in _CONTAINERS:
         names -= {place}  # whatever was added to it: nobody reads it
     if not all(isinstance(name, str) and _knows_nothing(value_of(name), log) for name in names):
         return False
-    uses = [at for at, each in enumerate(steps) if each.argval == place and "LOAD" in each.opname]
+    uses = [at for at, step in enumerate(steps) if step.argval == place and "LOAD" in step.opname]
     return bool(uses) and all(_adds(steps, at) for at in uses)
 
 
@@ -65,7 +67,7 @@ def _is_data(thing: object, log: object, depth: int) -> bool:
     held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
     if thing is log or depth == 0 or len(held) > _HELD_MOST:
         return False
-    return all(_is_data(each, log, depth - 1) for each in held)
+    return all(_is_data(part, log, depth - 1) for part in held)
 
 
 def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
@@ -82,9 +84,9 @@ def _calls(steps: Sequence[dis.Instruction], at: int) -> Iterator[int]:
     """Yield where what is loaded somewhere is called, if nothing jumps until then."""
     depth = 0
     for place in range(at, len(steps) - 1):
-        each = steps[place]
-        if "JUMP" in each.opname or each.opname.startswith(("FOR_", "SEND", "YIELD")):
+        step = steps[place]
+        if "JUMP" in step.opname or step.opname.startswith(("FOR_", "SEND", "YIELD")):
             return
-        depth += dis.stack_effect(each.opcode, each.arg)
-        if depth == 1 and each.opname in {"CALL", "CALL_KW"} and place > at + 1:
+        depth += dis.stack_effect(step.opcode, step.arg)
+        if depth == 1 and step.opname in {"CALL", "CALL_KW"} and place > at + 1:
             yield place

@@ -101,10 +101,10 @@ class _Scope:
             self.importing = named(name if self.by_name else name.partition(".")[0], "")
             return MISSING if self.by_name else self.importing
         if step.do is Do.IMPORT_FROM:
-            found = member(self.importing, str(step.what))
+            thing = member(self.importing, str(step.what))
             if not self.by_name:  # `import a.b as c` goes down step by step
-                self.importing = found
-            return found
+                self.importing = thing
+            return thing
         return MISSING
 
 
@@ -124,10 +124,10 @@ class _Search:
         if is_marked(value):
             return
         yield from self._of_name("", value)
-        for each in _bound_to(value):
-            yield from self._keeping(each, "")
-        for each in _called_by(value):
-            yield from self.of_value(each, names, seeded)
+        for thing in _bound_to(value):
+            yield from self._keeping(thing, "")
+        for thing in _called_by(value):
+            yield from self.of_value(thing, names, seeded)
         if isinstance(value, FunctionType):
             yield from self._of_function(value, seeded)
         elif isinstance(value, MethodType):
@@ -196,10 +196,10 @@ class _Search:
             given,
             scope.owner if _is_made_by_call(code, scope.owner) else MISSING,
         )
-        found: list[str] = []
+        changes: list[str] = []
         with suppress(Exception):  # of another version of Python, of which some is not understood
-            found.extend(changes_in(code, flow))
-        yield from found
+            changes.extend(changes_in(code, flow))
+        yield from changes
         for thing in flow.named:
             yield from self._of_name("", _as_loaded(thing))
         for program in flow.programs:
@@ -304,8 +304,8 @@ def _called_by(value: object) -> Sequence[object]:
     if isinstance(value, FunctionType | MethodType | BuiltinFunctionType | ModuleType | type):
         return ()
     if isinstance(value, Member):
-        found = member(value.arguments[0], str(value.arguments[1]))
-        return () if isinstance(found, Member) else (found,)
+        thing = member(value.arguments[0], str(value.arguments[1]))
+        return () if isinstance(thing, Member) else (thing,)
     call = member(value, "__call__")
     return (call,) if isinstance(call, MethodType) else ()
 

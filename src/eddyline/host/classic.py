@@ -32,10 +32,10 @@ def chosen_session(spark: SparkSession | None) -> SparkSession:
 
     Raises RuntimeError where there is none or it was stopped, and as :func:`classic_session` does.
     """
-    found = SparkSession.getActiveSession() if spark is None else spark
-    if found is None:
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is None:
         raise RuntimeError("There is no active Spark session; create one, or pass one.")
-    chosen = classic_session(found)
+    chosen = classic_session(session)
     if catalyst.is_stopped(chosen):
         raise RuntimeError("This Spark session has been stopped; create a new one.")
     return chosen

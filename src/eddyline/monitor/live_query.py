@@ -73,5 +73,5 @@ def totals_of(blocks: tuple[BlockReport, ...]) -> Totals:
         calls=sum(record.calls for record in records),
         calls_possible=sum(record.calls_possible for record in records),
         spared=sum(record.seconds_spared for record in records),
-        errors=sum(each.errors_held for record in records for each in record.predicates),
+        errors=sum(predicate.errors_held for record in records for predicate in record.predicates),
     )

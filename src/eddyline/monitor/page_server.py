@@ -100,17 +100,24 @@ class PageServer:
         if rest == "events":
             return self._send_events
         what, _, number = rest.partition("/")
-        found = self._book.query(int(number)) if what == "query" and _is_number(number) else None
-        return None if found is None else lambda request: _send_json(request, detail(found))
+        live_query = (
+            self._book.query(int(number)) if what == "query" and _is_number(number) else None
+        )
+        return (
+            None if live_query is None else lambda request: _send_json(request, detail(live_query))
+        )
 
     def _queries(self, query: dict[str, str]) -> dict[str, Any]:
         before, most = query.get("before", ""), query.get("most", "")
-        found = self._book.queries(
+        queries = self._book.queries(
             before=int(before) if _is_number(before) else None,
             most=min(int(most), MOST_QUERIES) if _is_number(most) else 50,
             find=query.get("find", ""),
         )
-        return {"count": self._book.count, "queries": [summary(each) for each in found]}
+        return {
+            "count": self._book.count,
+            "queries": [summary(live_query) for live_query in queries],
+        }
 
     def _send_events(self, request: BaseHTTPRequestHandler) -> None:
         """Send what runs whenever it has changed, until the page is closed."""
@@ -129,7 +136,9 @@ class PageServer:
                     "version": version,
                     "now": time.time(),
                     "count": self._book.count,
-                    "running": [summary(each) for each in running if each is not None],
+                    "running": [
+                        summary(live_query) for live_query in running if live_query is not None
+                    ],
                 }
                 request.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
                 self._closed.wait(EVERY)
@@ -160,9 +169,9 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: the browser has gone."""
 
     def hang_up(self) -> None:
-        for each in list(self._open):
+        for connection in list(self._open):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handler(server: PageServer) -> type[BaseHTTPRequestHandler]:

@@ -53,15 +53,15 @@ class PlainSpark:
 def compared(blocks: Collection[BlockReport]) -> PlainSpark | None:
     """Compare all blocks that ran with plain Spark; None where no function could be called."""
     ran = [(block, block.record) for block in blocks if block.record is not None]
-    functions = [each for _, record in ran for each in record.functions]
-    if not any(each.calls_possible for each in functions):
+    functions = [function for _, record in ran for function in record.functions]
+    if not any(function.calls_possible for function in functions):
         return None
     unreached = len(ran) < len(blocks)  # plain Spark may call functions before it drops the rows
     return PlainSpark(
-        sum(each.calls for each in functions),
-        sum(each.calls_possible for each in functions),
-        sum(each.seconds_spared for each in functions),
-        any(each.estimated for each in functions),
+        sum(function.calls for function in functions),
+        sum(function.calls_possible for function in functions),
+        sum(function.seconds_spared for function in functions),
+        any(function.estimated for function in functions),
         unreached
         or any(
             block.reduced
@@ -79,15 +79,15 @@ def with_plain_calls(record: TaskRecord) -> TaskRecord:
         return record
     functions = tuple(
         replace(
-            each,
-            calls_possible=each.calls_possible
-            - each.joined_calls
-            + max(rows * each.joined_places, each.joined_calls),
+            function,
+            calls_possible=function.calls_possible
+            - function.joined_calls
+            + max(rows * function.joined_places, function.joined_calls),
             estimated=True,
         )
-        if each.joined_places
-        else each
-        for each in record.functions
+        if function.joined_places
+        else function
+        for function in record.functions
     )
     return replace(record, functions=functions)
 

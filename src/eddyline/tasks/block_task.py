@@ -107,7 +107,8 @@ class BlockTask:
     def memories(self) -> list[MemoryStatistics | None]:
         """Return what each function's memory did in this task, None for one without."""
         return [
-            each.statistics() if isinstance(each, WithMemory) else None for each in self.functions
+            function.statistics() if isinstance(function, WithMemory) else None
+            for function in self.functions
         ]
 
     def times(self, eddy: EddyStatistics) -> TaskRecord:

@@ -56,7 +56,9 @@ def without_archive(paths: list[str]) -> list[str]:
     (True, True)
     """
     folders = (Path(path) for path in paths)
-    package = next((each for each in folders if (each / "pyspark" / "__init__.py").exists()), None)
+    package = next(
+        (folder for folder in folders if (folder / "pyspark" / "__init__.py").exists()), None
+    )
     return [path for path in paths if package is None or Path(path) != package / ARCHIVE]
 
 

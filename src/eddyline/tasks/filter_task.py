@@ -196,13 +196,13 @@ class FilterTask(BlockTask):
         routed = self.work_clock.now()
         mask = np.zeros(rows, dtype=np.bool_)
         mask[kept.kept] = True
-        found: list[pa.Array] = [pa.array(mask)]
+        parts: list[pa.Array] = [pa.array(mask)]
         if self._block.hands_on_errors:
-            found.append(self._errors.column(kept.failed, rows))
-        found += (spread(values, kept.kept, rows) for values in kept.outputs)
+            parts.append(self._errors.column(kept.failed, rows))
+        parts += (spread(values, kept.kept, rows) for values in kept.outputs)
         arrays = [
             relabelled(values, field.type)
-            for values, field in zip(found, self._fields, strict=True)
+            for values, field in zip(parts, self._fields, strict=True)
         ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
         ended, done = self.clock.now(), self.work_clock.now()
@@ -241,8 +241,8 @@ class FilterTask(BlockTask):
         """
         after = dict(self._block.after)
         calls = [
-            replace(each, possible=_passing(statistics, after.get(each.call, 0)))
-            for each in statistics.calls
+            replace(counts, possible=_passing(statistics, after.get(counts.call, 0)))
+            for counts in statistics.calls
         ]
         waits = self._block.waits
         estimated = {call.function for call, n in after.items() if waits[:n] != tuple(range(n))}

@@ -99,10 +99,10 @@ class JoinTask(BlockTask):
         names = [f"c{number}" for number in range(len(types))]
         held: list[pa.RecordBatch] = []
         rows = 0
-        for each in self.timed(joined):
-            columns = list(map(relabelled, each.outputs, types))
+        for result in self.timed(joined):
+            columns = list(map(relabelled, result.outputs, types))
             held.append(pa.record_batch(columns, names=names))
-            rows += each.rows
+            rows += result.rows
             if rows >= self._enough:
                 yield from together(held)
                 held, rows = [], 0
@@ -153,7 +153,7 @@ class JoinTask(BlockTask):
         source = iter(joined)
         while True:
             started, began = self.clock.now(), self.work_clock.now()
-            each = next(source, None)
+            result = next(source, None)
             ended, done = self.clock.now(), self.work_clock.now()
             self.spent(ended - started, done - began)
             taken = self._orders.taken()
@@ -162,9 +162,9 @@ class JoinTask(BlockTask):
                     self.epoch + started, self.epoch + ended, sum(n for _, n in taken), taken
                 )
                 self.slices.append(span)
-            if each is None:
+            if result is None:
                 return
-            yield each
+            yield result
 
 
 def reading(
@@ -212,8 +212,8 @@ def _functions(
     """
     query = block.query
     asked = {call for predicate in block.graph.predicates for call in calls_in(predicate)}
-    by_call = {each.call: each for each in made}
-    found = {
+    by_call = {counts.call: counts for counts in made}
+    distinct_calls = {
         node: None
         for expression in (*block.graph.predicates, *query.outputs)
         for node in expression.walk()
@@ -221,7 +221,7 @@ def _functions(
     }
     calls = []
     joined = []
-    for call in found:
+    for call in distinct_calls:
         done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
         mask = query.relations_in(call) or 1
         single = not mask & (mask - 1)
@@ -232,8 +232,12 @@ def _functions(
     return tuple(
         replace(
             record,
-            joined_calls=sum(each.possible for each, _ in joined if each.call.function == number),
-            joined_places=sum(1 for each, late in joined if late and each.call.function == number),
+            joined_calls=sum(
+                counts.possible for counts, _ in joined if counts.call.function == number
+            ),
+            joined_places=sum(
+                1 for counts, late in joined if late and counts.call.function == number
+            ),
         )
         for number, record in enumerate(function_records(block.functions, calls, memories))
     )

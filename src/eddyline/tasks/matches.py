@@ -169,14 +169,14 @@ class MatchesSide(InPlaceSide):
             numbers = pa.array(np.arange(count))
             arrival = Arrival((*own, numbers), count)
             joined = chain(task.eddy.push(self.driver, arrival), task.eddy.finish())
-            found = self._listed(task.timed(joined), count)
-            yield found
-            if rounds.gave(self._rows_of(found)):
+            lists = self._listed(task.timed(joined), count)
+            yield lists
+            if rounds.gave(self._rows_of(lists)):
                 send_last_results()
             elif rounds.small:
                 send_results()
             start += count
-            matches = len(found.values)
+            matches = len(lists.values)
             step = max(1, count * MOST_MATCHES // matches) if matches > MOST_MATCHES else 2 * count
         if start < rows:  # a limit above has what it keeps, and Spark wants an array for each row
             yield self._listed((), rows - start)
@@ -198,7 +198,7 @@ class MatchesSide(InPlaceSide):
 
     def _listed(self, joined: Iterable[Joined], rows: int) -> pa.ListArray:
         """Return matches by the row that they belong to."""
-        parts = [each.outputs for each in joined]
+        parts = [result.outputs for result in joined]
         kept = _handed_over(self.block)
         declared = returned_type(matches_type(self.block))
         fields = list(declared.value_type)

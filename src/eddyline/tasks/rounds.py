@@ -44,15 +44,15 @@ class Rounds:
         lookups = block.lookups
         if not lookups:
             return cls(1, 0, 0, stops=False)
-        call = max(each.keys_per_call for each in lookups)
-        at_a_time = max(each.width * each.keys_per_call for each in lookups)
+        call = max(lookup.keys_per_call for lookup in lookups)
+        at_a_time = max(lookup.width * lookup.keys_per_call for lookup in lookups)
         return cls(call, at_a_time, block.limit, stops=block.stops)
 
     @classmethod
     def of_filter(cls, block: FilterBlock) -> Self:
         """Return the rounds of a task that filters; without a limit all calls go at once."""
-        called = [each.driver for each in block.functions if each.driver is not None]
-        call = max((each.values for each in called), default=1)
+        called = [function.driver for function in block.functions if function.driver is not None]
+        call = max((driver.values for driver in called), default=1)
         return cls(call, 0, block.limit, stops=block.stops)
 
     @property

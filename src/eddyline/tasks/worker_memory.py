@@ -43,8 +43,8 @@ def remembered(
     of_job = MEMORIES.get(job)
     if of_job is None:
         MEMORIES.put(job, of_job := {})
-    found = of_job.get((function, settings))
-    if found is None:
-        found = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
-        of_job[function, settings] = found
-    return found
+    memory = of_job.get((function, settings))
+    if memory is None:
+        memory = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
+        of_job[function, settings] = memory
+    return memory

@@ -219,8 +219,8 @@ def _compute(value: Expression) -> Compute:
         rows = len(columns[0])
         evaluate: Callable[[Sequence[pa.Array], int], list[pa.Array]]
         evaluate = values.of if final else values.where_possible
-        (found,) = evaluate(columns, rows)
-        return relabelled(found, kind)
+        (column,) = evaluate(columns, rows)
+        return relabelled(column, kind)
 
     return compute
 
@@ -231,7 +231,7 @@ def _function(tree: Tree) -> tuple[WatchedFunction, Tree | None]:
     known = _FUNCTIONS.get(function.name)
     if known is not None and not condition and not tree.node.fields.get("isDistinct"):
         arguments = function.children
-        constant = all(each.name == "Literal" for each in arguments)
+        constant = all(argument.name == "Literal" for argument in arguments)
         if known is WatchedFunction.COUNT and constant:
             return known, None
         if len(arguments) == 1 and _takes(known, arguments[0].data_type):

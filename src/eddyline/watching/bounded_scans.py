@@ -91,14 +91,16 @@ class BoundedScans:
                     self._scans[r].ended for r in open_
                 ):
                     wait()
-            alone = tuple(replace(each, same_rows_as=None) for each in self._query.relations)
+            alone = tuple(
+                replace(relation, same_rows_as=None) for relation in self._query.relations
+            )
             query = replace(self._query, relations=alone)
             scanned = [r for r, relation in enumerate(alone) if relation.scan]
             for first in scanned:
                 yield from self._joins_with(first, query, scanned, late, folder)
         finally:
-            for each in late.values():
-                each.close()
+            for late_rows in late.values():
+                late_rows.close()
 
     def _joins_with(
         self,

@@ -151,15 +151,18 @@ class RunningAggregates:
             if scores is None:
                 so_far.add(name)
 
-        found = [self._estimated(each, totals, by_group) for each in self._aggregates]
-        for aggregate, estimated in zip(self._aggregates, found, strict=True):
+        estimates = [self._estimated(aggregate, totals, by_group) for aggregate in self._aggregates]
+        for aggregate, estimated in zip(self._aggregates, estimates, strict=True):
             put(aggregate.name, estimated.values, estimated.scores)
         for formula in self._formulas:
             if self.done == self.units:
-                values = formula.compute([*groups, *(each.values for each in found)], True)  # noqa: FBT003 - a callable's arguments have no names
+                values = formula.compute(
+                    [*groups, *(estimate.values for estimate in estimates)],
+                    True,  # noqa: FBT003 - a callable's arguments have no names
+                )
                 scores = None
             else:
-                values, scores = linearized(formula, groups, found)
+                values, scores = linearized(formula, groups, estimates)
             put(formula.name, values, scores)
         table = pa.Table.from_arrays(columns, names=names)
         fraction = self.done / self.units
@@ -182,11 +185,11 @@ class RunningAggregates:
     ) -> Estimated:
         """Return an aggregate by group; exact ones, without scores, where all units are done."""
         if aggregate.function in EXTREMES:
-            found = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
+            extremes = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
             floats = pa.types.is_floating(aggregate.type)
             kind = aggregate.type
             return Estimated(
-                compared_floats(found, kind) if floats else found.cast(kind), None, None
+                compared_floats(extremes, kind) if floats else extremes.cast(kind), None, None
             )
         counts = "one" if aggregate.column is None else f"n{aggregate.column}"
         sums = counts if aggregate.column is None else f"a{aggregate.column}"
@@ -310,9 +313,9 @@ def _aggregated(
     table: pa.Table, keys: list[str], wanted: Sequence[tuple[str, str, str]]
 ) -> pa.Table:
     """Return aggregates by groups, each of (column, function, name of what comes of it)."""
-    found = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
+    aggregates = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
     names = {f"{column}_{how}": name for column, how, name in wanted}
-    return found.rename_columns([names.get(name, name) for name in found.column_names])
+    return aggregates.rename_columns([names.get(name, name) for name in aggregates.column_names])
 
 
 def _nothing(schema: pa.Schema) -> pa.Table:

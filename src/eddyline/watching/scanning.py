@@ -56,8 +56,8 @@ class Scanning:
         """End the scans that still run, and wait until they have ended."""
         with contextlib.suppress(Exception):  # Spark may have stopped
             self._context.cancelJobGroup(self._group)
-        for each in self._arriving:
-            each.close()
+        for arriving in self._arriving:
+            arriving.close()
         self._receiver.close()
         for thread in self._threads:
             thread.join()

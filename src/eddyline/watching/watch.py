@@ -264,5 +264,5 @@ def _screen(console: Console) -> Iterator[Callable[[RenderableType], None]]:
     else:
         shown: deque[RenderableType] = deque(maxlen=1)
         yield shown.append
-        for each in shown:
-            console.print(each)
+        for renderable in shown:
+            console.print(renderable)

@@ -112,5 +112,5 @@ def _runnable(spark: SparkSession, scan: Plan, table_of: TableOf | None) -> Plan
 
 
 def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:
-    found = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
-    return {number: table for number, table in found if table is not None}
+    tables = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
+    return {number: table for number, table in tables if table is not None}

@@ -95,7 +95,7 @@ def _fuller(blocks: Sequence[BlockReport], told: Sequence[BlockReport]) -> Itera
     """
     for block in blocks:
         records = [block.record] + [
-            each.record for each in told if replace(each, record=block.record) == block
+            report.record for report in told if replace(report, record=block.record) == block
         ]
         yield replace(
             block,

@@ -54,8 +54,8 @@ def _part(kind: types.DataType, version: int, *, nullable: bool) -> Converter:
         return convert
 
     def convert_or_zero(value: Value) -> Value:
-        found = convert(value)
-        return zero if found is None else found
+        result = convert(value)
+        return zero if result is None else result
 
     return convert_or_zero
 
