@@ -141,7 +141,6 @@ class AskedFunction(WayToAnswers[Arguments]):
         return WayAnswer(keys, self._without(keys, texts))
 
     async def _fetch(self, keys: Sequence[Arguments]) -> Sequence[Found]:
-        """Make the call."""
         given = [self._read(key) for key in keys]
         arguments: tuple[object, ...] = given[0]
         if self._method.batch:

@@ -298,7 +298,6 @@ class RemoteFunction:
             self._remote.ask(list(new), [pa.array(values, kind) for values, kind in columns])
 
     def _take(self, keys: Sequence[object], answer: Answered | Exception) -> None:
-        """Hand on what was answered."""
         for place, key in enumerate(keys):
             seconds = price = 0.0
             if isinstance(answer, Exception):

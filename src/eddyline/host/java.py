@@ -183,7 +183,6 @@ def _wrapped_home(java: Java) -> Path:
 
 
 def _cache_folder() -> Path:
-    """Return the user's folder for what can be made again."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser().absolute() / "eddyline"
 

@@ -176,8 +176,6 @@ class _Server(ThreadingHTTPServer):
 
 def _handler(server: PageServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers one request."""
-
         server_version, sys_version = "eddyline", ""
 
         def do_GET(self) -> None:

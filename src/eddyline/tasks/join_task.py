@@ -264,7 +264,6 @@ class _Before:
 
 
 def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
-    """Return the time spent in each SteM."""
     count = len(eddy.query.relations)
     return tuple(eddy.eddy.seconds_in(eddy.routes.stem(relation)) for relation in range(count))
 
@@ -272,7 +271,6 @@ def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
 def _calls_since(
     calls: Sequence[CallStatistics], before: Sequence[CallStatistics]
 ) -> list[CallStatistics]:
-    """Return the calls made since those ``before``."""
     return [
         replace(now, calls=now.calls - then.calls, seconds=now.seconds - then.seconds)
         for now, then in zip(calls, before, strict=True)
@@ -280,7 +278,6 @@ def _calls_since(
 
 
 def _since(record: TaskRecord, before: _Before) -> TaskRecord:
-    """Return what was done since an eddy had done what is in ``before``."""
     done = before.done
     predicates = map(predicate_record, done.predicates)
     return replace(

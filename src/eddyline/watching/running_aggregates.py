@@ -239,7 +239,6 @@ class RunningAggregates:
         )
 
     def _total(self, by_unit: Floats) -> Floats:
-        """Return totals over all units."""
         if not self.done:
             zeros: Floats = np.zeros(len(by_unit))
             return zeros
@@ -305,7 +304,6 @@ class RunningAggregates:
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
