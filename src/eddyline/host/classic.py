@@ -10,7 +10,7 @@ from eddyline.errors import ConnectNotSupportedError
 
 
 def classic(df: object) -> ClassicDataFrame:
-    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is not a classic one."""
     if catalyst.is_classic(df):
         return df
     if isinstance(df, DataFrame):
@@ -19,7 +19,7 @@ def classic(df: object) -> ClassicDataFrame:
 
 
 def classic_session(spark: object) -> SparkSession:
-    """Return a session; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    """Return a session; ConnectNotSupportedError or TypeError where it is not a classic one."""
     if isinstance(spark, SparkSession):
         return spark
     if type(spark).__module__.startswith("pyspark.sql.connect."):

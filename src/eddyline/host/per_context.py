@@ -1,4 +1,4 @@
-"""Things of which each Spark context has one."""
+"""Things that exist once for each Spark context."""
 
 from __future__ import annotations
 

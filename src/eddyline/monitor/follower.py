@@ -76,7 +76,7 @@ class Follower:
         )
 
     def _without(self, query: LiveQuery, counts: dict[int, StageCount]) -> None:
-        """Wait a little for an action that Spark does not know yet, or no more."""
+        """Wait a little for an action that Spark does not know yet, or no longer."""
         since = self._unknown_since.setdefault(query.number, time.monotonic())
         if time.monotonic() - since > FORGOTTEN:
             del self._unknown_since[query.number]

@@ -23,7 +23,7 @@ class Totals:
 
     ``calls_possible`` are those that plain Spark would have made by now, ``spared`` an estimate of
     the seconds that the difference would have taken. ``errors`` are rows for which a function has
-    raised, be it that the error counts or not.
+    raised, whether or not the error counts.
     """
 
     rows_in: int = 0

@@ -94,7 +94,7 @@ class BlockTask:
         forget_programs()
         self.work_clock.close()
         with contextlib.ExitStack() as functions:
-            if error is not None:  # the first error is the one to see, not what comes of it
+            if error is not None:  # the first error is the one to see, not what follows from it
                 functions.enter_context(contextlib.suppress(Exception))
             for function in self.functions:
                 functions.callback(function.close)

@@ -172,7 +172,7 @@ class FilterTask(BlockTask):
     def filtered(self, columns: Sequence[pa.Array], rounds: Rounds) -> Iterator[pa.StructArray]:
         """Yield what :meth:`filter` returns for a batch, a round at a time.
 
-        What comes when a limit above has all that it keeps is dropped, and nobody is asked.
+        Rows that come once a limit above has all that it keeps are dropped, and nobody is asked.
         """
         rows, done = len(columns[0]), 0
         for start, count in rounds.of(rows):
@@ -234,10 +234,10 @@ class FilterTask(BlockTask):
         return compacted(record)  # a long task has thousands of batches, each a slice
 
     def _functions(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
-        """Return what was called, of how much Spark calls behind its own filters.
+        """Return the calls made, and how many Spark makes behind its own filters.
 
-        It is counted how many rows passed these where they stand in one order; else it is
-        estimated, as a row that one of them drops is not seen by the others.
+        The rows that passed these are counted where the filters stand in one order; else they are
+        estimated, as the others do not see a row that one of them drops.
         """
         after = dict(self._block.after)
         calls = [
@@ -317,7 +317,7 @@ class Orders:
 
 
 def _passing(statistics: FilterStatistics, conjuncts: int) -> int:
-    """Return how many rows so many of the first conjuncts pass, one behind the other."""
+    """Return how many rows pass that many of the first conjuncts, one after another."""
     rows = float(statistics.rows_in)
     for predicate in statistics.predicates[:conjuncts]:
         rows *= (

@@ -45,7 +45,7 @@ MOST_MATCHES: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """A block of which some columns of one input stay in the JVM.
+    """A block that leaves some columns of one input in the JVM.
 
     ``block`` is what is left for Python. Its first output is the number of the row among those
     that were handed over with it. ``columns`` are the columns of the input that travel, and
@@ -63,8 +63,8 @@ def left_behind(
 ) -> LeftBehind | None:
     """Return what is left for Python if the rows of ``driver`` stay in the JVM.
 
-    None where less than ``worth`` bytes of a row would stay, or where nothing would travel. Of
-    matches that are ``marked`` the last field is never NULL.
+    None where less than ``worth`` bytes of a row would stay, or where nothing would travel. In
+    ``marked`` matches the last field is never NULL.
     """
     query = block.query
     described = query.relations[driver]
@@ -182,7 +182,7 @@ class MatchesSide(InPlaceSide):
             yield self._listed((), rows - start)
 
     def _rows_of(self, found: pa.ListArray) -> int:
-        """Return how many rows of the result the matches of some rows make."""
+        """Return how many rows of the result these matches make."""
         matches = np.diff(found.offsets.to_numpy())
         match self.block.counted:
             case Counted.MATCHES:

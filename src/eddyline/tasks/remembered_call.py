@@ -41,7 +41,7 @@ def remembered_command(
 class RememberedCall:
     """The callable that Spark runs: arrays of arguments in, an array of values out.
 
-    Spark does not say when a task ends, so that each batch is reported by itself.
+    Spark does not say when a task ends, so each batch is reported by itself.
     """
 
     def __init__(

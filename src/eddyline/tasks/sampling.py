@@ -130,7 +130,7 @@ class JudgingSide:
         yield pa.record_batch([as_binary(encoded([as_batch(keys)]))], names=[HEAVY_KEYS])
 
     def _bound(self, dimension: int) -> list[int]:
-        """Return the inputs along an dimension whose rows must not be copied."""
+        """Return the inputs along a dimension whose rows must not be copied."""
         columns = self.cube.dimensions[dimension].columns
         return [relation for relation in self.never_copied if columns[relation] is not None]
 

@@ -79,7 +79,7 @@ def task_place() -> TaskPlace | None:
 def job_of(options: RoutingOptions) -> str:
     """Return the name of the job that this task belongs to: of the run, and of the action.
 
-    Where an action is none on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
+    Where an action is not on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
     """
     context = TaskContext.get()
     if context is None:

@@ -42,7 +42,7 @@ class VectorFunction:
         self._arrow_type = arrow_type
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Call the function for a chunk; what it raises every row of the chunk shares."""
+        """Call the function for a chunk; an exception counts for every row of the chunk."""
         if rows == 0:  # Spark sends no empty chunk
             return Vector(pa.nulls(0, self._arrow_type))
         try:

@@ -1,4 +1,4 @@
-"""The order in which ``java.util.HashMap`` tells its entries.
+"""The order in which ``java.util.HashMap`` lists its entries.
 
 It depends on the hash codes of the keys, on the size of the table, and within a bin on when
 an entry came. Bins of more than eight entries become red-black trees, whose root comes first.
@@ -185,7 +185,7 @@ def _power_of_two(count: int) -> int:
 
 
 def _inserted(root: _Node | None, node: _Node) -> tuple[_Node, _Node | None]:
-    """Put a node into a tree; return the new root, and what was the node's parent at first."""
+    """Put a node into a tree; return the new root, and the node's first parent."""
     if root is None:
         return node, None
     parent: _Node = root

@@ -42,7 +42,7 @@ def single_text(value: float, version: int) -> str:
 
 
 def _written(value: float, digits: str) -> str:
-    """Return a number as Java writes it, of which ``digits`` are those that tell it apart."""
+    """Return a number as Java writes it; ``digits`` are those that tell it apart."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
