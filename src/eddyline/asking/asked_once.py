@@ -85,16 +85,16 @@ class AskedOnce(Generic[Wanted]):
         self._answers[key].exception()  # nobody may ask again, and need not
 
     def workers_missing(self, width: int, at: object = None, calls: int | None = None) -> int:
-        """Return how many workers should begin ``at`` one place, where ``width`` may work.
+        """Return how many workers should start ``at`` one place, where ``width`` may work.
 
-        There are ``calls`` to be made; one for each key that waits unless it is said.
+        There are ``calls`` to be made; by default one for each waiting key.
         """
         # A worker that has just ended is among them until the loop comes to it.
         busy = sum(not task.done() for task, place in self._workers.items() if place is at)
         return max(0, min(len(self.waiting) if calls is None else calls, width - busy))
 
     def give_up(self, keys: Iterable[Wanted]) -> None:
-        """Forget those of these keys that wait still: nobody wants their answers any more."""
+        """Forget those of these keys that still wait: nobody wants their answers any more."""
         gone = set(keys).intersection(self.waiting)
         if not gone:
             return
@@ -170,11 +170,11 @@ class SharedMethod(Generic[Wanted]):
     wait; a call takes as many as its way does in one, or, where no more come, as there are
     (:class:`~eddyline.asking.filling.Filling`).
 
-    Ways compete for the keys that wait: whichever has a call to spare takes the next, so the
-    one that answers sooner gets more, and no key is asked for twice for that. One that stalls
-    loses its keys to another that has nothing else to do, and one that fails for a key leaves it
-    to the others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here
-    keys, since many tasks ask for the same).
+    Ways compete for the waiting keys: a way with a call to spare takes the next, so the one that
+    answers sooner gets more, and no key is asked for twice because of that. One that stalls loses
+    its keys to another that has nothing else to do, and one that fails for a key leaves it to the
+    others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here keys,
+    since many tasks ask for the same).
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class SharedMethod(Generic[Wanted]):
     ) -> None:
         """Keys of one ``identity`` are the same.
 
-        Without ``gathers`` a call takes what is there, whoever may bring more.
+        Without ``gathers`` a call takes what is there, even if somebody may bring more.
         """
         self._ways = tuple(ways)
         self._alone = len(self._ways) == 1
@@ -227,11 +227,11 @@ class SharedMethod(Generic[Wanted]):
         return answers
 
     def give_up(self, keys: Sequence[Key]) -> None:
-        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
+        """Forget keys that still wait to be asked for and whose answers nobody wants."""
         self._asked.give_up(map(self._identity, keys))
 
     def expect_of(self, tasks: int, beginning: int = 0) -> None:
-        """Know how many tasks may ask for more before they wait for answers alone.
+        """Know how many tasks may ask for more before they only wait for answers.
 
         So many are ``beginning``: they may ask for the first time.
         """
@@ -249,7 +249,7 @@ class SharedMethod(Generic[Wanted]):
             await way.close()
 
     def _let_work(self) -> None:
-        """Begin as many calls as there are keys waiting for, and allowed; of mirrors in turn."""
+        """Begin as many calls as waiting keys and limits allow, by the mirrors in turn."""
         starting = [
             (number, way)
             for way in self._ways
@@ -264,7 +264,7 @@ class SharedMethod(Generic[Wanted]):
         self._remind()
 
     def _calls_for(self, way: WayToAnswers[Wanted]) -> int:
-        """Return how many calls the keys that wait are enough for."""
+        """Return how many calls the waiting keys are enough for."""
         full, rest = divmod(len(self._asked.waiting), way.keys_per_call)
         return full + (rest > 0 and not self._patience_for_more(way))
 
@@ -395,7 +395,7 @@ class SharedMethod(Generic[Wanted]):
             tried = self._tried.setdefault(key, set())
             tried.add(way)
             if len(tried) < len(self._ways):
-                # Whoever has it under way already will answer.
+                # A way that has it under way already will answer.
                 if not any(other is not way and key in other.under_way for other in self._ways):
                     self._asked.waiting.append(key)
                 continue

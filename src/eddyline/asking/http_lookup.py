@@ -183,7 +183,7 @@ class HttpConnection:
         self._requests = HttpRequests(source, table)
         self._columns = {name: jmespath.compile(path) for name, path in source.columns.items()}
         self._rows = jmespath.compile(source.rows) if source.rows else None
-        # A float is not all that a decimal may be.
+        # A float cannot hold every decimal.
         exact = any(map(pa.types.is_decimal, table.types))
         self._loads = partial(json.loads, parse_float=Decimal) if exact else json.loads
         # It takes 17 ms to make, and many services are spoken to without.
@@ -208,7 +208,7 @@ class HttpConnection:
 
     @contextmanager
     def _line(self) -> Iterator[Line]:
-        """Give a line that nobody else uses meanwhile."""
+        """Lend a line for exclusive use."""
         line = self._free.pop() if self._free else Line(self._tls)
         try:
             yield line
@@ -269,7 +269,7 @@ class HttpConnection:
         """Return an answer's body; None for a redirect, and where no row was found.
 
         That some of many keys are not found says nothing of the others. TryAgainError,
-        NoAnswerError for a status that is none of success.
+        NoAnswerError for a status other than success.
         """
         status = answer.status
         if 200 <= status < 300:  # noqa: PLR2004 - success
@@ -305,7 +305,7 @@ class HttpConnection:
         return row | {name: value for name, value in values.items() if value is not None}
 
     def _allowed(self, place: RequestTarget) -> RequestTarget:
-        """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
+        """Refuse to be led to another host, which must not learn what is asked for, and by whom."""
         origin = place.origin
         if origin == self._requests.origin or origin.host in self._source.allow_hosts:
             return place
@@ -313,7 +313,7 @@ class HttpConnection:
         raise NoAnswerError(f"it leads to {where}, which allow_hosts does not name", of_keys=False)
 
     def _broken(self, error: Exception) -> NoAnswerError:
-        """Return what a connection's end means: another may go better, if it is let in."""
+        """Return what a connection's end means: another try may go better, if it is let in."""
         what = self._requests.hidden(f"{type(error).__name__}: {error}")
         cause: BaseException | None = error
         while cause is not None:

@@ -71,7 +71,7 @@ class RequestTarget(NamedTuple):
     target: str
 
     def following(self, link: str) -> RequestTarget:
-        """Return where a link leads that was found here. NoAnswerError where it is no such."""
+        """Return where a link found here leads. NoAnswerError where it is not a link."""
         here = f"{self.origin.scheme}://{_host(self.origin).decode()}{self.target}"
         try:
             return place(urljoin(here, link))
@@ -80,7 +80,7 @@ class RequestTarget(NamedTuple):
 
 
 def place(url: str) -> RequestTarget:
-    """Return the place that a URL names; NoAnswerError where it is none of HTTP."""
+    """Return the place that a URL names; NoAnswerError where it is not an HTTP URL."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
@@ -126,7 +126,7 @@ class HttpRequests:
         return hidden(text, self.secrets)
 
     def headers(self, origin: Origin, *, body: bool) -> Headers:
-        """Return the headers of a request; what is secret goes to the source itself only."""
+        """Return the headers of a request; secrets go to the source itself only."""
         if origin == self.origin:
             return self._headers if body else self._bodiless
         headers = [(b"Host", _host(origin)), *self._for_others]

@@ -17,7 +17,7 @@ class OnError(StrEnum):
 
     @classmethod
     def named(cls, name: object) -> OnError:
-        """Return what a name says; ValueError for none of them."""
+        """Return the member of this name; ValueError where there is none."""
         for member in cls:
             if member == name:
                 return member

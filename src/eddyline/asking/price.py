@@ -116,7 +116,7 @@ class Books:
         return of_job.setdefault(number, Spending(name, unit))
 
     def forget(self) -> None:
-        """Forget what was done; who spends now goes on to count for its budget."""
+        """Forget what was done; jobs that spend now still count against their budgets."""
         self._jobs.clear()
 
     def total(self, prefix: str, job: str | None = None) -> dict[int, Spending]:

@@ -58,8 +58,8 @@ def function_answers(
 def frozen(value: object) -> object:
     """Return what stands for a value in a dictionary, lists and dictionaries in it included.
 
-    0.0 and -0.0 are two values to a function, and any NaN is the same to it. Python takes two
-    moments for one whose clocks show the same at the end of summer time.
+    0.0 and -0.0 are two values to a function, and any NaN is the same to it. To Python two moments
+    are the same if their clocks show the same time at the end of summer time.
 
     >>> frozen(0.0) == frozen(-0.0), frozen(math.nan) == frozen(math.nan), frozen([1, None])
     (False, True, ('list', 1, None))
