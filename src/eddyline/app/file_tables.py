@@ -82,7 +82,7 @@ class Table:
     misread: Path | None = None
 
     def remarks(self) -> Iterator[str]:
-        """Yield what the user should know of how the table is read."""
+        """Yield what the user should know about how the table is read."""
         if self.nanoseconds:
             columns = ", ".join(column.name for column in self.nanoseconds)
             yield (
@@ -130,7 +130,7 @@ def find_table(source: TableSource) -> Table:
 
 
 def _looked_into(table: Table, files: Sequence[Path]) -> Table:
-    """Return what the files themselves tell of how to read them."""
+    """Return what the files themselves tell about how to read them."""
     match table.kind:
         case TableKind.PARQUET:
             return replace(table, nanoseconds=nanosecond_columns(files[0]))
@@ -157,7 +157,7 @@ def create_view(spark: SparkSession, table: Table) -> None:
         if isinstance(error, PySparkException) and error.getCondition() == _NO_SCHEMA:
             raise UsageError(_empty(table)) from error
         why = essence(error)
-        if speaks_of_nanoseconds(why):  # at an address, where nobody has looked at it before
+        if speaks_of_nanoseconds(why):  # at an address that nobody has looked at before
             why += f"; {HOW_TO_WRITE}"
         raise UsageError(
             f"{table.label}{table.path} cannot be read as {table.kind}: {why}"
@@ -181,20 +181,20 @@ def _nothing_in(path: str, found: Sequence[Path]) -> str:
 
 
 def _below(file: Path, found: Sequence[Path]) -> tuple[str, ...]:
-    """Return what Spark finds of a file's path by itself: its name, and folders below its own."""
+    """Return the part of a file's path that Spark finds by itself: its name, and folders below."""
     above = next((folder for folder in found if folder in file.parents), file.parent)
     return file.relative_to(above).parts
 
 
 def _literal(path: Path) -> str:
-    """Return a path as Spark takes it, to whom brackets and others make a pattern of it."""
+    """Return a path as Spark takes it, with brackets and other signs of a pattern escaped."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
 def _matching(pattern: Path) -> list[Path]:
     try:
         return sorted(Path(pattern.anchor).glob(str(pattern)[len(pattern.anchor) :]))
-    except ValueError:  # it is no pattern either
+    except ValueError:  # not a pattern either
         return []
 
 
@@ -221,7 +221,7 @@ def _delimiter_at(spark: SparkSession, address: str) -> str:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    """Return the files at some paths and below, but for those that Spark leaves out."""
+    """Return the files at some paths and below, except those that Spark leaves out."""
     for path in paths:
         inside = (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         for file in inside:

@@ -1,8 +1,8 @@
 """Ctrl-C of a command, and other signals that end it: raised where they do no harm.
 
-Python raises KeyboardInterrupt wherever it happens to be. In the midst of making a folder, or of
-deleting it, that leaves it behind; so such stretches put Ctrl-C off to their end. And somebody
-who presses it twice in a row means it once: the second is not to cut off what the first began.
+Python raises KeyboardInterrupt wherever it happens to be. In the middle of making a folder, or of
+deleting it, that leaves it behind; so such stretches put Ctrl-C off to their end. And two presses
+in a row mean one: the second is not to cut off what the first began.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Interrupts:
     before_raising: list[Callable[[], None]] = field(default_factory=list)
 
     def arrive(self, number: int, _frame: FrameType | None) -> None:
-        if os.getpid() != self.process:  # a child on its way to become another program
+        if os.getpid() != self.process:  # a child about to become another program
             return
         if time.monotonic() < self.raised + _IN_A_ROW:
             return
@@ -125,7 +125,7 @@ def take_over() -> None:
 
 
 def exit_code() -> int:
-    """Return what tells the shell which signal has ended a command."""
+    """Return the exit code that tells the shell which signal has ended a command."""
     return 128 + _interrupts.ended_by
 
 

@@ -40,7 +40,7 @@ def check_output(path: Path) -> None:
         if path.exists():
             os.close(os.open(path, os.O_WRONLY))  # changes nothing
         else:
-            # Permissions alone do not tell: root has them all, on a read-only disk too.
+            # Permissions alone do not say: root has them all, on a read-only disk too.
             tempfile.TemporaryFile(dir=folder).close()
 
 
@@ -56,7 +56,7 @@ def check_columns(frame: DataFrame, path: Path) -> None:
 
 
 def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
-    """Run a query and write its rows; an existing file is replaced once all of them are there.
+    """Run a query and write its rows; an existing file is replaced once all rows are there.
 
     Raises :class:`RunError` if the disk is full, or else refuses to take them.
     """

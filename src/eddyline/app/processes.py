@@ -41,7 +41,7 @@ def children() -> frozenset[Process]:
 def end(processes: Iterable[Process]) -> None:
     """End processes and all below them, and return when none runs any more.
 
-    They are asked to, which lets a JVM delete what it has made; whatever runs on is killed.
+    They are asked first, which lets a JVM delete what it has made; those that still run are killed.
     """
     roots = frozenset(processes)
     known = _held(roots)
@@ -57,7 +57,7 @@ def end(processes: Iterable[Process]) -> None:
 def _held(roots: Collection[Process]) -> set[Process]:
     """Stop processes and all below them, and return all these.
 
-    One that runs could start another and end at once; nobody would know whose that was.
+    A running one could start another and end at once; nobody would know whose that was.
     """
     held: set[Process] = set()
     while fresh := set(_below(held.union(roots))) - held:

@@ -28,7 +28,7 @@ class StreamConfig:
 
 @dataclass(frozen=True, slots=True)
 class QueryConfig:
-    """A query; ``keep`` says how far apart the event times of rows are that it joins."""
+    """A query; ``keep`` says how far apart the event times of joined rows may be."""
 
     sql: str
     keep: str | None = None
@@ -69,7 +69,7 @@ def read_rules(path: Path) -> RulesConfig:
 
 
 def state_of(where: Path) -> Path:
-    """Return the state directory of a job that is named by it or by its file."""
+    """Return the state directory of a job, given this directory or the job's file."""
     return where if where.is_dir() else read_rules(where).state
 
 

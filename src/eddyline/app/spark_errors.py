@@ -62,7 +62,7 @@ def _explained(
 ) -> UsageError | RunError:
     if isinstance(error, PythonException):
         told = user_traceback(str(error))
-        if "\n" not in told:  # no line of the user's is in it, as where a disk is full
+        if "\n" not in told:  # it has no line of the user's, as where a disk is full
             return RunError(f"the query failed in Python: {told}")
         return RunError(f"a Python function failed\n{told}")
     if isinstance(error, ParseException):
@@ -93,7 +93,7 @@ def _tables_that_are(name: str, tables: Sequence[str]) -> str:
 
 
 def essence_of(text: str) -> str:
-    """Return what an error of Spark's says, of which only the text is there, in one line."""
+    """Return what an error of Spark's says, given its text alone, in one line."""
     return _what_of(text) + _place_in(text)
 
 

@@ -48,7 +48,7 @@ _COMMENT_SIGN: Final = re.compile(r"/\*|\*/")
 
 
 def tokens(sql: str) -> Iterator[Token]:
-    r"""Yield the tokens of a text, also of one that does not parse.
+    r"""Yield the tokens of a text, even of one that does not parse.
 
     >>> [token.source for token in tokens("SELECT 'it''s' -- it's\n /* /* ' */ */ FROM `a``b`")]
     ['SELECT', "'it''s'", 'FROM', '`a``b`']

@@ -59,10 +59,10 @@ def beginning_of(file: Path) -> str:
 
 
 def delimiter_of(text: str, order: str = ",\t;|") -> str | None:
-    r"""Return what separates the fields of a CSV file, None if it has one column as it seems.
+    r"""Return what separates the fields of a CSV file, None if it seems to have one column.
 
-    It is the one that cuts most records into as many fields as the heading, of several the one
-    that makes more fields of it, and then the first in ``order``.
+    It is the one that cuts most records into as many fields as the heading; among several, the one
+    that makes more fields of the heading, and then the first in ``order``.
 
     >>> delimiter_of('name;price\n"a, b";1,5\nc;2,25\n'), delimiter_of("name\na\n")
     (';', None)
@@ -89,7 +89,7 @@ class Peculiarities:
 
 
 def peculiarities(files: Iterable[Path]) -> Peculiarities:
-    """Return what there is in the first :data:`LOOKED_THROUGH` bytes of some files together.
+    """Return those in the first :data:`LOOKED_THROUGH` bytes of some files together.
 
     Each is read once. Raises OSError for what cannot be read.
     """
@@ -112,7 +112,7 @@ def peculiarities(files: Iterable[Path]) -> Peculiarities:
 
 
 def _breaks(chunk: bytes, quotes: int) -> bool:
-    """Whether a line ends within quotes, of which there were so many before."""
+    """Whether a line ends within quotes, after so many quotes before."""
     if b'"' not in chunk:
         return quotes % 2 == 1 and b"\n" in chunk
     content = np.frombuffer(chunk, np.uint8)
@@ -139,7 +139,7 @@ def _chunks(file: Path) -> Iterator[bytes]:
 
 
 def one_delimiter(files: Iterable[Path], order: str) -> str:
-    """Return the delimiter of some files, the first in ``order`` if nothing tells it.
+    """Return the delimiter of some files, the first in ``order`` if nothing shows it.
 
     Raises as :func:`beginning_of` does, and :class:`UnsuitableFileError` if several differ.
     """

@@ -58,7 +58,7 @@ class LoadedFunction:
 def load_before_spark(source: FunctionSource) -> None:
     """Raise :class:`UsageError` for what can be found wrong with a function without Spark.
 
-    A module that itself asks for Spark when it is imported is left for :func:`register`.
+    A module that asks for Spark when it is imported is left for :func:`register`.
     """
     top = source.module.partition(".")[0]
     if top not in sys.modules and importlib.util.find_spec(top) is None:

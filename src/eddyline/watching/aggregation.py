@@ -56,10 +56,10 @@ class WatchedAggregation:
 
 
 def read_aggregation(df: ClassicDataFrame) -> tuple[ClassicDataFrame, WatchedAggregation] | None:
-    """Return the rows that the aggregate of a DataFrame is over, and how they are aggregated.
+    """Return the rows under the aggregate of a DataFrame, and how they are aggregated.
 
     None where it has no aggregate at its top, below projections at the most. NotWatchableError
-    where one of its values cannot be told on the way.
+    where one of its values cannot be shown on the way.
     """
     analyzed = _aggregate_in(catalyst.analyzed_plan(df))
     if analyzed is None:
@@ -243,7 +243,7 @@ def _function(tree: Tree) -> tuple[WatchedFunction, Tree | None]:
 
 
 def _takes(function: WatchedFunction, kind: str) -> bool:
-    """Whether a function's values over a type are told on the way."""
+    """Whether a function's values over a type are shown on the way."""
     if function is WatchedFunction.COUNT:
         return True
     name = kind.strip('"')

@@ -1,4 +1,4 @@
-"""How a person holds and ends work that another thread does."""
+"""How a person pauses and ends work that another thread does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StoppedError(Exception):
 
 
 class Control:
-    """A brake: who works asks :meth:`check` often, who watches pauses, resumes and stops."""
+    """A brake: the worker asks :meth:`check` often, the watcher pauses, resumes and stops."""
 
     def __init__(self) -> None:
         self._go = threading.Event()

@@ -91,7 +91,7 @@ def linearized(
 
 
 def _moved(values: pa.Array, by: Floats) -> tuple[pa.Array, Floats]:
-    """Return values moved by so much, in their type, and where they have come to."""
+    """Return values moved by so much, in their type, and the numbers they have become."""
     kind = values.type
     numbers = _floats(values)
     least = np.maximum(np.abs(numbers) * LEAST_STEP, _unit_of(kind))

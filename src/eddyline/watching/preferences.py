@@ -55,7 +55,7 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
 
     def in_block(output: int) -> Expression:
         expression = query.block.query.outputs[output]
-        # A preference goes wherever an equality leads, and that is by what was asked for.
+        # A preference follows equalities, and these go by what was asked for.
         if isinstance(expression, Argument):
             return in_join(query.block.query, query.block.lookups, expression)
         return expression

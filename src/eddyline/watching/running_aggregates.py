@@ -5,8 +5,8 @@ worked one by one. So the units that are done are a simple random sample of all 
 their rows have added to the result, unit by unit, tells how much the others will add: the total
 is estimated by expansion, its variance by that of the units' totals, with the correction for a
 finite population, an average as the ratio of two totals (Cochran, Sampling Techniques, 1977,
-Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). Of a least or
-a greatest value a sample tells nothing but that the final one is no greater, or no less.
+Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). For a least or
+a greatest value a sample only shows that the final one is no greater, or no less.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class RunningAggregates:
         self._seen: list[pa.Table] = []  # their columns, in this order
 
     def add(self, columns: Sequence[pa.Array], rows: int) -> None:
-        """Add rows of the result that the unit has which is being worked."""
+        """Add rows of the result that belong to the current unit."""
         named = {
             name: canonical(column)
             for name, column in zip(self._keys, columns[: len(self._keys)], strict=True)
@@ -221,7 +221,7 @@ class RunningAggregates:
     def _bounded(
         self, values: pa.Array, scores: Floats | None
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return values with their bounds: NULL where there is no telling, or not yet."""
+        """Return values with their bounds: NULL where these are not known, or not yet."""
         if self.done == self.units:
             return values, values, values
         if scores is None:

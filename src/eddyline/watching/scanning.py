@@ -75,7 +75,7 @@ class Scanning:
 
 
 class RowReceiver:
-    """Listens for tasks, each of which sends one partition of one scan.
+    """Listens for tasks; each sends one partition of one scan.
 
     A partition counts once, however often Spark runs it: a second attempt waits for the first,
     and is sent away where that has ended. Where the first breaks off after it has given rows, the

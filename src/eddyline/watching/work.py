@@ -179,7 +179,7 @@ class Work:
         self._agenda.wait()
 
     def _check(self) -> None:
-        """See to it that what has come is seen, and whether to go on."""
+        """Ensure that what has come is seen, and check whether to go on."""
         self._control.check()
         if self._eddy is None:
             return
@@ -278,7 +278,7 @@ class Work:
                 self.parts.put_estimates(in_order(running.estimates(), aggregation))
 
     def _dealt(self, relation: int) -> DataFrame:
-        """Return a scan of which the rows are dealt out to units, one a partition."""
+        """Return a scan with its rows dealt out to units, one a partition."""
         units = self._wishes.units
         unit = (F.rand(self._wishes.seed) * units).cast("int")
         frame = self._query.scans[relation].withColumn(UNIT, unit)
