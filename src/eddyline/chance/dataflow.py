@@ -1,8 +1,8 @@
 """What the values in a function's code are, instruction by instruction: outside of the call or not.
 
 An abstract interpretation (Cousot and Cousot, 1977) of the byte code: every instruction is visited
-until the values before it change no more, so that the cost is that of the instructions times the
-depth of their loops, and never more than :data:`VISITS_MOST` visits. Nothing is run.
+until the values before it change no more, so the cost is that of the instructions times the depth
+of their loops, and never more than :data:`VISITS_MOST` visits. Nothing is run.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class State:
         return State(list(self.stack), dict(self.here), dict(self.stored))
 
     def pop(self, count: int = 1) -> list[Value]:
-        """Take the topmost values; what is not known is nothing from outside."""
+        """Take the topmost values; unknown ones count as nothing from outside."""
         taken = self.stack[-count:] if count else []
         del self.stack[len(self.stack) - len(taken) :]
         return [Value()] * (count - len(taken)) + taken
@@ -81,13 +81,13 @@ class State:
         self.stack.extend(values)
 
     def change(self, effect: int) -> None:
-        """Make the stack higher or lower, by what is not known."""
+        """Make the stack higher or lower, by unknown values."""
         if effect < 0:
             self.pop(-effect)
         self.push(*[Value()] * effect)
 
     def merged(self, other: State) -> State:
-        """Return what is known when it is not known which of two it is."""
+        """Return what is known when either of two states may hold."""
         height = min(len(self.stack), len(other.stack))
         mine, others = self.stack[len(self.stack) - height :], other.stack[-height:]
         stack = [_either(*pair) for pair in zip(mine, others if height else [], strict=True)]
@@ -113,7 +113,7 @@ class State:
         )
 
     def _told(self, name: str, other: State) -> Value:
-        """Return a variable; if it tells whether something was stored, as one that hangs on it."""
+        """Return a variable, as hanging on a store if it shows whether that has happened."""
         value, there = self.here.get(name, Value()), other.here.get(name, Value())
         if value.same_as(there):
             return value

@@ -1,7 +1,7 @@
 """What each instruction does to the values of a function, and what it changes outside of the call.
 
-The instructions are those of CPython 3.11 to 3.14. One that is not named here takes
-and gives as many values as :func:`dis.stack_effect` says, and what it gives is new.
+The instructions are those of CPython 3.11 to 3.14. One that is not named here takes and gives as
+many values as :func:`dis.stack_effect` says, and those it gives are new.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Store(NamedTuple):
 class FlowSteps:
     """The effects of instructions, and what :meth:`report` has found of them.
 
-    ``known`` are the globals, ``outer`` returns what a variable of the function around holds, or
+    ``known`` are the globals, ``outer`` returns what a variable of the enclosing function holds, or
     MISSING; ``given`` is what parameters are known to be, and ``fresh`` the object of a method that
     the call itself has made.
     """
@@ -129,7 +129,7 @@ class FlowSteps:
         self._reporting = False
 
     def step(self, each: dis.Instruction, state: State) -> None:  # noqa: C901, PLR0912 - a table
-        """Change a state as an instruction does that does not jump."""
+        """Change a state as an instruction without a jump does."""
         name, what = each.opname, each.argval
         if name == "KW_NAMES":
             self._keywords = self._constants[each.arg or 0]  # Python 3.11 does not say what it is
@@ -172,7 +172,7 @@ class FlowSteps:
             self._import(name, str(what), state)
         elif name in {"CALL", "CALL_KW"}:
             self._call(each, int(what), state)
-        elif name == "CALL_FUNCTION_EX":  # with *values, of which it is not known how many
+        elif name == "CALL_FUNCTION_EX":  # with *values, whose number is not known
             parts = state.pop(1 - dis.stack_effect(each.opcode, each.arg))
             functions = [part for part in parts if part is not NULL]
             state.push(self._called(functions[0], functions[1:], {}, each, state))
@@ -312,7 +312,7 @@ class FlowSteps:
         each: dis.Instruction,
         state: State,
     ) -> Value:
-        """Return what a call returns, of which the well-known ones are understood."""
+        """Return what a call returns; the well-known functions are understood."""
         owner, name, path = function.owner, function.name, dotted(function.thing)
         if by_name.get("out", NULL).place:
             self._change(by_name["out"].place)
@@ -373,7 +373,7 @@ class FlowSteps:
     def _of_method(
         self, owner: Value, name: str, given: list[Value], each: dis.Instruction, state: State
     ) -> Value | None:
-        """Return what a method of something outside returns, if it is one of a container."""
+        """Return what a method of a thing outside returns, if that is a container."""
         if owner.thing is not MISSING and not is_container(owner.thing):
             return None
         if name in _CHANGING or (name == "get" and is_container(owner.thing, QUEUES)):

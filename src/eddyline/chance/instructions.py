@@ -15,7 +15,7 @@ class Do(Enum):
 
     LOAD_GLOBAL = auto()
     LOAD_LOCAL = auto()
-    LOAD_OUTER = auto()  # a variable of the function around, or one for functions inside
+    LOAD_OUTER = auto()  # a variable of the enclosing function, or one for functions inside
     CONSTANT = auto()
     CODE = auto()  # of a function inside
     MEMBER = auto()  # of what was loaded last
@@ -98,7 +98,7 @@ def arguments_given(steps: Sequence[Step], place: int) -> int | None:
     """Return how many arguments a call has whose function was loaded before ``place``.
 
     None where it is not called there, or with more than names and constants. A call with nothing
-    but None is one without arguments: so do makers of random generators take it.
+    but None is one without arguments: makers of random generators take it as such.
     """
     given = list[Step]()
     for step in steps[place:]:

@@ -1,8 +1,8 @@
 """Containers that a function only adds to: it leaves something behind, and looks at none of it.
 
 ``seen.append(thread)`` changes a list that outlives the call, as a counter does, but no result
-hangs on it as long as the function adds and does nothing else with the list, nor calls anybody who
-could.
+hangs on it as long as the function adds and does nothing else with the list, nor calls a function
+that could.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _DEEPEST: Final = 4  # containers in one another, looked through
 def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> bool:
     """Whether a function only adds to the container of a name; ``value_of`` says what names mean.
 
-    False where that is not plain: of a container that has no name, where another function of the
-    user's is called, and where there is a function in the function.
+    False where that is not plain: for a container without a name, where another function of the
+    user's is called, and where the function contains a function.
     """
     if not place.isidentifier() or any(
         isinstance(constant, CodeType) for constant in code.co_consts
@@ -45,7 +45,7 @@ def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> boo
     names = {step.argval for step in loaded}
     log = value_of(place)
     if type(log) in _CONTAINERS:
-        names -= {place}  # whatever was added to it: nobody reads it
+        names -= {place}  # no matter what was added to it: nobody reads it
     if not all(isinstance(name, str) and _knows_nothing(value_of(name), log) for name in names):
         return False
     uses = [at for at, step in enumerate(steps) if step.argval == place and "LOAD" in step.opname]
@@ -71,7 +71,7 @@ def _is_data(thing: object, log: object, depth: int) -> bool:
 
 
 def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
-    """Whether what is loaded somewhere has a method called that adds, and nothing comes of it."""
+    """Whether a method that adds is called on a loaded thing, and its result is dropped."""
     if at + 1 >= len(steps) or steps[at + 1].opname not in _LOOKING_UP:
         return False
     if str(steps[at + 1].argval) not in _ADDING:
@@ -81,7 +81,7 @@ def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
 
 
 def _calls(steps: Sequence[dis.Instruction], at: int) -> Iterator[int]:
-    """Yield where what is loaded somewhere is called, if nothing jumps until then."""
+    """Yield where a thing loaded at some place is called, if nothing jumps until then."""
     depth = 0
     for place in range(at, len(steps) - 1):
         step = steps[place]

@@ -2,7 +2,7 @@
 
 Results hang on earlier calls where a call leaves something behind: a number in a dictionary of the
 module, a value in a list of a closure or a default, an attribute of the function or of its object.
-What a call has made itself it may change as it likes.
+A call may change as it likes what it has made itself.
 
 One way of leaving something behind is harmless and common: what is computed from a key is put under
 that key, or what is computed from nothing is put anywhere, and the function returns the same
@@ -42,7 +42,7 @@ class _Return:
 def changes_in(code: CodeType, steps: FlowSteps) -> Iterator[str]:
     """Yield what a function changes so that results may hang on earlier calls, as text.
 
-    What else is found on the way is in ``steps`` then. Takes time in proportion to the
+    Whatever else is found on the way is in ``steps`` then. Takes time in proportion to the
     instructions, and twice the stores.
     """
     if len(code.co_code) > 2 * _TOO_LONG:

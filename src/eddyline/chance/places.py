@@ -1,4 +1,4 @@
-"""Places outside of a call: variables, what is in containers there, and attributes of objects."""
+"""Places outside of a call: variables, items of containers there, and attributes of objects."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def element(owner: Value, key: Value | None) -> Value:
 
 
 def _item(container: object, key: object) -> object:
-    """Return an item of a builtin container; any where it is not known which."""
+    """Return an item of a builtin container; any item where the key is not known."""
     if type(container) is dict:
         if key is not MISSING and key in container:
             return container[key]

@@ -43,7 +43,7 @@ def dotted(value: object) -> str:
 
 
 def member(value: object, name: str) -> object:
-    """Return a member of a thing, for which none of its code is run; MISSING where it has none."""
+    """Return a member of a thing without running its code; MISSING where it has none."""
     if isinstance(value, type) and issubclass(value, Stand):
         return _member_of_stand(value, name)
     if isinstance(value, Stand):
@@ -56,7 +56,7 @@ def member(value: object, name: str) -> object:
 
 
 def keeps(value: object) -> str:
-    """Return what a thing is that gives another value each time, as "a random.Random", or ""."""
+    """Return what kind of thing gives another value each time, as "a random.Random"; else ""."""
     if isinstance(value, type | FunctionType | ModuleType | partial):
         return ""
     for name in map(known_as, class_names(type(value))):
@@ -103,7 +103,7 @@ def _member_of_stand(stand: type[Stand], name: str) -> object:
 
 
 def _of_class(made: type, value: object, name: str) -> object:
-    """Return a member of a class as an object of it has it."""
+    """Return a member of a class as its object has it."""
     thing = member(made, name)
     if isinstance(thing, FunctionType):
         return MethodType(thing, value)

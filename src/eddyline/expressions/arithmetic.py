@@ -160,7 +160,7 @@ def _decimal_type(
 
 
 def _needs_a_mode(operator: ArithmeticOperator, result: pa.DataType) -> bool:
-    """Whether there are values for which an operator has no result of its type."""
+    """Whether an operator has no result of its type for some values."""
     return operator in _DIVIDING or is_integer(result)
 
 
