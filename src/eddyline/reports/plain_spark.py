@@ -2,11 +2,11 @@
 
 Plain Spark calls a function on every row that reaches its filter. Below the joins, and where there
 are none, these rows are counted; where a filter over other functions stands below, it is estimated
-how many rows pass that. Where a value is passed on that plain Spark has computed again, or rows
-were dropped before on which it calls functions, it makes more calls. A function over several inputs
+how many rows pass that. It makes more calls where a value is passed on that plain Spark computes
+again, or where rows were dropped before on which it calls functions. A function over several inputs
 stands above the joins of these, where Spark calls it on every row that they make, before any other
-such predicate has rejected it. Nobody has counted these rows: they are estimated from those that
-came out and from the share that each of these predicates has passed.
+such predicate has rejected that row. Nobody has counted these rows: they are estimated from those
+that came out and from the share that each of these predicates has passed.
 """
 
 from __future__ import annotations
