@@ -101,7 +101,7 @@ def interrupts_put_off() -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """Make a folder that is gone with the block, whatever ends it.
+    """Make a folder that is gone after the block, however that ends.
 
     Raises :class:`RunError` if it cannot be made.
     """

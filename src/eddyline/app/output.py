@@ -45,7 +45,7 @@ def check_output(path: Path) -> None:
 
 
 def check_columns(frame: DataFrame, path: Path) -> None:
-    """Raise :class:`UsageError` if two columns have one name, whatever the kind of file."""
+    """Raise :class:`UsageError` if two columns have one name, for any kind of file."""
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     names = frame.columns if exact else [name.lower() for name in frame.columns]
     for name in names:

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class TokenKind(StrEnum):
-    """The kinds of token; blanks and comments are none."""
+    """The kinds of token; blanks and comments are not tokens."""
 
     TEXT = "text"  # in single or double quotes
     WORD = "word"  # a keyword or a name

@@ -27,7 +27,7 @@ SOON: Final = 0.05
 
 
 class AskedOnce(Generic[Wanted]):
-    """Answers to keys, each of which is asked for once and kept. For one event loop.
+    """Answers to keys; each key is asked for once, its answer kept. For one event loop.
 
     Keys that nobody knows stand in ``waiting``; workers take them from there and give each
     its answer, or the failure.
@@ -167,7 +167,7 @@ class SharedMethod(Generic[Wanted]):
     """Asks for keys, each once, however many ask, and keeps the answers.
 
     For one event loop. As many calls as the limits say are on their way as long as keys for them
-    wait; a call takes as many as its way does in one, or, where no more come, as there are
+    wait; a call takes as many as its way accepts, or, where no more come, as there are
     (:class:`~eddyline.asking.filling.Filling`).
 
     Ways compete for the waiting keys: a way with a call to spare takes the next, so the one that

@@ -144,7 +144,7 @@ class LookupServer:
         asyncio.run_coroutine_threadsafe(forgotten(), self._loop.loop).result()
 
     def close(self) -> None:
-        """Serve no more, and close what is open."""
+        """Stop serving, and close what is open."""
         self._channel.hang_up(self.address)
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 

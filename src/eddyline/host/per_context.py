@@ -13,7 +13,7 @@ Made = TypeVar("Made")
 
 
 class PerContext(Generic[Made]):
-    """One thing for each Spark context, made when it is first asked for, in whatever thread.
+    """One thing for each Spark context, made when it is first asked for, in any thread.
 
     A process has one context at a time: when another asks, those before it have stopped.
     """

@@ -33,7 +33,7 @@ class Follower:
         threading.Thread(target=self._follow, name="eddyline-follow", daemon=True).start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._closed.set()
 
     def _follow(self) -> None:

@@ -1,6 +1,6 @@
 """Serves the live page: on this machine only, to those who know its address.
 
-The address holds a token; whoever asks without it is told nothing. Nor is a page of another site
+The address holds a token; a request without it is told nothing. Nor is a page of another site
 that a browser of this machine shows: the token is nowhere to be found for it, and the name that it
 asks by is checked too, so that no foreign name can be made to point here. The page loads nothing
 from elsewhere, and a policy has the browser see to that: text that holds HTML stays text.
@@ -75,7 +75,7 @@ class PageServer:
         ).start()
 
     def close(self) -> None:
-        """Serve no more, and end what is being sent."""
+        """Stop serving, and end what is being sent."""
         self._closed.set()
         self._server.shutdown()
         self._server.server_close()

@@ -40,7 +40,7 @@ class ProgressDisplay:
         self._looking.begin(spark)
         self._stopped = threading.Event()
         self._showing = threading.Lock()
-        self._over = 0  # number of the latest action that is shown no more
+        self._over = 0  # number of the latest action that is no longer shown
         self._leave_prompts = (
             before_prompts(self._settle) if isinstance(self._screen, _Terminal) else None
         )

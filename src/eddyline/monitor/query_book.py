@@ -69,7 +69,7 @@ class _Entry:
 
 
 class QueryBook:
-    """All actions of which tasks have told, running and past, for any thread."""
+    """All actions that tasks have reported, running and past; usable from any thread."""
 
     def __init__(
         self,

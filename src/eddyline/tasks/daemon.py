@@ -79,7 +79,7 @@ def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
 
     A LIMIT has its rows then. PySpark's own writes a traceback into the middle of what a terminal
     shows. It counts as a function of PySpark's: else Spark's log of workers would take it for the
-    user's function that has written each line, as the lowest on the stack but for PySpark's.
+    user's function that has written each line, as the lowest on the stack except PySpark's.
     """
 
     def working(connection: socket.socket, *others: object) -> int:

@@ -85,7 +85,7 @@ class JoinTask(BlockTask):
         self._orders.between_visits = do
 
     def give_first_rows_soon(self) -> None:
-        """Send first results in small batches: whoever has enough with these ends the task."""
+        """Send first results in small batches: a reader who needs no others ends the task."""
         self._enough = 1
 
     def load(self, joined: Iterable[Joined]) -> None:
@@ -123,8 +123,8 @@ class JoinTask(BlockTask):
     ) -> TaskRecord:
         """Return what this task did.
 
-        ``read`` are the rows of each input that this task counts and no other, ``came`` those
-        that came in all; none where somebody else tells.
+        ``read`` are the rows of each input that this task counts and no other, ``came`` those that
+        came in all; none where others report them.
         """
         now = self.eddy.statistics()
         before = self._before

@@ -1,7 +1,7 @@
 """What Spark's log of a worker says of who has written a line: the user's function.
 
 Where ``spark.sql.pyspark.worker.logging.enabled`` is set, each line comes with the function and
-class that stand lowest on the stack but for PySpark's. For what runs in an eddy that would be
+class that stand lowest on the stack except PySpark's. For what runs in an eddy that would be
 Eddyline's, so here Eddyline's frames count as PySpark's do.
 """
 

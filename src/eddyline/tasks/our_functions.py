@@ -105,7 +105,7 @@ _FIRST.__module__ = "__main__"
 
 
 def show_users_tracebacks() -> None:
-    """Let this worker leave our frames out of the tracebacks out of which PySpark leaves its own.
+    """Let this worker drop our frames from the tracebacks from which PySpark drops its own.
 
     What a user's function raises is told with the user's frames alone, as without eddies. Where
     there are none of these, all stay.

@@ -125,7 +125,7 @@ class _Reading:
         self.items = [catalyst.named(group, f"g{n}") for n, group in enumerate(self.groups)]
 
     def value(self, tree: Tree) -> Expression:
-        """Read one value, whatever it is called."""
+        """Read one value, under any name."""
         while tree.name == "Alias":
             tree = tree.children[0]
 

@@ -68,7 +68,7 @@ class Arriving:
 
     @property
     def is_read(self) -> bool:
-        """Whether all rows were read, whatever has gone wrong."""
+        """Whether all rows were read, even if something has gone wrong."""
         with self._changed:
             return self._complete and not self._waiting and not self._others
 

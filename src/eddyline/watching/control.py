@@ -13,7 +13,7 @@ NOBODY: Final = -1
 
 
 class StoppedError(Exception):
-    """The watcher wants no more; it ends the thread that works, and never leaves it."""
+    """The watcher wants no more; it ends the working thread, and never leaves it."""
 
 
 class Control:

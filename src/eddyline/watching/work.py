@@ -94,7 +94,7 @@ class Work:
         self._preferred: deque[tuple[Expression | None, float]] = deque()
 
     def poke(self) -> None:
-        """Let the thread that works see that it is to pause, or to stop."""
+        """Let the working thread see that it is to pause, or to stop."""
         self._agenda.poke()
 
     def prefer(self, predicate: Expression | None, weight: float) -> None:
@@ -105,7 +105,7 @@ class Work:
         self._agenda.poke()
 
     def run(self) -> None:
-        """Run the query; whatever comes, and whatever goes wrong, goes to ``parts``."""
+        """Run the query; all that comes, and any error, goes to ``parts``."""
         error: BaseException | None = None
         try:
             self._run()

@@ -75,7 +75,7 @@ def unpacked(
 
 
 def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
-    """Return a vector of which every row has the same failure, and any one may be its cause."""
+    """Return a vector with the same failure in every row; any one of the rows may be its cause."""
     failure = CollectiveFailure(error)
     return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), failure))
 

@@ -51,7 +51,7 @@ class Transfer:
     """
 
     def __init__(self, runtime: JavaRuntime) -> None:
-        """Send to a JVM of which so much is known."""
+        """Send to a JVM with these properties."""
         self._runtime = runtime
         self._serializer = CPickleSerializer()
 
