@@ -100,7 +100,7 @@ def __getattr__(name: str) -> object:
     if name not in _ON_FIRST_USE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    # Before all else that needs PySpark, which would fail on an old one for no clear reason.
+    # Before all else that needs PySpark and would fail on an old one for no clear reason.
     importlib.import_module("eddyline.host.versions").require_tested_version()
     if name in _READ_PLANS:
         importlib.import_module("eddyline.catalyst").get_ready()

@@ -1,4 +1,4 @@
-"""The mark by which users say that a function is deterministic though it may not look so."""
+"""The mark by which users say that a function is deterministic though it may not look like it."""
 
 from __future__ import annotations
 

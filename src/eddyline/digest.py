@@ -6,5 +6,5 @@ import hashlib
 
 
 def digest(command: bytes) -> bytes:
-    """Return what tells pickled functions apart, in 32 bytes."""
+    """Return 32 bytes that tell pickled functions apart."""
     return hashlib.sha256(command).digest()

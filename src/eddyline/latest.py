@@ -1,4 +1,4 @@
-"""Things that are kept for as long as they are among the latest, for any thread."""
+"""Things that are kept while they are among the latest; usable from any thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _nothing(_: object) -> int:
 
 
 class Latest(Generic[Key, Value]):
-    """Values by key, of which those go first that were put or asked for longest ago.
+    """Values by key; those that were put or asked for longest ago go first.
 
     >>> kept = Latest[str, int](most=2)
     >>> for number, key in enumerate("aba"):
@@ -35,7 +35,7 @@ class Latest(Generic[Key, Value]):
     def __init__(
         self, most: int, size_of: Callable[[Value], int] = _nothing, largest: int = 0
     ) -> None:
-        """Keep so many values at the most, of a size of ``largest`` together.
+        """Keep at most so many values, with a size of at most ``largest`` together.
 
         The latest is kept, however large it is.
         """

@@ -34,10 +34,10 @@ class WorkClock:
     """Real time in seconds without that in which this thread waited for a core; monotonic.
 
     What a function costs is the time in which it works, sleeps or waits for an
-    answer. That the machine gives the core to another process meanwhile is not
-    its fault: beside Spark's own threads up to one visit in twenty takes twice as long
-    for that reason, enough to make a policy change its mind for nothing. Only
-    Linux tells; elsewhere this is the wall clock (docs/decisions/0007).
+    answer. It is not to blame when the machine gives the core to another process meanwhile: beside
+    Spark's own threads up to one visit in twenty takes twice as long for that reason, enough to
+    make a policy change its mind for nothing. Only Linux tells; elsewhere this is the wall clock
+    (docs/decisions/0007).
 
     The kernel likes to take the core away at the end of a system call, and so between the
     reading of its counter and that of the time: a wait that is in the time and not yet in the
@@ -85,4 +85,4 @@ class WorkClock:
             after = time.perf_counter()
             if after - before < UNDISTURBED:
                 return after - waited
-        return before - waited  # at the least: what is missing comes with the next reading
+        return before - waited  # at least: what is missing comes with the next reading

@@ -1,4 +1,4 @@
-"""What ends a command, and what the user is told of it."""
+"""What ends a command, and what the user is told about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the system says of a file that cannot be read or written, in one line."""
+"""What the system says about a file that cannot be read or written, in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eddyline.errors import EddylineError
 
 
 class UnsuitableFileError(EddylineError, ValueError):
-    """A file holds something else than its name says; whoever knows the table adds its name."""
+    """A file holds something else than its name says; callers that know the table add its name."""
 
 
 @contextmanager

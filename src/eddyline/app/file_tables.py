@@ -82,7 +82,7 @@ class Table:
     misread: Path | None = None
 
     def remarks(self) -> Iterator[str]:
-        """Yield what the user should know of how the table is read."""
+        """Yield what the user should know about how the table is read."""
         if self.nanoseconds:
             columns = ", ".join(column.name for column in self.nanoseconds)
             yield (
@@ -107,19 +107,19 @@ def find_table(source: TableSource) -> Table:
         return Table(source.name, source.path, (source.path,), kind, source.label)
     with file_errors_explained(f"{source.label}{source.path}", "read"):
         path = Path(os.path.expanduser(source.path)).absolute()  # noqa: PTH111 - may be no one's
-        found = [path] if path.exists() else _matching(path)
-        if not found:
+        roots = [path] if path.exists() else _matching(path)
+        if not roots:
             raise UsageError(f"{source.label}there is no file {source.path}")
-        files = list(islice(_files(found), _LOOKED_AT))
+        files = list(islice(_files(roots), _LOOKED_AT))
         if not files:
-            raise UsageError(f"{source.label}{_nothing_in(source.path, found)}")
-        if any(":" in part for file in files for part in _below(file, found)):
+            raise UsageError(f"{source.label}{_nothing_in(source.path, roots)}")
+        if any(":" in part for file in files for part in _below(file, roots)):
             raise UsageError(
                 f"{source.label}{source.path}: Spark reads no file with a colon in its name"
             )
         kind = _only_kind(source, files)
         files[0].open("rb").close()
-        paths = tuple(map(_literal, found))
+        paths = tuple(map(_literal, roots))
         table = Table(source.name, str(path), paths, kind, source.label)
         try:
             return _looked_into(table, files)
@@ -130,14 +130,14 @@ def find_table(source: TableSource) -> Table:
 
 
 def _looked_into(table: Table, files: Sequence[Path]) -> Table:
-    """Return what the files themselves tell of how to read them."""
+    """Return what the files themselves tell about how to read them."""
     match table.kind:
         case TableKind.PARQUET:
             return replace(table, nanoseconds=nanosecond_columns(files[0]))
         case TableKind.CSV:
             delimiter = one_delimiter(files[:_LOOKED_INTO], _likely(files[0]))
-            found = peculiarities(files)
-            return replace(table, delimiter=delimiter, broken=found.broken, misread=found.misread)
+            flaws = peculiarities(files)
+            return replace(table, delimiter=delimiter, broken=flaws.broken, misread=flaws.misread)
         case TableKind.JSON:
             return replace(table, array=beginning_of(files[0]).lstrip().startswith("["))
 
@@ -157,7 +157,7 @@ def create_view(spark: SparkSession, table: Table) -> None:
         if isinstance(error, PySparkException) and error.getCondition() == _NO_SCHEMA:
             raise UsageError(_empty(table)) from error
         why = essence(error)
-        if speaks_of_nanoseconds(why):  # at an address, where nobody has looked at it before
+        if speaks_of_nanoseconds(why):  # at an address that nobody has looked at before
             why += f"; {HOW_TO_WRITE}"
         raise UsageError(
             f"{table.label}{table.path} cannot be read as {table.kind}: {why}"
@@ -175,26 +175,26 @@ def _empty(table: Table) -> str:
 
 
 def _nothing_in(path: str, found: Sequence[Path]) -> str:
-    if any(each.is_file() for each in found):
+    if any(file.is_file() for file in found):
         return f"{path} has a name that begins with _ or ., and Spark leaves such files out"
     return f"the folder {path} is empty"
 
 
 def _below(file: Path, found: Sequence[Path]) -> tuple[str, ...]:
-    """Return what Spark finds of a file's path by itself: its name, and folders below its own."""
-    above = next((each for each in found if each in file.parents), file.parent)
+    """Return the part of a file's path that Spark finds by itself: its name, and folders below."""
+    above = next((folder for folder in found if folder in file.parents), file.parent)
     return file.relative_to(above).parts
 
 
 def _literal(path: Path) -> str:
-    """Return a path as Spark takes it, to whom brackets and others make a pattern of it."""
+    """Return a path as Spark takes it, with brackets and other signs of a pattern escaped."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(path))
 
 
 def _matching(pattern: Path) -> list[Path]:
     try:
         return sorted(Path(pattern.anchor).glob(str(pattern)[len(pattern.anchor) :]))
-    except ValueError:  # it is no pattern either
+    except ValueError:  # not a pattern either
         return []
 
 
@@ -221,7 +221,7 @@ def _delimiter_at(spark: SparkSession, address: str) -> str:
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    """Return the files at some paths and below, but for those that Spark leaves out."""
+    """Return the files at some paths and below, except those that Spark leaves out."""
     for path in paths:
         inside = (file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         for file in inside:

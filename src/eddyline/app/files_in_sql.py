@@ -1,8 +1,8 @@
 """Finds the files that a query names in place of tables: ``SELECT * FROM 'trades.csv'``.
 
 As in DuckDB, a text in quotes that stands where a table would is a file, a folder or a pattern.
-Spark's SQL has no such thing, so each becomes a name in backticks, which a view gets. That is as
-long as the text was, mostly, so that what follows stands in the column that Spark's errors tell.
+Spark's SQL has no such thing, so each becomes a name in backticks, which a view gets. The name is
+mostly as long as the text was, so that what follows stands in the column that Spark's errors name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eddyline.app.sql_tokens import Token, TokenKind, text_in, tokens
 # extract(YEAR FROM '2013-01-01').
 _BEGIN_QUERY: Final = frozenset({"SELECT", "WITH", "FROM", "TABLE", "VALUES"})
 
-# After these the commas of a FROM clause are behind.
+# After these the commas of a FROM clause are over.
 _END_FROM: Final = frozenset(
     {
         *("WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET"),
@@ -73,7 +73,7 @@ def files_in(sql: str) -> Iterator[Token]:
 
 @dataclass(slots=True)
 class _Scope:
-    """What is known of a query, or of what stands in parentheses, after some of its tokens."""
+    """What is known of a query, or of a part in parentheses, after some of its tokens."""
 
     is_query: bool = False
     awaits_table: bool = False
@@ -98,7 +98,7 @@ class _Scope:
 
 
 def _free_name(path: str, taken: Collection[str]) -> str:
-    """Return a name for a file that no table has, and no name within the query can be."""
+    """Return a name for a file that no table has and that cannot occur within the query."""
     name = f"./{path}" if re.fullmatch(r"\w+", path) else path
     number = 2
     while name.lower() in taken:

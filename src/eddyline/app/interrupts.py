@@ -1,8 +1,8 @@
 """Ctrl-C of a command, and other signals that end it: raised where they do no harm.
 
-Python raises KeyboardInterrupt wherever it happens to be. In the midst of making a folder, or of
-deleting it, that leaves it behind; so such stretches put Ctrl-C off to their end. And somebody
-who presses it twice in a row means it once: the second is not to cut off what the first began.
+Python raises KeyboardInterrupt wherever it happens to be. In the middle of making a folder, or of
+deleting it, that leaves it behind; so such stretches put Ctrl-C off to their end. And two presses
+in a row mean one: the second is not to cut off what the first began.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Interrupts:
     before_raising: list[Callable[[], None]] = field(default_factory=list)
 
     def arrive(self, number: int, _frame: FrameType | None) -> None:
-        if os.getpid() != self.process:  # a child on its way to become another program
+        if os.getpid() != self.process:  # a child about to become another program
             return
         if time.monotonic() < self.raised + _IN_A_ROW:
             return
@@ -73,7 +73,7 @@ def interrupts_handled() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # where no signal arrives
         yield
         return
-    before = {each: signal.getsignal(each) for each in _ENDING}
+    before = {number: signal.getsignal(number) for number in _ENDING}
     hook = sys.unraisablehook
     _interrupts.raised, _interrupts.waiting = -math.inf, False
     _interrupts.ended_by = signal.SIGINT
@@ -82,8 +82,8 @@ def interrupts_handled() -> Iterator[None]:
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sys.unraisablehook = hook
 
 
@@ -101,7 +101,7 @@ def interrupts_put_off() -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """Make a folder that is gone with the block, whatever ends it.
+    """Make a folder that is gone after the block, however that ends.
 
     Raises :class:`RunError` if it cannot be made.
     """
@@ -119,13 +119,13 @@ def take_over() -> None:
     if threading.current_thread() is threading.main_thread():
         _interrupts.process = os.getpid()
         signal.signal(signal.SIGINT, _interrupts.arrive)
-        for each in _ENDING:
-            if signal.getsignal(each) is not signal.SIG_IGN:  # as nohup has it
-                signal.signal(each, _interrupts.arrive)
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, _interrupts.arrive)
 
 
 def exit_code() -> int:
-    """Return what tells the shell which signal has ended a command."""
+    """Return the exit code that tells the shell which signal has ended a command."""
     return 128 + _interrupts.ended_by
 
 

@@ -3,7 +3,7 @@
 Spark starts Java with an incubator module, and Java announces that on stderr
 before it reads any setting; and the Python process that plans a query with state
 prints each step that it takes. There is no option to silence them. So the JVM gets
-a pipe for its stderr, and all that comes out of it is handed on but for these lines.
+a pipe for its stderr, and all that comes out of it except these lines is handed on.
 """
 
 from __future__ import annotations

@@ -40,12 +40,12 @@ def check_output(path: Path) -> None:
         if path.exists():
             os.close(os.open(path, os.O_WRONLY))  # changes nothing
         else:
-            # Permissions alone do not tell: root has them all, on a read-only disk too.
+            # Permissions alone do not say: root has them all, on a read-only disk too.
             tempfile.TemporaryFile(dir=folder).close()
 
 
 def check_columns(frame: DataFrame, path: Path) -> None:
-    """Raise :class:`UsageError` if two columns have one name, whatever the kind of file."""
+    """Raise :class:`UsageError` if two columns have one name, for any kind of file."""
     exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     names = frame.columns if exact else [name.lower() for name in frame.columns]
     for name in names:
@@ -56,7 +56,7 @@ def check_columns(frame: DataFrame, path: Path) -> None:
 
 
 def write_rows(frame: DataFrame, path: Path, kind: OutputKind) -> None:
-    """Run a query and write its rows; an existing file is replaced once all of them are there.
+    """Run a query and write its rows; an existing file is replaced once all rows are there.
 
     Raises :class:`RunError` if the disk is full, or else refuses to take them.
     """

@@ -39,8 +39,8 @@ class NanosecondColumn:
 def nanosecond_columns(file: Path) -> tuple[NanosecondColumn, ...]:
     """Return the columns of a file that hold nanoseconds; none where the file cannot be read.
 
-    Raises :class:`UnsuitableFileError` if some stand within structs, lists or maps, from where they
-    are not brought back.
+    Raises :class:`UnsuitableFileError` if some are within structs, lists or maps, where they are
+    not converted back.
     """
     try:
         with pq.ParquetFile(file) as opened:

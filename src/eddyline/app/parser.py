@@ -127,8 +127,6 @@ class _Parser(ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Prints the version."""
-
     def __call__(
         self,
         parser: ArgumentParser,

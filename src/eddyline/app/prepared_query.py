@@ -26,7 +26,7 @@ def prepared_query(query: Query, console: Console) -> Iterator[DataFrame]:
     """Return a query as a DataFrame that lives as long as the block.
 
     Files that the query names are tables, too. Functions come from the current folder first.
-    Whatever can be found wrong without Spark is found before it starts, which takes seconds.
+    Mistakes that can be found without Spark are found before it starts, which takes seconds.
 
     Raises :class:`~eddyline.app.endings.UsageError` for what cannot be used,
     and turns Spark's own errors inside the block into errors of ours.

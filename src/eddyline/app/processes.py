@@ -35,13 +35,13 @@ class Process:
 def children() -> frozenset[Process]:
     """Return the processes that this one has started and that run."""
     running = dict(_running())
-    return frozenset(each for each, above in running.items() if above == os.getpid())
+    return frozenset(process for process, above in running.items() if above == os.getpid())
 
 
 def end(processes: Iterable[Process]) -> None:
     """End processes and all below them, and return when none runs any more.
 
-    They are asked to, which lets a JVM delete what it has made; whatever runs on is killed.
+    They are asked first, which lets a JVM delete what it has made; those that still run are killed.
     """
     roots = frozenset(processes)
     known = _held(roots)
@@ -57,7 +57,7 @@ def end(processes: Iterable[Process]) -> None:
 def _held(roots: Collection[Process]) -> set[Process]:
     """Stop processes and all below them, and return all these.
 
-    One that runs could start another and end at once; nobody would know whose that was.
+    A running one could start another and end at once; nobody would know whose that was.
     """
     held: set[Process] = set()
     while fresh := set(_below(held.union(roots))) - held:
@@ -80,7 +80,9 @@ def _wait(awaited: Collection[Process], known: set[Process], seconds: float) -> 
 
 
 def _signal(processes: Iterable[Process], number: signal.Signals) -> None:
-    for process in set(processes).intersection(each for each, _ in _running()):
+    for process in set(processes).intersection(
+        running_process for running_process, _ in _running()
+    ):
         with suppress(ProcessLookupError):
             os.kill(process.number, number)
 
@@ -90,12 +92,12 @@ def _below(
 ) -> Iterator[Process]:
     """Yield processes that run, and all that run below them."""
     running = dict(_running()) if running is None else running
-    numbers = {each.number for each in roots if each in running}
-    yield from (each for each in roots if each in running)
+    numbers = {process.number for process in roots if process in running}
+    yield from (process for process in roots if process in running)
     while numbers:
-        below = [each for each, above in running.items() if above in numbers]
+        below = [process for process, above in running.items() if above in numbers]
         yield from below
-        numbers = {each.number for each in below}
+        numbers = {process.number for process in below}
 
 
 def _running() -> Iterator[tuple[Process, int]]:

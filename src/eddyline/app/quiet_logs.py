@@ -33,5 +33,5 @@ def _say_nothing(*_: object) -> None:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """Whether a record is not of Py4J, some of whose messages go to the root logger."""
+    """Whether a record is not of Py4J's, some of whose messages go to the root logger."""
     return not record.pathname.startswith(_PY4J)

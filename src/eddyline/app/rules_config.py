@@ -28,7 +28,7 @@ class StreamConfig:
 
 @dataclass(frozen=True, slots=True)
 class QueryConfig:
-    """A query; ``keep`` says how far apart the event times of rows are that it joins."""
+    """A query; ``keep`` says how far apart the event times of joined rows may be."""
 
     sql: str
     keep: str | None = None
@@ -60,16 +60,16 @@ class RulesConfig:
 def read_rules(path: Path) -> RulesConfig:
     """Return what a file says; UsageError where it cannot be read or says something else."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is no TOML: {error}") from error
-    return _Reader(path).config(found)
+    return _Reader(path).config(document)
 
 
 def state_of(where: Path) -> Path:
-    """Return the state directory of a job that is named by it or by its file."""
+    """Return the state directory of a job, given this directory or the job's file."""
     return where if where.is_dir() else read_rules(where).state
 
 
@@ -87,14 +87,14 @@ class _Reader:
         return RulesConfig(
             state=self._place(self._text(found.get("state"), "state")),
             sink=sink if sink == CONSOLE or "://" in sink else str(self._place(sink)),
-            streams={name: self._stream(name, each) for name, each in streams.items()},
+            streams={name: self._stream(name, stream) for name, stream in streams.items()},
             tables={
-                name: self._place(self._text(each, f"tables.{name}"))
-                for name, each in self._mapping(found.get("tables", {}), "tables").items()
+                name: self._place(self._text(path, f"tables.{name}"))
+                for name, path in self._mapping(found.get("tables", {}), "tables").items()
             },
             queries={
-                name: self._query(name, each)
-                for name, each in self._mapping(found.get("queries", {}), "queries").items()
+                name: self._query(name, query)
+                for name, query in self._mapping(found.get("queries", {}), "queries").items()
             },
             templates=tuple(map(self._template, found.get("templates", []))),
             trigger=self._text(found["trigger"], "trigger") if "trigger" in found else None,

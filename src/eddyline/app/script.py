@@ -62,7 +62,7 @@ def dataframe_of(script: Script, spark: SparkSession) -> DataFrame:
 
 
 def _farewell(code: object) -> str:
-    """Return what a script gave to ``sys.exit``: a number, or a message.
+    """Return what a script passed to ``sys.exit``: a number, or a message.
 
     >>> _farewell(3), _farewell("no such day")
     (' with exit code 3', ': no such day')
@@ -74,7 +74,7 @@ def _farewell(code: object) -> str:
 
 @contextmanager
 def _arguments(script: Script) -> Iterator[None]:
-    """Let the script see itself as the program, as if it had been started by Python."""
+    """Let the script see itself as the program, as if Python had started it."""
     before = sys.argv
     sys.argv = [str(script.path)]
     try:

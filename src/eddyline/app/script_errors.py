@@ -21,7 +21,7 @@ _INSTALLED = (
 
 
 def where_it_failed(error: BaseException, file: str | None = None) -> str:
-    """Return the error, after the file and the line of the user's that it came from.
+    """Return the error, after the user's file and line that it came from.
 
     ``file`` stands in where the error itself names none.
     """

@@ -62,7 +62,7 @@ def _explained(
 ) -> UsageError | RunError:
     if isinstance(error, PythonException):
         told = user_traceback(str(error))
-        if "\n" not in told:  # no line of the user's is in it, as where a disk is full
+        if "\n" not in told:  # it has no line of the user's, as where a disk is full
             return RunError(f"the query failed in Python: {told}")
         return RunError(f"a Python function failed\n{told}")
     if isinstance(error, ParseException):
@@ -93,7 +93,7 @@ def _tables_that_are(name: str, tables: Sequence[str]) -> str:
 
 
 def essence_of(text: str) -> str:
-    """Return what an error of Spark's says, of which only the text is there, in one line."""
+    """Return what an error of Spark's says, given its text alone, in one line."""
     return _what_of(text) + _place_in(text)
 
 
@@ -104,8 +104,8 @@ def _what(error: PySparkException | Py4JJavaError) -> str:
 def _what_of(text: str) -> str:
     java_class = ""
     for noise in (_FAILURE_IN_TASK, _JAVA_CLASS, _CONDITION, _END):
-        if noise is _JAVA_CLASS and (found := noise.match(text)):
-            java_class = found[1]
+        if noise is _JAVA_CLASS and (match := noise.match(text)):
+            java_class = match[1]
         text = noise.sub("", text, count=1)
     # What follows in further lines is advice on settings and on other statements.
     text = text.strip().partition("\n")[0].rstrip(". ")
@@ -119,12 +119,12 @@ def _place(error: PySparkException | Py4JJavaError) -> str:
 
 
 def _place_in(text: str) -> str:
-    found = _POSITION.search(text)
-    if found is None:
+    position = _POSITION.search(text)
+    if position is None:
         return ""
     # "pos" counts from 0, "position" from 1
-    column = int(found[3]) + (0 if found[2] else 1)
-    return f" (line {found[1]}, column {column})"
+    column = int(position[3]) + (0 if position[2] else 1)
+    return f" (line {position[1]}, column {column})"
 
 
 def _text(error: PySparkException | Py4JJavaError) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class TokenKind(StrEnum):
-    """The kinds of token; blanks and comments are none."""
+    """The kinds of token; blanks and comments are not tokens."""
 
     TEXT = "text"  # in single or double quotes
     WORD = "word"  # a keyword or a name
@@ -48,23 +48,23 @@ _COMMENT_SIGN: Final = re.compile(r"/\*|\*/")
 
 
 def tokens(sql: str) -> Iterator[Token]:
-    r"""Yield the tokens of a text, also of one that does not parse.
+    r"""Yield the tokens of a text, even of one that does not parse.
 
     >>> [token.source for token in tokens("SELECT 'it''s' -- it's\n /* /* ' */ */ FROM `a``b`")]
     ['SELECT', "'it''s'", 'FROM', '`a``b`']
     """
     place = 0
-    while found := _TOKEN.match(sql, place):
-        place = found.end()
-        match found.lastgroup:
+    while lexeme := _TOKEN.match(sql, place):
+        place = lexeme.end()
+        match lexeme.lastgroup:
             case "skipped":
                 continue
             case "comment":
                 place = _end_of_comment(sql, place)
             case "raw":
-                yield Token(TokenKind.TEXT, found[0], found.start())
+                yield Token(TokenKind.TEXT, lexeme[0], lexeme.start())
             case kind:
-                yield Token(TokenKind(str(kind)), found[0], found.start())
+                yield Token(TokenKind(str(kind)), lexeme[0], lexeme.start())
 
 
 def text_in(token: Token) -> str:
@@ -88,7 +88,7 @@ def text_in(token: Token) -> str:
 def _end_of_comment(sql: str, place: int) -> int:
     """Return the place after a comment that was opened before; comments nest."""
     depth = 1
-    while depth and (found := _COMMENT_SIGN.search(sql, place)):
-        depth += 1 if found[0] == "/*" else -1
-        place = found.end()
+    while depth and (sign := _COMMENT_SIGN.search(sql, place)):
+        depth += 1 if sign[0] == "/*" else -1
+        place = sign.end()
     return len(sql) if depth else place

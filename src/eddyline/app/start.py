@@ -70,7 +70,7 @@ def running_spark(console: Console) -> Iterator[SparkSession]:
                 _stop(spark)
         except BaseException as error:
             interrupted = isinstance(error, KeyboardInterrupt | GeneratorExit)
-            # Or something that was to be cleared up called a JVM that nobody talks to any more.
+            # Or an object to be cleared up called a JVM that nobody talks to any more.
             if not interrupted and not comes_of_interrupt(error):
                 raise
             # PySpark would ask a JVM to stop that may be busy, and let it end when it likes.
@@ -110,7 +110,7 @@ def _started(folder: Path, console: Console) -> SparkSession:
     except GONE as error:
         raise RunError("Spark has ended while it started") from error
     finally:
-        # PySpark's own handler calls the JVM in the midst of the call that it interrupts,
+        # PySpark's own handler calls the JVM in the middle of the call that it interrupts,
         # which breaks the connection; here Ctrl-C ends the block, and that stops Spark.
         take_over()
 
@@ -119,8 +119,7 @@ def _started(folder: Path, console: Console) -> SparkSession:
 def _writing_below(folder: Path) -> Iterator[None]:
     """Let Spark write all that is temporary below a folder, if it starts in the block.
 
-    Folders of the user's own choice, in SPARK_LOCAL_DIRS or ``spark.local.dir``, stay what
-    they are.
+    Folders that the user has chosen, in SPARK_LOCAL_DIRS or ``spark.local.dir``, stay as they are.
     """
     (temporary := folder / "tmp").mkdir()
     options = f"-Djava.io.tmpdir={shlex.quote(str(temporary))}"

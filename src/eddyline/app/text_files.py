@@ -49,20 +49,20 @@ def beginning_of(file: Path) -> str:
     """
     try:
         with _opened(file) as opened:
-            found = opened.read(_BEGINNING)
+            content = opened.read(_BEGINNING)
     except (EOFError, zlib.error) as error:
         raise OSError("it is damaged, or not all of it is there") from error
-    _require_text(found)
-    if len(found) == _BEGINNING:  # the last line is cut, and so may be a letter of it
-        found = found[: found.rfind(b"\n") + 1] or found
-    return found.decode("utf-8-sig", errors="replace")
+    _require_text(content)
+    if len(content) == _BEGINNING:  # the last line is cut, and so may be a letter of it
+        content = content[: content.rfind(b"\n") + 1] or content
+    return content.decode("utf-8-sig", errors="replace")
 
 
 def delimiter_of(text: str, order: str = ",\t;|") -> str | None:
-    r"""Return what separates the fields of a CSV file, None if it has one column as it seems.
+    r"""Return what separates the fields of a CSV file, None if it seems to have one column.
 
-    It is the one that cuts most records into as many fields as the heading, of several the one
-    that makes more fields of it, and then the first in ``order``.
+    It is the one that cuts most records into as many fields as the heading; among several, the one
+    that makes more fields of the heading, and then the first in ``order``.
 
     >>> delimiter_of('name;price\n"a, b";1,5\nc;2,25\n'), delimiter_of("name\na\n")
     (';', None)
@@ -89,7 +89,7 @@ class Peculiarities:
 
 
 def peculiarities(files: Iterable[Path]) -> Peculiarities:
-    """Return what there is in the first :data:`LOOKED_THROUGH` bytes of some files together.
+    """Return those in the first :data:`LOOKED_THROUGH` bytes of some files together.
 
     Each is read once. Raises OSError for what cannot be read.
     """
@@ -112,7 +112,7 @@ def peculiarities(files: Iterable[Path]) -> Peculiarities:
 
 
 def _breaks(chunk: bytes, quotes: int) -> bool:
-    """Whether a line ends within quotes, of which there were so many before."""
+    """Whether a line ends within quotes, after so many quotes before."""
     if b'"' not in chunk:
         return quotes % 2 == 1 and b"\n" in chunk
     content = np.frombuffer(chunk, np.uint8)
@@ -139,19 +139,21 @@ def _chunks(file: Path) -> Iterator[bytes]:
 
 
 def one_delimiter(files: Iterable[Path], order: str) -> str:
-    """Return the delimiter of some files, the first in ``order`` if nothing tells it.
+    """Return the delimiter of some files, the first in ``order`` if nothing shows it.
 
     Raises as :func:`beginning_of` does, and :class:`UnsuitableFileError` if several differ.
     """
-    found: dict[str, Path] = {}
+    delimiters: dict[str, Path] = {}
     for file in files:
         delimiter = delimiter_of(beginning_of(file), order)
         if delimiter is not None:
-            found.setdefault(delimiter, file)
-    if len(found) > 1:
-        said = " and ".join(f"{delimiter!r} in {file.name}" for delimiter, file in found.items())
+            delimiters.setdefault(delimiter, file)
+    if len(delimiters) > 1:
+        said = " and ".join(
+            f"{delimiter!r} in {file.name}" for delimiter, file in delimiters.items()
+        )
         raise UnsuitableFileError(f"its files have different delimiters, {said}")
-    return next(iter(found), order[0])
+    return next(iter(delimiters), order[0])
 
 
 def _opened(file: Path) -> BinaryIO | gzip.GzipFile | bz2.BZ2File:

@@ -58,7 +58,7 @@ class LoadedFunction:
 def load_before_spark(source: FunctionSource) -> None:
     """Raise :class:`UsageError` for what can be found wrong with a function without Spark.
 
-    A module that itself asks for Spark when it is imported is left for :func:`register`.
+    A module that asks for Spark when it is imported is left for :func:`register`.
     """
     top = source.module.partition(".")[0]
     if top not in sys.modules and importlib.util.find_spec(top) is None:
@@ -157,10 +157,10 @@ def _sql_type(annotation: object) -> str | None:
     """
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in {Union, UnionType}:
-        options = [each for each in inner if each is not type(None)]
+        options = [option for option in inner if option is not type(None)]
         return _sql_type(options[0]) if len(options) == 1 else None
     if origin is list or origin is dict:
-        parts = [_sql_type(each) for each in inner]
+        parts = [_sql_type(part) for part in inner]
         if None in parts:
             return None
         return f"{'array' if origin is list else 'map'}<{','.join(map(str, parts))}>"

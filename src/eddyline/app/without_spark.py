@@ -1,6 +1,6 @@
 """Runs a user's code before Spark has started, and notices if it asks for Spark.
 
-Spark takes seconds to start, and a mistake in a module should be told before. Some modules ask
+Spark takes seconds to start, and a mistake in a module should be reported before. Some modules ask
 for Spark when they are imported, as by ``@udf("boolean")``, which reads a type there: they must
 not start it, with settings of their own.
 """
@@ -29,7 +29,7 @@ class SparkAskedForError(BaseException):
 def spark_kept_from_starting() -> Iterator[None]:
     """Raise :class:`SparkAskedForError` where code in the block asks for Spark, if it is not there.
 
-    Where Spark runs already the block has it as always.
+    Where Spark runs already the block uses it as always.
     """
     if SparkSession.getActiveSession() is not None:
         yield

@@ -44,18 +44,20 @@ class AccessMethod:
 
     @property
     def width(self) -> int:
-        """Calls that may be on their way at a time, to whichever source."""
+        """Calls that may be on their way at a time, to all sources together."""
         return self.limits.max_in_flight + sum(mirror.width for mirror in self.mirrors)
 
     @property
     def keys_per_call(self) -> int:
-        """Keys that a call takes, to whichever source takes most."""
+        """Keys that a call takes, to the source that takes most."""
         return max(self.source.keys_per_call, *(mirror.keys_per_call for mirror in self.mirrors), 1)
 
     def shared(self, job: str, random: Random, now: Callable[[], float]) -> SharedTable:  # noqa: ARG002 - lookups keep no books
         """Return what asks for one job."""
         singly = self.keys_per_call == 1
-        sources = [AskedSource(each, random, now, singly=singly) for each in (self, *self.mirrors)]
+        sources = [
+            AskedSource(method, random, now, singly=singly) for method in (self, *self.mirrors)
+        ]
         return SharedTable(self.table, sources, now)
 
 
@@ -107,7 +109,7 @@ class AskedSource(WayToAnswers[Key]):
         if answered.nothing_matches and not self._singly:
             why = why_unmatched(self._table, answered.unmatched, none=True, singly=self._singly)
             raise NoAnswerError(why, of_keys=False)
-        return [Found(each, respelled=answered.respelled) for each in answered.rows]
+        return [Found(rows_of_key, respelled=answered.respelled) for rows_of_key in answered.rows]
 
     def _note_unmatched(self, answered: AnsweredKeys, keys: Sequence[Key]) -> None:
         """Count the rows of an answer that belong to none of its keys, and warn of the first."""
@@ -130,14 +132,17 @@ class SharedTable(SharedMethod[Key]):
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:
         """Return for each key its rows to come, or the failure; from the event loop only.
 
-        Where they are to be ``exact``, none of rows that have the key in another spelling: where
-        another way leads to the same rows, who looks them up by that one would not find them by
-        this key, and so that the answer is the same by any, none does.
+        Where they are to be ``exact``, without rows that have the key in another spelling: where
+        another way leads to the same rows, a lookup by that one would not find them under this key,
+        and no way finds them, so that all give the same answer.
         """
-        found = super().rows(keys)
+        answers = super().rows(keys)
         if not exact:
-            return found
-        return [self._exactly(_canonical(key), each) for key, each in zip(keys, found, strict=True)]
+            return answers
+        return [
+            self._exactly(_canonical(key), answer)
+            for key, answer in zip(keys, answers, strict=True)
+        ]
 
     def _exactly(self, key: Key, answer: asyncio.Future[Found]) -> asyncio.Future[Found]:
         exact: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
@@ -172,7 +177,7 @@ class SharedTable(SharedMethod[Key]):
 
 
 def _canonical(key: Key) -> Key:
-    """Return a key with the one NaN for any, which is then found again."""
+    """Return a key with the one NaN in place of any, so that it is found again."""
     return tuple(
         math.nan if isinstance(value, float) and math.isnan(value) else value for value in key
     )
@@ -182,8 +187,8 @@ def _canonical(key: Key) -> Key:
 class AnsweredKeys:
     """The rows of an answer by key.
 
-    ``rows`` are those of each key, ``unmatched`` are the rows of none. Of a single key all rows
-    may have another spelling, which is then ``respelled``.
+    ``rows`` are those of each key, ``unmatched`` are the rows of none. For a single key all rows
+    may have another spelling; they are ``respelled`` then.
     """
 
     rows: tuple[pa.RecordBatch, ...]
@@ -197,21 +202,21 @@ class AnsweredKeys:
         return (
             self.unmatched.num_rows > 0
             and not self.foreign
-            and not any(each.num_rows for each in self.rows)
+            and not any(batch.num_rows for batch in self.rows)
         )
 
 
 def answered_keys(
     table: LookedUpTable, batch: pa.RecordBatch, keys: Sequence[Key], *, singly: bool
 ) -> AnsweredKeys:
-    """Tell apart the rows that a source has given for distinct keys, by their bind columns.
+    """Sort the rows that a source has given for distinct keys, by their bind columns.
 
-    A source may spell a key in another way than it was asked for: as ``A`` for ``a``, with
-    blanks at its end, by the number that a name stands for. Where keys are asked for ``singly``,
-    the rows can only belong to the key, if they are all of one, without NULL, and none is as it was
-    asked for. Where several may be, nobody knows, and the
-    row is unmatched: also in a call that happens to be for one, since it must make no difference
-    which keys go together. Takes time in proportion to rows and keys.
+    A source may spell a key in another way than it was asked for: as ``A`` for ``a``, with blanks
+    at its end, by the number that a name stands for. Where keys are asked for ``singly``, the rows
+    can only belong to the key, if they are all of one, without NULL, and none is as it was asked
+    for. Where a call may take several keys, nobody knows, and the row is unmatched: even in a call
+    for only one, since it must make no difference which keys go together. Takes time in proportion
+    to rows and keys.
 
     >>> table = LookedUpTable("t", ("k", "v"), (pa.string(), pa.int64()), (0,))
     >>> rows = pa.RecordBatch.from_pylist([{"k": "A", "v": 1}], schema=table.schema)

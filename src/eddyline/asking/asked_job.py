@@ -1,4 +1,4 @@
-"""A job, the tasks of it that ask, and answers on their way to them."""
+"""A job, its tasks that ask, and answers on their way to them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ GATHERED_SECONDS: Final = 0.005
 class AskedJob:
     """The lookups of one job, by access method, and the tasks that use them now.
 
-    ``asking`` are those of a method that may ask for more before they wait for answers alone,
+    ``asking`` are the tasks of a method that may ask for more before they only wait for answers,
     ``beginning`` knows of those that have not asked yet, ``wanted`` are the keys that tasks wait
-    for, :func:`frozen`, as arguments may hold lists, and how many do.
+    for (:func:`frozen`, as arguments may hold lists), and how many tasks wait for each.
     """
 
     lookups: dict[str, SharedMethod[Any]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class AskedJob:
     @property
     def keys(self) -> int:
         """Keys that were asked for."""
-        return sum(each.keys for each in self.statistics().values())
+        return sum(counts.keys for counts in self.statistics().values())
 
 
 class AskingTask:
@@ -68,7 +68,7 @@ class AskingTask:
         self.may_go_on(going_on=True)
 
     def may_go_on(self, *, going_on: bool) -> None:
-        """Take note whether the task may ask for more before it waits for answers alone."""
+        """Take note whether the task may ask for more before it only waits for answers."""
         if going_on == self._going_on:
             return
         self._going_on = going_on
@@ -90,7 +90,7 @@ class AskingTask:
             answer.add_done_callback(self._answered)
 
     def end(self) -> None:
-        """The task has gone: let nobody be asked for what no other one wants."""
+        """The task has gone: drop the requests that no other task wants."""
         if self._task is not None:
             self._job.beginning[self._method].leave(self._task)
             self._job.expect(self._method)
@@ -111,7 +111,7 @@ class AskingTask:
             self._no_longer(key)
 
     def _no_longer(self, key: Key) -> bool:
-        """Count one task less that waits for a key; tell whether that was the last."""
+        """Count one task fewer that waits for a key; tell whether that was the last."""
         known = frozen(key)
         self._wanted[known] -= 1
         if self._wanted[known]:
@@ -159,16 +159,16 @@ class _Ready(NamedTuple):
 
 def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
     """Return answers as messages: one for all that have rows, one for each failure."""
-    found: list[tuple[dict[str, Any], bytes]] = []
+    messages: list[tuple[dict[str, Any], bytes]] = []
     calls: list[int] = []
     sizes: list[int] = []
     seconds: list[float] = []
     batches: list[pa.RecordBatch] = []
     for call, answer, known in ready:
         if answer.cancelled():
-            found.append(({"calls": [call], "error": "the lookup was closed"}, b""))
+            messages.append(({"calls": [call], "error": "the lookup was closed"}, b""))
         elif (error := answer.exception()) is not None:
-            found.append(({"calls": [call], "error": str(error)}, b""))
+            messages.append(({"calls": [call], "error": str(error)}, b""))
         else:
             rows, took, _ = answer.result()
             calls.append(call)
@@ -177,5 +177,5 @@ def _messages(ready: Sequence[_Ready]) -> list[tuple[dict[str, Any], bytes]]:
             batches.append(rows)
     if batches:
         header = {"calls": calls, "rows": sizes, "seconds": seconds}
-        found.append((header, packed(pa.Table.from_batches(batches))))
-    return found
+        messages.append((header, packed(pa.Table.from_batches(batches))))
+    return messages

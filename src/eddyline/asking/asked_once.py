@@ -27,7 +27,7 @@ SOON: Final = 0.05
 
 
 class AskedOnce(Generic[Wanted]):
-    """Answers to keys, each of which is asked for once and kept. For one event loop.
+    """Answers to keys; each key is asked for once, its answer kept. For one event loop.
 
     Keys that nobody knows stand in ``waiting``; workers take them from there and give each
     its answer, or the failure.
@@ -61,14 +61,14 @@ class AskedOnce(Generic[Wanted]):
     def answers(self, keys: Iterable[Wanted]) -> list[asyncio.Future[Found]]:
         """Return for each key its answer to come; new ones wait from now on."""
         loop = asyncio.get_running_loop()
-        found = []
+        futures = []
         for key in keys:
             future = self._answers.get(key)
             if future is None:
                 future = self._answers[key] = loop.create_future()
                 self.waiting.append(key)
-            found.append(future)
-        return found
+            futures.append(future)
+        return futures
 
     def answered(self, key: Wanted) -> bool:
         """Tell whether a key has its answer, or has failed."""
@@ -85,16 +85,16 @@ class AskedOnce(Generic[Wanted]):
         self._answers[key].exception()  # nobody may ask again, and need not
 
     def workers_missing(self, width: int, at: object = None, calls: int | None = None) -> int:
-        """Return how many workers should begin ``at`` one place, where ``width`` may work.
+        """Return how many workers should start ``at`` one place, where ``width`` may work.
 
-        There are ``calls`` to be made; one for each key that waits unless it is said.
+        There are ``calls`` to be made; by default one for each waiting key.
         """
         # A worker that has just ended is among them until the loop comes to it.
         busy = sum(not task.done() for task, place in self._workers.items() if place is at)
         return max(0, min(len(self.waiting) if calls is None else calls, width - busy))
 
     def give_up(self, keys: Iterable[Wanted]) -> None:
-        """Forget those of these keys that wait still: nobody wants their answers any more."""
+        """Forget those of these keys that still wait: nobody wants their answers any more."""
         gone = set(keys).intersection(self.waiting)
         if not gone:
             return
@@ -167,14 +167,14 @@ class SharedMethod(Generic[Wanted]):
     """Asks for keys, each once, however many ask, and keeps the answers.
 
     For one event loop. As many calls as the limits say are on their way as long as keys for them
-    wait; a call takes as many as its way does in one, or, where no more come, as there are
+    wait; a call takes as many as its way accepts, or, where no more come, as there are
     (:class:`~eddyline.asking.filling.Filling`).
 
-    Ways compete for the keys that wait: whichever has a call to spare takes the next, so the
-    one that answers sooner gets more, and no key is asked for twice for that. One that stalls
-    loses its keys to another that has nothing else to do, and one that fails for a key leaves it
-    to the others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here
-    keys, since many tasks ask for the same).
+    Ways compete for the waiting keys: a way with a call to spare takes the next, so the one that
+    answers sooner gets more, and no key is asked for twice because of that. One that stalls loses
+    its keys to another that has nothing else to do, and one that fails for a key leaves it to the
+    others (Raman, Deshpande and Hellerstein, 2003, Section 4.3; there tuples compete, here keys,
+    since many tasks ask for the same).
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class SharedMethod(Generic[Wanted]):
     ) -> None:
         """Keys of one ``identity`` are the same.
 
-        Without ``gathers`` a call takes what is there, whoever may bring more.
+        Without ``gathers`` a call takes what is there, even if somebody may bring more.
         """
         self._ways = tuple(ways)
         self._alone = len(self._ways) == 1
@@ -207,12 +207,12 @@ class SharedMethod(Generic[Wanted]):
         return SharedLookupStatistics(
             self._asked.count,
             self._calls,
-            sum(each.gate.requests for each in ways),
-            sum(each.tries for each in ways),
-            sum(each.failures for each in ways),
-            max(each.gate.most for each in ways),
-            tuple((each.label, each.keys) for each in ways),
-            sum(each.unmatched for each in ways),
+            sum(way.gate.requests for way in ways),
+            sum(way.tries for way in ways),
+            sum(way.failures for way in ways),
+            max(way.gate.most for way in ways),
+            tuple((way.label, way.keys) for way in ways),
+            sum(way.unmatched for way in ways),
         )
 
     def rows(self, keys: Sequence[Key], *, exact: bool = False) -> list[asyncio.Future[Found]]:  # noqa: ARG002 - not every key has another spelling
@@ -222,16 +222,16 @@ class SharedMethod(Generic[Wanted]):
         """
         if not self._asked.waiting:
             self._filling.begin()
-        found = self._asked.answers(map(self._identity, keys))
+        answers = self._asked.answers(map(self._identity, keys))
         self._let_work()
-        return found
+        return answers
 
     def give_up(self, keys: Sequence[Key]) -> None:
-        """Forget keys that wait still to be asked for, of which nobody wants the answers."""
+        """Forget keys that still wait to be asked for and whose answers nobody wants."""
         self._asked.give_up(map(self._identity, keys))
 
     def expect_of(self, tasks: int, beginning: int = 0) -> None:
-        """Know how many tasks may ask for more before they wait for answers alone.
+        """Know how many tasks may ask for more before they only wait for answers.
 
         So many are ``beginning``: they may ask for the first time.
         """
@@ -249,7 +249,7 @@ class SharedMethod(Generic[Wanted]):
             await way.close()
 
     def _let_work(self) -> None:
-        """Begin as many calls as there are keys waiting for, and allowed; of mirrors in turn."""
+        """Begin as many calls as waiting keys and limits allow, by the mirrors in turn."""
         starting = [
             (number, way)
             for way in self._ways
@@ -264,13 +264,13 @@ class SharedMethod(Generic[Wanted]):
         self._remind()
 
     def _calls_for(self, way: WayToAnswers[Wanted]) -> int:
-        """Return how many calls the keys that wait are enough for."""
+        """Return how many calls the waiting keys are enough for."""
         full, rest = divmod(len(self._asked.waiting), way.keys_per_call)
         return full + (rest > 0 and not self._patience_for_more(way))
 
     def _patience_for_more(self, way: WayToAnswers[Wanted]) -> float:
         """Return the seconds for which a call that is not full waits for more keys."""
-        under_way = any(each.under_way for each in self._ways)
+        under_way = any(any_way.under_way for any_way in self._ways)
         return self._filling.patience(under_way=under_way, usual_seconds=way.usual_seconds)
 
     def _remind(self) -> None:
@@ -378,14 +378,14 @@ class SharedMethod(Generic[Wanted]):
 
     def _give(self, way: WayToAnswers[Wanted], answer: WayAnswer[Wanted], began: float) -> None:
         """Give everybody what keys have, or the failure."""
-        keys, found = answer
-        if isinstance(found, Exception):
-            self._fail(way, keys, found)
+        keys, outcome = answer
+        if isinstance(outcome, Exception):
+            self._fail(way, keys, outcome)
             return
         seconds = self._now() - began
         way.took(seconds)
-        for key, each in zip(keys, found, strict=True):
-            self._asked.answer(key, each._replace(seconds=seconds / len(keys)))
+        for key, result in zip(keys, outcome, strict=True):
+            self._asked.answer(key, result._replace(seconds=seconds / len(keys)))
 
     def _fail(self, way: WayToAnswers[Wanted], keys: Sequence[Wanted], error: Exception) -> None:
         """Leave keys to the sources that have not been asked yet; where all were, they fail."""
@@ -395,14 +395,14 @@ class SharedMethod(Generic[Wanted]):
             tried = self._tried.setdefault(key, set())
             tried.add(way)
             if len(tried) < len(self._ways):
-                # Whoever has it under way already will answer.
-                if not any(each is not way and key in each.under_way for each in self._ways):
+                # A way that has it under way already will answer.
+                if not any(other is not way and key in other.under_way for other in self._ways):
                     self._asked.waiting.append(key)
                 continue
-            found = error if self._alone else way.settled([key], error)
-            if isinstance(found, Exception):
-                self._asked.fail(key, found)
+            outcome = error if self._alone else way.settled([key], error)
+            if isinstance(outcome, Exception):
+                self._asked.fail(key, outcome)
             else:
-                self._asked.answer(key, found[0])
+                self._asked.answer(key, outcome[0])
         if self._asked.waiting:
             self._let_work()

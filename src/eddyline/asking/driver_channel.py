@@ -1,13 +1,13 @@
-"""The one way from Spark's tasks to the driver: a port, a token, and whoever listens behind it.
+"""The one way from Spark's tasks to the driver: a port, a token, and the listeners behind it.
 
 A task connects and says hello, a line of JSON: the token, the name of the listener that it wants,
-and what that one has to know. Everything after it is between the two:
+and what that listener has to know. Everything after it is between the two:
 
 - keys that are asked for, and their answers (:mod:`eddyline.asking.lookup_server`),
 - news of tasks that run (:mod:`eddyline.tasks.live_news`),
 - rows for a watch (:mod:`eddyline.tasks.send_rows`).
 
-Nothing is read of who does not know the token, and only tasks are told it.
+Nothing is read from those who do not know the token, and only tasks are told it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Address:
 
 
 def connected(address: Address, hello: Mapping[str, object], seconds: float) -> socket.socket:
-    """Return a connection to a listener, to whom hello was said; OSError where there is none.
+    """Return a connection to a listener, after the hello; OSError where there is none.
 
-    Whatever is done with it has ``seconds``, as the connecting has, unless that is changed.
+    Each operation on it may take ``seconds``, as the connecting may, unless that is changed.
     """
     connection = socket.create_connection((address.host, address.port), timeout=seconds)
     try:
@@ -109,7 +109,9 @@ class DriverChannel:
         """End the connections to a listener, and lead nobody there any more."""
         with self._changing:
             self._listeners.pop(address.listener, None)
-            theirs = [each for each, name in self._open.items() if name == address.listener]
+            theirs = [
+                connection for connection, name in self._open.items() if name == address.listener
+            ]
         _shut(*theirs)
 
     def close(self) -> None:
@@ -136,7 +138,7 @@ class DriverChannel:
                 connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
-        """Hear a connection, and close it; whoever speaks otherwise than a task is none of ours."""
+        """Hear a connection, and close it; one that does not speak like a task is not ours."""
         with connection, contextlib.suppress(OSError, ValueError, KeyError, RecursionError):
             with self._changing:
                 if self._closed:
@@ -163,7 +165,7 @@ class DriverChannel:
 def _hello(connection: socket.socket, until: float) -> dict[str, Any]:
     """Return what was said first, and read no byte of what follows; ValueError for no hello.
 
-    It has to be there ``until`` then, also from somebody who says it byte by byte.
+    It has to be there by the time ``until``, even if it comes byte by byte.
     """
     line = b""
     while not line.endswith(b"\n"):

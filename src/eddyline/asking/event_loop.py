@@ -37,7 +37,7 @@ class EventLoop:
         new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
         name: str = "eddyline-loop",
     ) -> None:
-        """Make the loop and start the thread, which is called so."""
+        """Make the loop and start the thread of this name."""
         self.loop = new_loop()
         self.closed = False
         self._ended = False
@@ -55,7 +55,7 @@ class EventLoop:
     def close(self) -> None:
         """End what is under way, each call with an error, and the thread; once is enough.
 
-        From another thread than the loop's, which it waits for.
+        To be called from a thread other than the loop's, which it waits for.
         """
         with self._lock:
             if self.closed:
@@ -136,10 +136,10 @@ class LoopAgenda:
         self.closed = True
         ending = self.loop.create_task(_cancel_others())
         ending.add_done_callback(lambda _: self.loop.stop())
-        while not ending.done():  # somebody may still tell something, which stops the loop
+        while not ending.done():  # a message may still come, which stops the loop
             self._run()
         self.loop.call_soon(self.loop.stop)
-        self._run()  # who ended has said so
+        self._run()  # the calls that ended have said so
         self.loop.close()
 
     def _run(self) -> None:
@@ -187,7 +187,7 @@ class EventLoopCaller:
     def submit(self, calls: Sequence[PlannedCall]) -> None:
         """Take calls to be made."""
         self._waiting.extend(calls)
-        # Whoever works will find them; to wake the loop takes 50 microseconds.
+        # A worker that runs will find them; to wake the loop takes 50 microseconds.
         if self._working < self.width:
             self._loop.soon(self._begin)
 
@@ -217,7 +217,7 @@ class EventLoopCaller:
             self._outbox.put(CallDone(call.key, value, error, self._now() - started))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Go on with calls that have come since the task looked for one, or that it left."""
+        """Go on with calls that have come since the task looked for one, or that it left undone."""
         self._tasks.discard(task)
         self._working -= 1
         if not self._loop.closed:

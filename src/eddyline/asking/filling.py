@@ -24,14 +24,14 @@ BEGINNING: Final = 1.0
 class Filling:
     """When a call leaves with fewer keys than it could take.
 
-    A full one leaves at once. Another leaves when nobody has more: when each task that asks waits
-    for nothing but answers. As long as one may bring more keys it waits while another call is
-    under way, as a small packet waits for the acknowledgement of the one before (Nagle, RFC 896):
-    slow tasks have one small call at a time instead of many. But never longer than a call usually
-    takes, so that one that stalls holds up no other.
+    A full one leaves at once. Any other leaves when nobody has more: when each task that asks waits
+    for nothing but answers. As long as one may bring more keys it waits while another call is under
+    way, as a small packet waits for the acknowledgement of the one before (Nagle, RFC 896): slow
+    tasks have one small call at a time instead of many. But never longer than a call usually takes,
+    so that one that stalls holds up no other.
 
-    Tasks that begin have not brought their first keys yet (:class:`Beginning`). They are
-    waited for as well, for a while; and where that was in vain, never again.
+    Tasks that begin have not brought their first keys yet (:class:`Beginning`). The call waits for
+    them as well, for a while; and where that was in vain, never again.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -46,13 +46,13 @@ class Filling:
         """Tasks that may bring their first keys soon."""
 
     def begin(self) -> None:
-        """Note that keys wait from now on, of which none did before, or others."""
+        """Note that keys wait from now on, where none or others did before."""
         self._since = self._first = self._now()
 
     def expect(self, tasks: int, beginning: int) -> None:
         """Know that so many tasks may ask for more, and so many for the first time."""
         if beginning < self.beginning:
-            self._since = self._now()  # who has just come hands the next keys over soon
+            self._since = self._now()  # a task that has just come hands the next keys over soon
         self.tasks, self.beginning = tasks, beginning
 
     def leave(self) -> None:
@@ -60,7 +60,7 @@ class Filling:
         self._in_vain = self._in_vain or self.beginning > 0
 
     def patience(self, *, under_way: bool, usual_seconds: float) -> float:
-        """Return the seconds that keys have still to wait for more; 0 where they go now.
+        """Return the seconds that keys still have to wait for more; 0 where they go now.
 
         ``under_way``: whether other calls are. ``usual_seconds`` is what a call takes, 0 as long as
         nobody knows.
@@ -98,11 +98,11 @@ class StageSize(NamedTuple):
 
 
 class Beginning:
-    """The tasks of a job's stages that ask one method, as far as they say where they are.
+    """The tasks of a job's stages that ask one method, as far as they report where they are.
 
-    Spark begins the tasks of a stage one after the other, and each takes a while to come to its
-    first keys. A task that no core is free for is none that begins: it waits for one that may
-    itself wait for answers.
+    Spark starts the tasks of a stage one after the other, and each takes a while to come to its
+    first keys. A task that no core is free for does not count: it waits for a task that may itself
+    wait for answers.
 
     >>> beginning = Beginning()
     >>> beginning.enter(TaskPlace(7, 0))
@@ -156,7 +156,7 @@ class Beginning:
         return wanted
 
     def sized(self, stage: int, size: StageSize | None) -> None:
-        """Learn how large a stage is; where that is not to be known, nobody waits for its tasks."""
+        """Learn how large a stage is; where that cannot be known, nobody waits for its tasks."""
         self._sizes[stage] = size or StageSize(0, 0)
 
     def speak(self, task: TaskPlace) -> None:

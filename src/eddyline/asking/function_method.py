@@ -36,8 +36,8 @@ class FunctionMethod:
 
     ``number`` tells functions of one name apart. ``function`` takes the arguments, each made
     of an Arrow value by its reader; or, where ``batch`` is above 0, a list of up to so many
-    arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of what
-    it returned, and adds an error for each that fits none.
+    arguments, tuples where ``readers`` are several. ``write`` makes a column of ``type`` of its
+    results, and adds an error for each that does not fit.
     """
 
     number: int
@@ -72,7 +72,7 @@ class Arguments:
 
     @classmethod
     def of(cls, values: Key) -> Arguments:
-        """Return arguments that nothing was paid for."""
+        """Return arguments for which nothing was paid."""
         return cls(frozen(values), values)
 
 
@@ -80,7 +80,7 @@ class AskedFunction(WayToAnswers[Arguments]):
     """Calls a function for a job, within its budget.
 
     An OSError, as of a network, and a call that takes too long may pass; nothing else. A failure is
-    data, and so is the end of all calls: it is told for each value that is not there.
+    data, and so is the end of all calls: it is reported for each missing value.
     """
 
     ends: ClassVar[tuple[type[Exception], ...]] = (BudgetSpentError, CostError)
@@ -102,7 +102,7 @@ class AskedFunction(WayToAnswers[Arguments]):
     ) -> AsyncGenerator[WayAnswer[Arguments], None]:
         """Give values, or why there are none, with what each has cost.
 
-        What was paid for before the end is answered all the same.
+        Calls paid for before the end are answered all the same.
         """
         began = self._now()
         self._spending.values += len(keys)
@@ -127,7 +127,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         self._function.close()
 
     def failed(self, keys: Sequence[Arguments], why: str) -> LookupFailedError:
-        """Return the error for what is no failure of a call."""
+        """Return the error for something that is not a failed call."""
         return LookupFailedError(f"{shown(self.label, keys[0].values)} {why}")
 
     def _unanswered(
@@ -135,13 +135,12 @@ class AskedFunction(WayToAnswers[Arguments]):
         keys: Sequence[Arguments],
         why: str,
         *,
-        final: bool,  # noqa: ARG002 - there is nobody else
+        final: bool,  # noqa: ARG002 - there is no other way
     ) -> WayAnswer[Arguments]:
         texts = [f"{shown(self.label, self._read(key))} {why}" for key in keys]
         return WayAnswer(keys, self._without(keys, texts))
 
     async def _fetch(self, keys: Sequence[Arguments]) -> Sequence[Found]:
-        """Make the call."""
         given = [self._read(key) for key in keys]
         arguments: tuple[object, ...] = given[0]
         if self._method.batch:
@@ -186,7 +185,7 @@ class AskedFunction(WayToAnswers[Arguments]):
         return [Found(batch.slice(place, 1)) for place in range(len(keys))]
 
     def _spend(self, keys: Sequence[Arguments]) -> None:
-        """Note a call; BudgetSpentError, and no call, where the money is not there."""
+        """Note a call; BudgetSpentError, and no call, where the money does not suffice."""
         price, spending = self._method.price, self._spending
         amount = sum(key.amount for key in keys)
         if price.budget is not None:

@@ -28,7 +28,7 @@ BUFFERED: Final = 1 << 18
 
 
 class AsyncioNetwork(httpcore.AsyncNetworkBackend):
-    """Opens connections in the running event loop; how long that takes others watch."""
+    """Opens connections in the running event loop; others watch how long that takes."""
 
     async def connect_tcp(
         self,
@@ -140,7 +140,7 @@ class NetworkStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Agree on a cipher; ConnectError where the other side is not whom it should be."""
+        """Agree on a cipher; ConnectError where the other side is not who it should be."""
         loop = asyncio.get_running_loop()
         try:
             transport = await loop.start_tls(
@@ -154,7 +154,7 @@ class NetworkStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> object:
-        """Return what httpcore wants to know: whether an idle connection has ended, above all."""
+        """Return what httpcore wants to know, above all whether an idle connection has ended."""
         if info == "is_readable":
             return self._over or bool(self._pieces)
         return self._transport.get_extra_info(info)
@@ -191,7 +191,7 @@ class Line:
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
-        """Speak to no one yet; ``tls`` is asked how to speak in secret, where one must."""
+        """Speak to no one yet; ``tls`` gives the context of encrypted connections, when needed."""
         self._tls = tls
         self._ways: dict[Origin, _Way] = {}
 
@@ -256,16 +256,16 @@ class Line:
 def _proxy_for(origin: Origin) -> str | None:
     """Return the URL of the proxy that the environment names for an origin."""
     proxies = urllib.request.getproxies()
-    found = proxies.get(origin.scheme) or proxies.get("all")
-    if not found or urllib.request.proxy_bypass(f"{origin.host}:{origin.port}"):
+    proxy = proxies.get(origin.scheme) or proxies.get("all")
+    if not proxy or urllib.request.proxy_bypass(f"{origin.host}:{origin.port}"):
         return None
-    return found if "://" in found else f"http://{found}"
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def header(answer: httpcore.Response, name: bytes) -> str | None:
     """Return the value of a header, whose name is given in small letters."""
-    for each, value in answer.headers:
-        if each.lower() == name:
+    for field, value in answer.headers:
+        if field.lower() == name:
             return value.decode("latin-1")
     return None
 
@@ -273,7 +273,7 @@ def header(answer: httpcore.Response, name: bytes) -> str | None:
 async def body(answer: httpcore.Response, most: int) -> bytes:
     """Return an answer's body, decompressed; NoAnswerError where it has more than ``most`` bytes.
 
-    No more than that is ever in memory, and a piece of what has come.
+    Never more than that is in memory, besides a piece of what has come.
     """
     length = header(answer, b"content-length") or ""
     if length.isdecimal() and int(length) > most:

@@ -183,7 +183,7 @@ class HttpConnection:
         self._requests = HttpRequests(source, table)
         self._columns = {name: jmespath.compile(path) for name, path in source.columns.items()}
         self._rows = jmespath.compile(source.rows) if source.rows else None
-        # A float is not all that a decimal may be.
+        # A float cannot hold every decimal.
         exact = any(map(pa.types.is_decimal, table.types))
         self._loads = partial(json.loads, parse_float=Decimal) if exact else json.loads
         # It takes 17 ms to make, and many services are spoken to without.
@@ -197,8 +197,8 @@ class HttpConnection:
             return self._reader.batch(self._rows_of(page), keys)
         rows: list[object] = []
         async with aclosing(self._pages(keys)) as pages:
-            async for found in pages:
-                rows += found
+            async for rows_of_page in pages:
+                rows += rows_of_page
         return self._reader.batch(rows, keys)
 
     async def close(self) -> None:
@@ -208,7 +208,7 @@ class HttpConnection:
 
     @contextmanager
     def _line(self) -> Iterator[Line]:
-        """Give a line that nobody else uses meanwhile."""
+        """Lend a line for exclusive use."""
         line = self._free.pop() if self._free else Line(self._tls)
         try:
             yield line
@@ -269,7 +269,7 @@ class HttpConnection:
         """Return an answer's body; None for a redirect, and where no row was found.
 
         That some of many keys are not found says nothing of the others. TryAgainError,
-        NoAnswerError for a status that is none of success.
+        NoAnswerError for a status other than success.
         """
         status = answer.status
         if 200 <= status < 300:  # noqa: PLR2004 - success
@@ -289,23 +289,23 @@ class HttpConnection:
             raise NoAnswerError(f"the answer is no JSON: {error}") from None
 
     def _rows_of(self, page: object) -> list[object]:
-        found = page if self._rows is None else self._rows.search(page)
-        if found is None:
+        rows = page if self._rows is None else self._rows.search(page)
+        if rows is None:
             return []
-        if isinstance(found, dict):
-            found = [found]
-        if not isinstance(found, list):
-            raise NoAnswerError(f"the rows are {type(found).__name__}, not a list of objects")
-        return list(map(self._row, found)) if self._columns else found
+        if isinstance(rows, dict):
+            rows = [rows]
+        if not isinstance(rows, list):
+            raise NoAnswerError(f"the rows are {type(rows).__name__}, not a list of objects")
+        return list(map(self._row, rows)) if self._columns else rows
 
     def _row(self, row: object) -> object:
         if not isinstance(row, dict):
             return row
-        found = {name: path.search(row) for name, path in self._columns.items()}
-        return row | {name: value for name, value in found.items() if value is not None}
+        values = {name: path.search(row) for name, path in self._columns.items()}
+        return row | {name: value for name, value in values.items() if value is not None}
 
     def _allowed(self, place: RequestTarget) -> RequestTarget:
-        """Refuse to be led to another host: what is asked for, and by whom, is not its business."""
+        """Refuse to be led to another host, which must not learn what is asked for, and by whom."""
         origin = place.origin
         if origin == self._requests.origin or origin.host in self._source.allow_hosts:
             return place
@@ -313,7 +313,7 @@ class HttpConnection:
         raise NoAnswerError(f"it leads to {where}, which allow_hosts does not name", of_keys=False)
 
     def _broken(self, error: Exception) -> NoAnswerError:
-        """Return what a connection's end means: another may go better, if it is let in."""
+        """Return what a connection's end means: another try may go better, if it is let in."""
         what = self._requests.hidden(f"{type(error).__name__}: {error}")
         cause: BaseException | None = error
         while cause is not None:

@@ -71,7 +71,7 @@ class RequestTarget(NamedTuple):
     target: str
 
     def following(self, link: str) -> RequestTarget:
-        """Return where a link leads that was found here. NoAnswerError where it is no such."""
+        """Return where a link found here leads. NoAnswerError where it is not a link."""
         here = f"{self.origin.scheme}://{_host(self.origin).decode()}{self.target}"
         try:
             return place(urljoin(here, link))
@@ -80,7 +80,7 @@ class RequestTarget(NamedTuple):
 
 
 def place(url: str) -> RequestTarget:
-    """Return the place that a URL names; NoAnswerError where it is none of HTTP."""
+    """Return the place that a URL names; NoAnswerError where it is not an HTTP URL."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
@@ -113,7 +113,7 @@ class HttpRequests:
         filled = {name: text.filled({}, self.secrets) for name, text in headers.items()}
         self._headers = [(b"Host", _host(self.origin)), *self._made(filled)]
         public = {name: text for name, text in filled.items() if not headers[name].variables}
-        self._for_others = [each for each in self._made(public) if each[0].lower() not in _SECRET]
+        self._for_others = [pair for pair in self._made(public) if pair[0].lower() not in _SECRET]
         self._bodiless = _without_content(self._headers)
 
     @property
@@ -126,7 +126,7 @@ class HttpRequests:
         return hidden(text, self.secrets)
 
     def headers(self, origin: Origin, *, body: bool) -> Headers:
-        """Return the headers of a request; what is secret goes to the source itself only."""
+        """Return the headers of a request; secrets go to the source itself only."""
         if origin == self.origin:
             return self._headers if body else self._bodiless
         headers = [(b"Host", _host(origin)), *self._for_others]
@@ -137,12 +137,12 @@ class HttpRequests:
         texts = {
             name: [as_text(key[number]) for key in keys] for number, name in enumerate(self._names)
         }
-        if len(keys) > 1 and any("," in text for each in texts.values() for text in each):
+        if len(keys) > 1 and any("," in text for column in texts.values() for text in column):
             raise NoAnswerError("a key has a comma, which stands between keys")
         target = self._path.filled({name: ",".join(map(_quoted, t)) for name, t in texts.items()})
         paged = {quote_plus(name): quote_plus(value) for name, value in paging.items()}
         if self._params or paged:
-            values = {name: ",".join(map(quote_plus, each)) for name, each in texts.items()}
+            values = {name: ",".join(map(quote_plus, column)) for name, column in texts.items()}
             own = {n: t.filled(values) for n, t in self._params.items() if n not in paged}
             query = "&".join(f"{name}={value}" for name, value in (own | paged).items())
             target += ("&" if "?" in target else "?") + query
@@ -169,7 +169,7 @@ class HttpRequests:
         if self._base.user:
             made["Authorization"] = self._base.user
         made.update(given)
-        return [each for each in made.raw if each[0].lower() != b"host"]
+        return [pair for pair in made.raw if pair[0].lower() != b"host"]
 
 
 class _Base(NamedTuple):
@@ -212,7 +212,7 @@ def _host(origin: Origin) -> bytes:
 
 
 def _without_content(headers: Headers) -> Headers:
-    return [each for each in headers if each[0].lower() != b"content-type"]
+    return [pair for pair in headers if pair[0].lower() != b"content-type"]
 
 
 def as_text(value: object) -> str:

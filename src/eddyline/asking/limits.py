@@ -17,10 +17,10 @@ class OnError(StrEnum):
 
     @classmethod
     def named(cls, name: object) -> OnError:
-        """Return what a name says; ValueError for none of them."""
-        for each in cls:
-            if each == name:
-                return each
+        """Return the member of this name; ValueError where there is none."""
+        for member in cls:
+            if member == name:
+                return member
         raise ValueError(f"on_error is 'fail', 'null' or 'skip', not {name!r}")
 
 

@@ -1,6 +1,6 @@
 """Answers lookups of tasks, wherever they run: the limits hold for all of them together.
 
-Spark's tasks cannot talk to each other. So they ask here, and here alone is asked outside: see
+Spark's tasks cannot talk to each other. So they ask here, and only from here are sources asked: see
 :mod:`eddyline.asking.wire`.
 """
 
@@ -94,7 +94,7 @@ class LookupServer:
     def totals(self, prefix: str) -> dict[str, SharedLookupStatistics]:
         """Return what was asked for all jobs whose names begin so, by access method.
 
-        From any thread. Of jobs that nobody has worked for since a while the latest count.
+        From any thread. Of jobs without tasks for a while, only the latest count.
         """
 
         async def found() -> dict[str, SharedLookupStatistics]:
@@ -102,14 +102,14 @@ class LookupServer:
             sums: dict[str, SharedLookupStatistics] = {}
             for job, asked in (self._past | now).items():
                 if job.startswith(prefix):
-                    for method, each in asked.items():
-                        sums[method] = each if method not in sums else sums[method].plus(each)
+                    for method, counts in asked.items():
+                        sums[method] = counts if method not in sums else sums[method].plus(counts)
             return sums
 
         return asyncio.run_coroutine_threadsafe(found(), self._loop.loop).result()
 
     def rest(self) -> None:
-        """Close what is open for jobs that nobody works for now, without waiting as usual."""
+        """Close what is open for jobs without tasks now, without the usual wait."""
 
         async def closed() -> None:
             for job in self._jobs.values():
@@ -144,7 +144,7 @@ class LookupServer:
         asyncio.run_coroutine_threadsafe(forgotten(), self._loop.loop).result()
 
     def close(self) -> None:
-        """Serve no more, and close what is open."""
+        """Stop serving, and close what is open."""
         self._channel.hang_up(self.address)
         asyncio.run_coroutine_threadsafe(self._close(), self._loop.loop).result()
 
@@ -175,9 +175,9 @@ class LookupServer:
         try:
             await self._serve_task(hello, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ValueError, KeyError):
-            return  # whoever speaks like this is none of ours, or has gone
+            return  # a client that speaks like this is not ours, or has gone
         finally:
-            writer.transport.abort()  # whoever has gone, or is sent away, reads no more
+            writer.transport.abort()  # a client that has gone, or is sent away, reads no more
 
     async def _serve_task(
         self,
@@ -294,15 +294,15 @@ class LookupServer:
 
     def _lookup(self, name: str, job: AskedJob, method: str) -> SharedMethod[Any] | None:
         lookup = job.lookups.get(method)
-        found = self._methods.get(method) if lookup is None else None
-        if found is not None:
+        access_method = self._methods.get(method) if lookup is None else None
+        if access_method is not None:
             random = Random(self._seed)  # noqa: S311 - for pauses between tries
-            lookup = job.lookups[method] = found.shared(name, random, self._now)
+            lookup = job.lookups[method] = access_method.shared(name, random, self._now)
             job.expect(method)
         return lookup
 
     def _unknown(self, method: str) -> asyncio.Future[Found]:
-        """Return the answer to whoever asks for what is not there any more."""
+        """Return the answer to requests for a method that is not there any more."""
         answer: asyncio.Future[Found] = self._loop.loop.create_future()
         answer.set_exception(
             LookupFailedError(
@@ -310,5 +310,5 @@ class LookupServer:
                 f"since. Register the table, or declare the function, and adapt the query again."
             )
         )
-        answer.exception()  # whoever has asked may have gone
+        answer.exception()  # the task that asked may have gone
         return answer

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def described_error(error: BaseException) -> str:
-    r"""Return an error's kind and text, also of one that cannot say what it is.
+    r"""Return an error's kind and text, even where its text cannot be had.
 
-    What no UTF-8 can say, half a surrogate pair, is escaped: the text goes through a socket.
+    Half a surrogate pair, which UTF-8 cannot encode, is escaped: the text goes through a socket.
 
     >>> described_error(ValueError("half \ud800"))
     'ValueError: half \\ud800'
@@ -33,18 +33,18 @@ def described_error(error: BaseException) -> str:
 class NoAnswerError(Exception):
     """A source has given no rows for a call, and will not. It never leaves this package.
 
-    ``of_keys`` says whether some of the call's keys may be to blame, so that the others have
-    rows if they are asked for without.
+    ``of_keys`` says whether some of the call's keys may be to blame, so that the others have rows
+    if they are asked for without these.
     """
 
     def __init__(self, message: str, *, of_keys: bool = True) -> None:
-        """Say what happened; who has asked adds source and keys."""
+        """Say what happened; the caller adds source and keys."""
         super().__init__(message)
         self.of_keys = of_keys
 
 
 class TryAgainError(NoAnswerError):
-    """A source has not answered this time; ``after`` so many seconds it may, if it has said so.
+    """A source has not answered this time; it may ``after`` so many seconds, if it has said so.
 
     Mostly no key is to blame: it is the source that does not answer.
     """
@@ -146,15 +146,15 @@ class LookupMethod:
     @property
     def sources(self) -> tuple[LookupSource, ...]:
         """The sources; ValueError where there is none, TypeError for what is none."""
-        found = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
-        if not found:
+        sources = tuple(self.source) if isinstance(self.source, Sequence) else (self.source,)
+        if not sources:
             raise ValueError("a lookup needs a source at least")
-        for each in found:
-            if isinstance(each, type) or not hasattr(each, "connect"):
+        for source in sources:
+            if isinstance(source, type) or not hasattr(source, "connect"):
                 raise TypeError(
-                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {each!r}"
+                    f"a source is an HttpLookup, a SqlLookup or a PythonLookup, not {source!r}"
                 )
-        return found
+        return sources
 
     def limits(self, on_error: str) -> Limits:
         """Return the limits of each source; ValueError for what cannot be."""

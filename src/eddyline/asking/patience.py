@@ -22,7 +22,7 @@ class Gate:
     """
 
     def __init__(self, limits: Limits) -> None:
-        """Let through what the limits say; requests begin evenly, however long none did."""
+        """Let through what the limits say; requests begin evenly, even after a pause."""
         self.width = limits.max_in_flight
         self.most = 0
         self.requests = 0
@@ -36,7 +36,7 @@ class Gate:
     async def request(self) -> AsyncIterator[None]:
         """Wait for a place and for the time to begin; TryAgainError where it takes too long.
 
-        The time counts from the beginning of the request: whoever waits here has not begun.
+        The time counts from the beginning of the request: one that waits here has not begun.
         """
         async with self._free:
             if self._paces is not None:
@@ -48,7 +48,7 @@ class Gate:
                 async with asyncio.timeout(self.timeout) as limit:
                     yield
             except TimeoutError:
-                if not limit.expired():  # somebody else's, which says something else
+                if not limit.expired():  # another one's timeout, which means something else
                     raise
                 raise TryAgainError(f"no answer in {self.timeout:g} s") from None
             finally:
@@ -94,7 +94,7 @@ class CircuitBreaker:
         self._opens_at = 0.0
 
     def lets_through(self) -> bool:
-        """Tell whether the source may be asked now; where it is a try, only once a pause."""
+        """Tell whether the source may be asked now; as a trial, only once in each pause."""
         if self._in_a_row < self._failures:
             return True
         if self._now() < self._opens_at:

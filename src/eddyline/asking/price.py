@@ -56,9 +56,9 @@ class Price:
         """
         if self.cost is None:
             return ""
-        each = "some" if callable(self.cost) else f"{self.cost:g}"
+        cost = "some" if callable(self.cost) else f"{self.cost:g}"
         most = "" if self.budget is None else f", up to {self.budget:g} {self.unit} a job"
-        return f"{each} {self.unit} a call{most}"
+        return f"{cost} {self.unit} a call{most}"
 
     def of(self, arguments: tuple[object, ...]) -> float:
         """Return what the value for some arguments costs; CostError where that is not said."""
@@ -116,7 +116,7 @@ class Books:
         return of_job.setdefault(number, Spending(name, unit))
 
     def forget(self) -> None:
-        """Forget what was done; who spends now goes on to count for its budget."""
+        """Forget what was done; jobs that spend now still count against their budgets."""
         self._jobs.clear()
 
     def total(self, prefix: str, job: str | None = None) -> dict[int, Spending]:

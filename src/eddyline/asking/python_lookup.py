@@ -73,13 +73,13 @@ class PythonConnection:
         async with self._gate.request():
             if (refusal := ABANDONED.refusal()) is not None:
                 raise NoAnswerError(refusal, of_keys=False)
-            found, error = await self._function.outcome(given)
+            answer, error = await self._function.outcome(given)
         if isinstance(error, OSError):
             gone = isinstance(error, ConnectionError | TimeoutError)  # for any key
             raise TryAgainError(described_error(error), of_keys=not gone) from error
         if error is not None:
             raise error
-        return self._batch(found, keys)
+        return self._batch(answer, keys)
 
     async def close(self) -> None:
         """Let the threads end."""

@@ -41,8 +41,8 @@ class Answered(NamedTuple):
 class RemoteMethod(Generic[Question]):
     """A connection to the server, which asks one method of one job.
 
-    A thread of its own reads the answers, and hands them to ``take`` with what they were asked for
-    by; each question is answered once, with an error where nobody else will.
+    A thread of its own reads the answers, and hands them to ``take`` with the keys of their
+    questions; each question is answered once, with an error where nobody else will answer it.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class RemoteMethod(Generic[Question]):
         self._send({"calls": list(numbers), "bytes": len(payload)}, payload)
 
     def rest(self) -> None:
-        """Say that nothing more will be asked for before there are answers."""
+        """Say that this asks for nothing more before there are answers."""
         if not self._resting and self._gone is None:
             self._resting = True
             self._send({"rests": True})
@@ -145,7 +145,7 @@ class RemoteMethod(Generic[Question]):
         self._take(questions, Answered(columns, header["rows"], header["seconds"]))  # type: ignore[arg-type]  # as read from JSON
 
     def _end(self, error: Exception | None) -> None:
-        """Answer what is still asked for: nobody else will."""
+        """Answer the open questions: nobody else will."""
         gone = ServerGoneError("the driver has gone, which makes the lookups")
         gone.__cause__ = error
         with self._lock:
@@ -234,7 +234,7 @@ class _Known(NamedTuple):
 class RemoteFunction:
     """A function that answers later, for all places of a task's block in which it stands.
 
-    What is known of some arguments is asked of nobody again.
+    The value for known arguments is not asked for again.
     """
 
     vectorized = False
@@ -270,7 +270,7 @@ class RemoteFunction:
         self.close = self._remote.close
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Raise TypeError: whoever calls this would have to wait."""
+        """Raise TypeError: a caller would have to wait."""
         raise TypeError(f"cannot be called on {rows} rows of {len(columns)} columns: answers later")
 
     def connect(self, agenda: Agenda) -> RemoteFunctionCaller:
@@ -298,7 +298,6 @@ class RemoteFunction:
             self._remote.ask(list(new), [pa.array(values, kind) for values, kind in columns])
 
     def _take(self, keys: Sequence[object], answer: Answered | Exception) -> None:
-        """Hand on what was answered."""
         for place, key in enumerate(keys):
             seconds = price = 0.0
             if isinstance(answer, Exception):

@@ -24,8 +24,7 @@ IDLE_SECONDS: Final = 2.0
 class SharedThreads:
     """As many threads as there is work at a time.
 
-    Work goes to the thread that has ended its last one most recently, so that those end which are
-    too many.
+    Work goes to the thread that became idle most recently, so that surplus threads end.
     """
 
     def __init__(self, name: str, idle_seconds: float = IDLE_SECONDS) -> None:

@@ -55,9 +55,8 @@ def conversion(kind: pa.DataType) -> Conversion | None:
 def key_conversion(kind: pa.DataType) -> Conversion | None:
     """Return how a value of a bind column becomes one of its type.
 
-    As by :func:`conversion`, and further: services write keys that are numbers as texts, and
-    texts that are numbers as numbers, more often than they write other keys than they were
-    asked for.
+    As by :func:`conversion`, and further: it is more common for services to write numeric keys as
+    texts, and texts that are numbers as numbers, than to answer with keys that nobody asked for.
 
     >>> key_conversion(pa.int64())("0042"), key_conversion(pa.string())(42)
     (42, '42')
@@ -88,7 +87,7 @@ def zone(name: str) -> dt.tzinfo:
 
 
 class _Instant:
-    """Into a moment: what names no zone is in the session's, and a whole number counts seconds."""
+    """Into a moment: a time without a zone is in the session's; a whole number counts seconds."""
 
     def __init__(self, session: dt.tzinfo) -> None:
         self._session = session
@@ -233,14 +232,14 @@ class RowReader:
 
         Those of PySpark's ``Row`` and named tuples go by their names, if all are columns.
 
-        A bind column that a mapping lacks has the value that was asked for, where that is one
-        key. A time without a zone is one of the session's zone, as Spark's own readers have it.
+        A bind column that a mapping lacks has the value that was asked for, where there is only one
+        key. A time without a zone is in the session's zone, as with Spark's own readers.
         NoAnswerError where rows are not of the table.
         """
-        found = [self._values(row, keys) for row in rows]
+        records = [self._values(row, keys) for row in rows]
         columns = []
         for number, (name, kind, convert) in enumerate(self._reads):
-            values = [row[number] for row in found]
+            values = [row[number] for row in records]
             try:
                 if convert is not None:
                     values = [None if value is None else convert(value) for value in values]

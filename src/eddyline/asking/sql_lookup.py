@@ -100,9 +100,9 @@ class SqlLookup:
         try:
             with (
                 engine.connect() as connection,
-                connection.execution_options(**options).execute(statements.scan) as found,
+                connection.execution_options(**options).execute(statements.scan) as result,
             ):
-                for rows in found.partitions(rows_per_batch):
+                for rows in result.partitions(rows_per_batch):
                     yield reader.batch(rows, ())
         except (sa.exc.SQLAlchemyError, NoAnswerError) as error:
             why = str(error) if isinstance(error, NoAnswerError) else explained(error, secrets)
@@ -218,8 +218,8 @@ def explained(error: SQLAlchemyError, secrets: Mapping[str, str]) -> str:
 def _may_pass(error: DBAPIError) -> bool:
     """Tell whether the statement may succeed another time."""
     said = error.orig
-    if isinstance(said, sqlite3.Error):  # for which whatever goes wrong is an OperationalError
-        # The low byte tells the kind, the others what of it.
+    if isinstance(said, sqlite3.Error):  # to which every failure is an OperationalError
+        # The low byte tells the kind, the others the details.
         return getattr(said, "sqlite_errorcode", 0) & 0xFF in _SQLITE_MAY_PASS
     return error.connection_invalidated or isinstance(
         error, sa.exc.OperationalError | sa.exc.InterfaceError
@@ -267,7 +267,7 @@ def engine_for(url: sa.URL, table: LookedUpTable, **options: Any) -> sa.Engine: 
         def _(connection: Any, _: object) -> None:  # noqa: ANN401 - of any driver
             cursor = connection.cursor()
             if _OFFSET.fullmatch(zones[0]):
-                # As a text PostgreSQL would read its sign the other way round.
+                # PostgreSQL would read the sign of a text the other way round.
                 cursor.execute(f"SET TIME ZONE INTERVAL '{zones[0]}' HOUR TO MINUTE")
             else:
                 cursor.execute("SELECT set_config('TimeZone', %s, false)", (zones[0],))

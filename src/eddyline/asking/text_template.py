@@ -51,13 +51,13 @@ class Template:
         '/A B/2/x'
         """
         literals, names, last = [""], [], 0
-        for found in _PLACE.finditer(self.text):
-            literals[-1] += self.text[last : found.start()]
-            last = found.end()
-            if found[1]:
-                literals[-1] += secrets[found[2]]
+        for place in _PLACE.finditer(self.text):
+            literals[-1] += self.text[last : place.start()]
+            last = place.end()
+            if place[1]:
+                literals[-1] += secrets[place[2]]
             else:
-                names.append(found[2])
+                names.append(place[2])
                 literals.append("")
         literals[-1] += self.text[last:]
         return Prepared(tuple(map(quote, literals)), tuple(names))
@@ -83,14 +83,14 @@ def read_secrets(templates: Iterable[Template]) -> dict[str, str]:
 
     MissingSecretError for one that is not set.
     """
-    found = {}
+    secrets = {}
     for name in dict.fromkeys(name for template in templates for name in template.variables):
         if name not in os.environ:
             raise MissingSecretError(
                 f"the environment variable {name} is not set, which the source of a lookup names"
             )
-        found[name] = os.environ[name]
-    return found
+        secrets[name] = os.environ[name]
+    return secrets
 
 
 def hidden(text: str, secrets: Mapping[str, str]) -> str:

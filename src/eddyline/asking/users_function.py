@@ -1,8 +1,8 @@
 """A user's function, as the server calls it: awaited, or in a thread where it may block.
 
-What is awaited runs on an event loop that has nothing else to do. A function that holds it up, as
-one that blocks although it is asynchronous, holds up others like it, but neither the server nor
-its limits of time.
+Awaited functions run on an event loop that has nothing else to do. One that holds it up, because it
+blocks although it is asynchronous, holds up others like it, but neither the server nor its time
+limits.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Outcome(NamedTuple):
 
 
 class AbandonedCalls:
-    """Counts the calls that nobody waits for any more, until they end; for any thread."""
+    """Counts the calls that nobody waits for any more, until they end; usable from any thread."""
 
     def __init__(self, most: int) -> None:
-        """``most`` are bearable."""
+        """Up to ``most`` are tolerated."""
         self.most = most
         self._begin()
         os.register_at_fork(after_in_child=self._begin)  # where nothing of them runs
@@ -46,7 +46,7 @@ class AbandonedCalls:
         self.calls = 0
 
     def refusal(self) -> str | None:
-        """Return why no more can begin, where that is so."""
+        """Return why no more calls can begin; None where they can."""
         if self.calls < self.most:
             return None
         return (
@@ -113,9 +113,10 @@ class UsersFunction:
         self._back: Mail | None = None
 
     async def outcome(self, *arguments: object) -> Outcome:
-        """Call; nothing that the function raises ends the loop or the task that waits.
+        """Call; no exception of the function ends the loop or the waiting task.
 
-        Whoever stops waiting, as at the end of a limit, does so at once; the function may go on.
+        A caller that stops waiting, as at the end of a limit, does so at once; the function may go
+        on.
         """
         loop = asyncio.get_running_loop()
         if self._back is None or self._back.loop is not loop:
@@ -163,7 +164,7 @@ class _Call:
             self.end()
 
     async def awaited(self) -> Outcome:
-        """Call, and await what that returns; who sends it to the loop says when it runs."""
+        """Call, and await the result; the sender to the loop says when it runs."""
         try:
             value = self._function(*self._arguments)
             return Outcome(await value if inspect.isawaitable(value) else value, None)
@@ -201,7 +202,7 @@ class _Call:
 class _UsersLoop:
     """The loop of all asynchronous functions of this process: begun when needed, and then there.
 
-    What a function has bound to the loop, as the connections of an HTTP client, it finds again.
+    A function finds what it has bound to the loop, as the connections of an HTTP client, again.
     """
 
     def __init__(self) -> None:
@@ -252,7 +253,7 @@ class _UsersLoop:
 def _settle(answer: asyncio.Future[Outcome], task: asyncio.Task[Outcome]) -> None:
     if answer.done():
         return
-    if task.cancelled():  # by the function itself: who waits would have left
+    if task.cancelled():  # by the function itself: a waiting caller would have left
         answer.set_result(Outcome(None, as_error(asyncio.CancelledError())))
     else:
         answer.set_result(task.result())

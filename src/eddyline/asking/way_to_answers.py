@@ -26,7 +26,7 @@ Wanted = TypeVar("Wanted", bound=Hashable)
 class Found(NamedTuple):
     """The rows of a key, and its part of the seconds that the call for it took.
 
-    They are ``respelled`` where they have another key than was asked for.
+    They are ``respelled`` where they have a key other than the one asked for.
     """
 
     rows: pa.RecordBatch
@@ -35,7 +35,7 @@ class Found(NamedTuple):
 
 
 class WayAnswer(NamedTuple, Generic[Wanted]):
-    """What some keys have, each something; or why none of them has anything."""
+    """What some keys have, one entry each; or why none of them has anything."""
 
     keys: Sequence[Wanted]
     found: Sequence[Found] | Exception
@@ -141,7 +141,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         """Return the error for keys that have no answer."""
 
     def settled(self, keys: Sequence[Wanted], error: Exception) -> Sequence[Found] | Exception:  # noqa: ARG002 - others have something instead
-        """Return what keys have that have no answer."""
+        """Return what keys without an answer have."""
         return error
 
     @abstractmethod
@@ -162,7 +162,7 @@ class WayToAnswers(ABC, Generic[Wanted]):
         while True:
             self.tries += 1
             try:
-                found = await self._fetch(keys)
+                answers = await self._fetch(keys)
             except TryAgainError as error:
                 after = error.after or 0.0
                 if tries > self._limits.retries or not patiently or after > LONGEST_ASKED_FOR:
@@ -176,6 +176,6 @@ class WayToAnswers(ABC, Generic[Wanted]):
                 raise NoAnswerError(described_error(error)) from error
             else:
                 self._breaker.answered()
-                return found
+                return answers
             await asyncio.sleep(after + pause(tries, self._random))
             tries += 1

@@ -1,8 +1,8 @@
 """What tasks and the server of lookups say to each other.
 
 A message is a line of JSON and, as long as its ``bytes`` says, an Arrow stream. A task says in its
-hello of which job it is, and which access method it asks. Then it sends ``calls``, numbers of its
-own, and a row of bind values for each. The server sends ``calls``, for each the number of its
+hello to which job it belongs, and which access method it asks. Then it sends ``calls``, numbers of
+its own, and a row of bind values for each. The server sends ``calls``, for each the number of its
 ``rows`` and the ``seconds`` that it took, and all these rows; or ``calls`` and an ``error``.
 
 A key of a function is its arguments, and has one row: the value, or why there is none.
@@ -58,8 +58,8 @@ def function_answers(
 def frozen(value: object) -> object:
     """Return what stands for a value in a dictionary, lists and dictionaries in it included.
 
-    0.0 and -0.0 are two values to a function, and any NaN is the same to it. Python takes two
-    moments for one whose clocks show the same at the end of summer time.
+    0.0 and -0.0 are two values to a function, and any NaN is the same to it. To Python two moments
+    are the same if their clocks show the same time at the end of summer time.
 
     >>> frozen(0.0) == frozen(-0.0), frozen(math.nan) == frozen(math.nan), frozen([1, None])
     (False, True, ('list', 1, None))
@@ -71,5 +71,5 @@ def frozen(value: object) -> object:
     if isinstance(value, list | tuple):
         return ("list", *map(frozen, value))
     if isinstance(value, dict):
-        return ("dict", *((key, frozen(each)) for key, each in value.items()))
+        return ("dict", *((key, frozen(item)) for key, item in value.items()))
     return value

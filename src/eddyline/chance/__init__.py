@@ -2,10 +2,10 @@
 
 Spark takes every function for deterministic that is not declared otherwise, and people forget to
 declare those that make identities or draw numbers. Their code shows it: it names ``uuid.uuid4``, or
-what ``random`` has. Nothing of it is run.
+a function of ``random``. None of the code is run.
 
-It can be mistaken both ways: a function that only measures its own time looks as if it hung on the
-time, and what has a name that is put together at run time is not found.
+It can err both ways: a function that only measures its own time looks as if it hung on the time,
+and a name that is put together at run time is not found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["ADVICE", "chance_in", "chance_in_pickles", "looks_non_deterministic"
 ADVICE: Final = "declare it with asNondeterministic(), or mark it with @eddyline.deterministic"
 """What to do about a function that looks so."""
 
-_REMEMBERED: Final = 1_000  # functions about which it is known
+_REMEMBERED: Final = 1_000  # functions for which the answer is kept
 _PICKLE_MOST: Final = 1 << 20  # bytes; PySpark broadcasts longer ones
 
 _known: Final = Latest[bytes, tuple[str | None]](_REMEMBERED)
@@ -40,7 +40,7 @@ def chance_in_pickles(commands: Sequence[bytes]) -> str | None:
     """Return what a nest of pickled functions calls so that it looks so, as "calls uuid.uuid4".
 
     None where it does not. A small function takes 140 to 300 us when it is new, and a microsecond
-    when it is known. Of one that PySpark broadcasts since it is large nothing is known here: a
+    when it is known. Nothing is known here of one that PySpark broadcasts because it is large: a
     worker will see.
     """
     return next(filter(None, map(_chance_in_pickle, commands)), None)

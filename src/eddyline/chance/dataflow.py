@@ -1,8 +1,8 @@
 """What the values in a function's code are, instruction by instruction: outside of the call or not.
 
 An abstract interpretation (Cousot and Cousot, 1977) of the byte code: every instruction is visited
-until the values before it change no more, so that the cost is that of the instructions times the
-depth of their loops, and never more than :data:`VISITS_MOST` visits. Nothing is run.
+until the values before it no longer change, so the cost is that of the instructions times the depth
+of their loops, and never more than :data:`VISITS_MOST` visits. Nothing is run.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class State:
         return State(list(self.stack), dict(self.here), dict(self.stored))
 
     def pop(self, count: int = 1) -> list[Value]:
-        """Take the topmost values; what is not known is nothing from outside."""
+        """Take the topmost values; unknown ones count as nothing from outside."""
         taken = self.stack[-count:] if count else []
         del self.stack[len(self.stack) - len(taken) :]
         return [Value()] * (count - len(taken)) + taken
@@ -81,16 +81,16 @@ class State:
         self.stack.extend(values)
 
     def change(self, effect: int) -> None:
-        """Make the stack higher or lower, by what is not known."""
+        """Make the stack higher or lower, by unknown values."""
         if effect < 0:
             self.pop(-effect)
         self.push(*[Value()] * effect)
 
     def merged(self, other: State) -> State:
-        """Return what is known when it is not known which of two it is."""
+        """Return what is known when either of two states may hold."""
         height = min(len(self.stack), len(other.stack))
         mine, others = self.stack[len(self.stack) - height :], other.stack[-height:]
-        stack = [_either(*each) for each in zip(mine, others if height else [], strict=True)]
+        stack = [_either(*pair) for pair in zip(mine, others if height else [], strict=True)]
         stored = {
             place: made | other.stored[place]
             for place, made in self.stored.items()
@@ -109,11 +109,11 @@ class State:
             and self.here.keys() == other.here.keys()
             and self.stored == other.stored
             and all(map(Value.same_as, self.stack, other.stack))
-            and all(each.same_as(other.here[name]) for name, each in self.here.items())
+            and all(value.same_as(other.here[name]) for name, value in self.here.items())
         )
 
     def _told(self, name: str, other: State) -> Value:
-        """Return a variable; if it tells whether something was stored, as one that hangs on it."""
+        """Return a variable, as hanging on a store if it shows whether that has happened."""
         value, there = self.here.get(name, Value()), other.here.get(name, Value())
         if value.same_as(there):
             return value
@@ -139,7 +139,7 @@ def read_code(
     """
     instructions = list(dis.get_instructions(code))
     following = {a.offset: b.offset for a, b in pairwise(instructions)}
-    at = {each.offset: each for each in instructions}
+    at = {instruction.offset: instruction for instruction in instructions}
     handlers = _handlers(code, instructions)
     before = {instructions[0].offset: first}
     waiting = [instructions[0].offset]
@@ -151,20 +151,20 @@ def read_code(
             at[offset], before[offset], step, following.get(offset), handlers[offset]
         ):
             known = before.get(goes_to)
-            found = state if known is None else known.merged(state)
-            if known is None or not found.same_as(known):
-                before[goes_to] = found
+            new_state = state if known is None else known.merged(state)
+            if known is None or not new_state.same_as(known):
+                before[goes_to] = new_state
                 waiting.append(goes_to)
-    for each in instructions:
-        if each.offset in before:
-            yield each, before[each.offset].copy()
+    for instruction in instructions:
+        if instruction.offset in before:
+            yield instruction, before[instruction.offset].copy()
 
 
 def leaves_without(code: CodeType, shunned: int) -> bool:
     """Whether a function can return although it never comes to the instruction at an offset."""
     instructions = list(dis.get_instructions(code))
     following = {a.offset: b.offset for a, b in pairwise(instructions)}
-    at = {each.offset: each for each in instructions}
+    at = {instruction.offset: instruction for instruction in instructions}
     handlers = _handlers(code, instructions)
     seen, waiting = {shunned}, [instructions[0].offset]
     while waiting:
@@ -213,12 +213,12 @@ def _handlers(
     code: CodeType, instructions: list[dis.Instruction]
 ) -> defaultdict[int, list[tuple[int, int]]]:
     """Return for each instruction where an exception goes, and the height of the stack there."""
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    handlers: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for entry in getattr(dis.Bytecode(code), "exception_entries", ()):
-        for each in instructions:
-            if entry.start <= each.offset < entry.end:
-                found[each.offset].append((entry.target, entry.depth + bool(entry.lasti)))
-    return found
+        for instruction in instructions:
+            if entry.start <= instruction.offset < entry.end:
+                handlers[instruction.offset].append((entry.target, entry.depth + bool(entry.lasti)))
+    return handlers
 
 
 def _either(one: Value, other: Value) -> Value:

@@ -1,7 +1,7 @@
 """What each instruction does to the values of a function, and what it changes outside of the call.
 
-The instructions are those of CPython 3.11 to 3.14. One that is not named here takes
-and gives as many values as :func:`dis.stack_effect` says, and what it gives is new.
+The instructions are those of CPython 3.11 to 3.14. One that is not named here takes and gives as
+many values as :func:`dis.stack_effect` says, and those it gives are new.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Store(NamedTuple):
 class FlowSteps:
     """The effects of instructions, and what :meth:`report` has found of them.
 
-    ``known`` are the globals, ``outer`` returns what a variable of the function around holds, or
+    ``known`` are the globals, ``outer`` returns what a variable of the enclosing function holds, or
     MISSING; ``given`` is what parameters are known to be, and ``fresh`` the object of a method that
     the call itself has made.
     """
@@ -129,7 +129,7 @@ class FlowSteps:
         self._reporting = False
 
     def step(self, each: dis.Instruction, state: State) -> None:  # noqa: C901, PLR0912 - a table
-        """Change a state as an instruction does that does not jump."""
+        """Change a state as an instruction without a jump does."""
         name, what = each.opname, each.argval
         if name == "KW_NAMES":
             self._keywords = self._constants[each.arg or 0]  # Python 3.11 does not say what it is
@@ -172,7 +172,7 @@ class FlowSteps:
             self._import(name, str(what), state)
         elif name in {"CALL", "CALL_KW"}:
             self._call(each, int(what), state)
-        elif name == "CALL_FUNCTION_EX":  # with *values, of which it is not known how many
+        elif name == "CALL_FUNCTION_EX":  # with *values, whose number is not known
             parts = state.pop(1 - dis.stack_effect(each.opcode, each.arg))
             functions = [part for part in parts if part is not NULL]
             state.push(self._called(functions[0], functions[1:], {}, each, state))
@@ -197,7 +197,7 @@ class FlowSteps:
 
     def _fast(self, name: str, what: object, state: State) -> None:
         names = what if isinstance(what, tuple) else (what,)
-        verbs = [each for each in name.split("_") if each in {"LOAD", "STORE", "DELETE"}]
+        verbs = [part for part in name.split("_") if part in {"LOAD", "STORE", "DELETE"}]
         for verb, local in zip(verbs, names, strict=False):
             if verb == "LOAD":
                 state.push(state.here.get(str(local), Value()))
@@ -221,14 +221,14 @@ class FlowSteps:
 
     def _attribute(self, each: dis.Instruction, name: str, state: State) -> None:
         (owner,) = state.pop()
-        found = attribute(owner, name)
+        value = attribute(owner, name)
         if dis.stack_effect(each.opcode, each.arg) == 1:  # of a method, to be called
             state.push(NULL)
-        state.push(Value(found.thing, found.place, found.sources, owner, name))
+        state.push(Value(value.thing, value.place, value.sources, owner, name))
         if self._reporting and name == "O_RDWR":
             self.files |= {"read", "write"}
         if self._reporting and owner.name == _IMPORTED:
-            self.named.append(found.thing)
+            self.named.append(value.thing)
 
     def _import(self, name: str, what: str, state: State) -> None:
         if name == "IMPORT_NAME":
@@ -312,7 +312,7 @@ class FlowSteps:
         each: dis.Instruction,
         state: State,
     ) -> Value:
-        """Return what a call returns, of which the well-known ones are understood."""
+        """Return what a call returns; the well-known functions are understood."""
         owner, name, path = function.owner, function.name, dotted(function.thing)
         if by_name.get("out", NULL).place:
             self._change(by_name["out"].place)
@@ -329,9 +329,9 @@ class FlowSteps:
         if special is not None:
             return special
         if owner is not None and owner.place:
-            found = self._of_method(owner, name, given, each, state)
-            if found is not None:
-                return found
+            result = self._of_method(owner, name, given, each, state)
+            if result is not None:
+                return result
         if isinstance(function.thing, FunctionType) and self._reporting:
             self._note_call(function.thing, given, by_name)
         parts = [*given, *by_name.values(), *([owner] if owner is not None else [])]
@@ -350,11 +350,11 @@ class FlowSteps:
         if path == "builtins.type" and len(given) == 1:
             return attribute(first, "__class__")
         if path == "builtins.getattr" and isinstance(text, str):
-            found = attribute(first, text)
+            value = attribute(first, text)
             if self._reporting:
-                self.named.append(found.thing)
+                self.named.append(value.thing)
             rest = _union(given[2:]).sources
-            return Value(found.thing, found.place, found.sources | rest, first, text)
+            return Value(value.thing, value.place, value.sources | rest, first, text)
         if path == "builtins.setattr" and given[2:]:
             to = attribute(first, text if isinstance(text, str) else "…")
             self._put(to, first, given[1].sources, given[2], each, state)
@@ -373,7 +373,7 @@ class FlowSteps:
     def _of_method(
         self, owner: Value, name: str, given: list[Value], each: dis.Instruction, state: State
     ) -> Value | None:
-        """Return what a method of something outside returns, if it is one of a container."""
+        """Return what a method of a thing outside returns, if that is a container."""
         if owner.thing is not MISSING and not is_container(owner.thing):
             return None
         if name in _CHANGING or (name == "get" and is_container(owner.thing, QUEUES)):
@@ -384,8 +384,8 @@ class FlowSteps:
             self._put(to, owner, given[0].sources, value, each, state)
             return Value(MISSING, to.place, to.sources)
         if name in {"get", "__getitem__"} and given:
-            found = element(owner, given[0])
-            return found.with_sources(_union(given[1:]).sources)
+            item = element(owner, given[0])
+            return item.with_sources(_union(given[1:]).sources)
         if name in {"items", "values"}:
             return owner
         return None
@@ -441,7 +441,7 @@ def _is_builtin_type(thing: object) -> bool:
 
 
 def _union(parts: Iterable[Value]) -> Value:
-    return Value(sources=frozenset().union(*[each.sources for each in parts]))
+    return Value(sources=frozenset().union(*[part.sources for part in parts]))
 
 
 def _made(parts: Iterable[Value], each: dis.Instruction) -> Value:

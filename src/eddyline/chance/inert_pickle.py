@@ -1,8 +1,8 @@
-"""Reads a pickled function and what it refers to, of which nothing is made.
+"""Reads a pickled function and what it refers to, without making any of it.
 
-Functions and their code come out as they are, since making these runs nothing of anybody's. A
-class, and whatever is made by calling something, is told by its name only: a model of a gigabyte,
-a connection and the like are never made here, and no module is imported.
+Functions and their code come out as they are, since making these runs nobody's code. A class, and
+anything made by a call, is known by its name only: a model of a gigabyte, a connection and the like
+are never made here, and no module is imported.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _AS_IT_IS: Final = {
     ("types", "CodeType"): CodeType,
     ("types", "MethodType"): MethodType,
     **{
-        ("builtins", each.__name__): each
-        for each in (bytearray, classmethod, dict, frozenset, list, property, set, staticmethod)
+        ("builtins", kind.__name__): kind
+        for kind in (bytearray, classmethod, dict, frozenset, list, property, set, staticmethod)
     },
 }
 _OF_FUNCTIONS: Final = frozenset(
@@ -85,7 +85,7 @@ def load_inert(command: bytes) -> object:
 
 @functools.lru_cache(1_000)  # a class takes 20 us
 def named(module: str, name: str) -> type[Stand]:
-    """Return what stands for something of a module, by its name there."""
+    """Return what stands for a thing of a module, by its name there."""
     return type(name.rpartition(".")[2], (Stand,), {"module": module, "name": name})
 
 

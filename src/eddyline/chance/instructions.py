@@ -15,7 +15,7 @@ class Do(Enum):
 
     LOAD_GLOBAL = auto()
     LOAD_LOCAL = auto()
-    LOAD_OUTER = auto()  # a variable of the function around, or one for functions inside
+    LOAD_OUTER = auto()  # a variable of the enclosing function, or one for functions inside
     CONSTANT = auto()
     CODE = auto()  # of a function inside
     MEMBER = auto()  # of what was loaded last
@@ -76,7 +76,7 @@ _LOCAL: Final = re.compile(
 
 def steps_of(code: CodeType) -> list[Step]:
     """Return the steps of a function, in the order in which they stand."""
-    return [step for each in dis.get_instructions(code) for step in _steps(each)]
+    return [step for instruction in dis.get_instructions(code) for step in _steps(instruction)]
 
 
 def _steps(instruction: dis.Instruction) -> Iterator[Step]:
@@ -98,7 +98,7 @@ def arguments_given(steps: Sequence[Step], place: int) -> int | None:
     """Return how many arguments a call has whose function was loaded before ``place``.
 
     None where it is not called there, or with more than names and constants. A call with nothing
-    but None is one without arguments: so do makers of random generators take it.
+    but None is one without arguments: makers of random generators take it as such.
     """
     given = list[Step]()
     for step in steps[place:]:
@@ -111,5 +111,5 @@ def arguments_given(steps: Sequence[Step], place: int) -> int | None:
         arguments = given[: len(given) - len(names)] if len(given) != step.what else given
         if len(arguments) != step.what:
             return None
-        return 0 if all(each == Step(Do.CONSTANT) for each in arguments) else len(arguments)
+        return 0 if all(argument == Step(Do.CONSTANT) for argument in arguments) else len(arguments)
     return None

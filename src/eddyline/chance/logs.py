@@ -1,8 +1,8 @@
 """Containers that a function only adds to: it leaves something behind, and looks at none of it.
 
 ``seen.append(thread)`` changes a list that outlives the call, as a counter does, but no result
-hangs on it as long as the function adds and does nothing else with the list, nor calls anybody who
-could.
+hangs on it as long as the function adds and does nothing else with the list, nor calls a function
+that could.
 """
 
 from __future__ import annotations
@@ -33,20 +33,22 @@ _DEEPEST: Final = 4  # containers in one another, looked through
 def is_log(code: CodeType, place: str, value_of: Callable[[str], object]) -> bool:
     """Whether a function only adds to the container of a name; ``value_of`` says what names mean.
 
-    False where that is not plain: of a container that has no name, where another function of the
-    user's is called, and where there is a function in the function.
+    False where that is not plain: for a container without a name, where another function of the
+    user's is called, and where the function contains a function.
     """
-    if not place.isidentifier() or any(isinstance(each, CodeType) for each in code.co_consts):
+    if not place.isidentifier() or any(
+        isinstance(constant, CodeType) for constant in code.co_consts
+    ):
         return False
-    steps = [each for each in dis.get_instructions(code) if each.opname not in _ASIDE]
-    loaded = (each for each in steps if each.opname in _LOADING or "LOAD_FAST" in each.opname)
-    names = {each.argval for each in loaded}
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _ASIDE]
+    loaded = (step for step in steps if step.opname in _LOADING or "LOAD_FAST" in step.opname)
+    names = {step.argval for step in loaded}
     log = value_of(place)
     if type(log) in _CONTAINERS:
-        names -= {place}  # whatever was added to it: nobody reads it
+        names -= {place}  # no matter what was added to it: nobody reads it
     if not all(isinstance(name, str) and _knows_nothing(value_of(name), log) for name in names):
         return False
-    uses = [at for at, each in enumerate(steps) if each.argval == place and "LOAD" in each.opname]
+    uses = [at for at, step in enumerate(steps) if step.argval == place and "LOAD" in step.opname]
     return bool(uses) and all(_adds(steps, at) for at in uses)
 
 
@@ -65,11 +67,11 @@ def _is_data(thing: object, log: object, depth: int) -> bool:
     held = cast("Collection[object]", thing.values() if isinstance(thing, dict) else thing)
     if thing is log or depth == 0 or len(held) > _HELD_MOST:
         return False
-    return all(_is_data(each, log, depth - 1) for each in held)
+    return all(_is_data(part, log, depth - 1) for part in held)
 
 
 def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
-    """Whether what is loaded somewhere has a method called that adds, and nothing comes of it."""
+    """Whether a method that adds is called on a loaded thing, and its result is dropped."""
     if at + 1 >= len(steps) or steps[at + 1].opname not in _LOOKING_UP:
         return False
     if str(steps[at + 1].argval) not in _ADDING:
@@ -79,12 +81,12 @@ def _adds(steps: Sequence[dis.Instruction], at: int) -> bool:
 
 
 def _calls(steps: Sequence[dis.Instruction], at: int) -> Iterator[int]:
-    """Yield where what is loaded somewhere is called, if nothing jumps until then."""
+    """Yield where a thing loaded at some place is called, if nothing jumps until then."""
     depth = 0
     for place in range(at, len(steps) - 1):
-        each = steps[place]
-        if "JUMP" in each.opname or each.opname.startswith(("FOR_", "SEND", "YIELD")):
+        step = steps[place]
+        if "JUMP" in step.opname or step.opname.startswith(("FOR_", "SEND", "YIELD")):
             return
-        depth += dis.stack_effect(each.opcode, each.arg)
-        if depth == 1 and each.opname in {"CALL", "CALL_KW"} and place > at + 1:
+        depth += dis.stack_effect(step.opcode, step.arg)
+        if depth == 1 and step.opname in {"CALL", "CALL_KW"} and place > at + 1:
             yield place

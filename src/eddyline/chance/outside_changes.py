@@ -2,7 +2,7 @@
 
 Results hang on earlier calls where a call leaves something behind: a number in a dictionary of the
 module, a value in a list of a closure or a default, an attribute of the function or of its object.
-What a call has made itself it may change as it likes.
+A call may change as it likes what it has made itself.
 
 One way of leaving something behind is harmless and common: what is computed from a key is put under
 that key, or what is computed from nothing is put anywhere, and the function returns the same
@@ -42,20 +42,20 @@ class _Return:
 def changes_in(code: CodeType, steps: FlowSteps) -> Iterator[str]:
     """Yield what a function changes so that results may hang on earlier calls, as text.
 
-    What else is found on the way is in ``steps`` then. Takes time in proportion to the
+    Whatever else is found on the way is in ``steps`` then. Takes time in proportion to the
     instructions, and twice the stores.
     """
     if len(code.co_code) > 2 * _TOO_LONG:
         return
     returns: list[_Return] = []
     tested: set[str] = set()
-    for each, state in read_code(code, State([], dict(steps.arguments(code))), steps.step):
-        steps.report(each, state.copy())
-        if each.opname in {"RETURN_VALUE", "YIELD_VALUE"}:
+    for instruction, state in read_code(code, State([], dict(steps.arguments(code))), steps.step):
+        steps.report(instruction, state.copy())
+        if instruction.opname in {"RETURN_VALUE", "YIELD_VALUE"}:
             returns.append(_Return(state.pop()[0], state.stored))
-        elif each.opname == "RETURN_CONST":
+        elif instruction.opname == "RETURN_CONST":
             returns.append(_Return(Value(), state.stored))
-        elif "JUMP" in each.opname and "_IF_" in each.opname and state.stack:
+        elif "JUMP" in instruction.opname and "_IF_" in instruction.opname and state.stack:
             tested |= state.stack[-1].sources
 
     def meaning(name: str) -> object:
@@ -63,9 +63,9 @@ def changes_in(code: CodeType, steps: FlowSteps) -> Iterator[str]:
             return steps.given.get(name, MISSING)
         return steps.outer(name) if name in steps.closure else steps.known.get(name, MISSING)
 
-    changed = [each for each in steps.changed if not is_log(code, each, meaning)]
+    changed = [place for place in steps.changed if not is_log(code, place, meaning)]
     yield from (f"changes {place}, which outlives the call" for place in changed)
-    places = {each.place for each in steps.stores}
+    places = {store.place for store in steps.stores}
     for store in steps.stores:
         if not _is_settling(store, places, returns, tested, code):
             yield f"changes {store.place}, which outlives the call"
@@ -78,31 +78,31 @@ def _is_settling(  # noqa: PLR0911 - a rule each
     value, place = store.value, store.place
     if not _arguments(value.sources) <= _arguments(store.key):
         return False
-    if not {each for each in store.key if each.startswith("made ")} <= value.sources:
+    if not {source for source in store.key if source.startswith("made ")} <= value.sources:
         return False  # as C[k // 10] = k does; which of them is there hangs on what came first
-    if any(_overlap(read, each) for read in _reads(value.sources) for each in places):
+    if any(_overlap(read, other) for read in _reads(value.sources) for other in places):
         return False
     conditional = leaves_without(code, store.offset)
     if not conditional and any(_overlap(read, place) for read in _reads(tested)):
         return False
-    for each in returns:
-        sources = each.value.sources
+    for outcome in returns:
+        sources = outcome.value.sources
         if {f"split {place}", f"stale {place}"} & sources:
             return False
         if any(place.startswith(f"{read}[") for read in _reads(sources)):
             return False  # as of len(L)
-        kept = each.stored.get(place) if conditional else None
-        if kept is not None and not given_back(each.value, place, kept):
+        kept = outcome.stored.get(place) if conditional else None
+        if kept is not None and not given_back(outcome.value, place, kept):
             return False
     return True
 
 
 def _arguments(sources: frozenset[str]) -> set[str]:
-    return {each for each in sources if each.startswith("argument ")}
+    return {source for source in sources if source.startswith("argument ")}
 
 
 def _reads(sources: frozenset[str] | set[str]) -> Iterator[str]:
-    return (each.removeprefix("read ") for each in sources if each.startswith("read "))
+    return (source.removeprefix("read ") for source in sources if source.startswith("read "))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -1,4 +1,4 @@
-"""Places outside of a call: variables, what is in containers there, and attributes of objects."""
+"""Places outside of a call: variables, items of containers there, and attributes of objects."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def element(owner: Value, key: Value | None) -> Value:
         place = str(key.thing)
     if owner.place.endswith(".__dict__") and known and key is not None:
         place = f"{owner.place.removesuffix('.__dict__')}.{key.thing}"
-    found = outside(thing, place)
+    value = outside(thing, place)
     sources = (sources - {f"read {owner.place}"}) | {f"read {place}"}
-    return Value(found.thing, found.place, sources)
+    return Value(value.thing, value.place, sources)
 
 
 def _item(container: object, key: object) -> object:
-    """Return an item of a builtin container; any where it is not known which."""
+    """Return an item of a builtin container; any item where the key is not known."""
     if type(container) is dict:
         if key is not MISSING and key in container:
             return container[key]
@@ -69,19 +69,19 @@ def _item(container: object, key: object) -> object:
 
 def attribute(owner: Value, name: str) -> Value:
     """Return an attribute of something."""
-    found = member(owner.thing, name) if owner.thing is not MISSING else MISSING
+    thing = member(owner.thing, name) if owner.thing is not MISSING else MISSING
     if not owner.place:
-        if isinstance(owner.thing, type) and is_container(found):
-            return outside(found, f"{owner.thing.__name__}.{name}")  # of the class, by an object
+        if isinstance(owner.thing, type) and is_container(thing):
+            return outside(thing, f"{owner.thing.__name__}.{name}")  # of the class, by an object
         if name == "__class__" and isinstance(owner.thing, type):
             return Value(owner.thing, owner.thing.__name__)
-        return Value(found, "", owner.sources)
+        return Value(thing, "", owner.sources)
     place = f"{owner.place}.{name}"
     sources = owner.sources - {f"read {owner.place}"}
     if name == "__class__":
-        found = owner.thing if isinstance(owner.thing, type) else type(owner.thing)
-        return Value(found, place, sources)
-    return Value(found, place, sources | outside(found, place).sources)
+        thing = owner.thing if isinstance(owner.thing, type) else type(owner.thing)
+        return Value(thing, place, sources)
+    return Value(thing, place, sources | outside(thing, place).sources)
 
 
 def is_container(thing: object, of: frozenset[str] = _CONTAINERS) -> bool:

@@ -1,9 +1,9 @@
 """Searches the code of a function, and of what it calls, for what makes its results differ.
 
-What is read is the code of the function, of functions in it, of those that it calls of its own
-module and of others that are in no installed package, and what these have at hand: globals,
-closures, defaults, attributes of an object that is called. That takes time in proportion to the
-instructions, of :data:`CODES_MOST` functions at the most.
+What is read is the code of the function, of functions in it, of those that it calls in its own
+module and in others outside of installed packages, and what these have at hand: globals, closures,
+defaults, attributes of an object that is called. That takes time in proportion to the instructions,
+of :data:`CODES_MOST` functions at the most.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ class _Scope:
             self.importing = named(name if self.by_name else name.partition(".")[0], "")
             return MISSING if self.by_name else self.importing
         if step.do is Do.IMPORT_FROM:
-            found = member(self.importing, str(step.what))
+            thing = member(self.importing, str(step.what))
             if not self.by_name:  # `import a.b as c` goes down step by step
-                self.importing = found
-            return found
+                self.importing = thing
+            return thing
         return MISSING
 
 
@@ -119,15 +119,15 @@ class _Search:
     def of_value(
         self, value: object, names: frozenset[str] = _NO_NAMES, seeded: frozenset[str] = _NO_NAMES
     ) -> Iterator[str]:
-        """Search what may be called; of a class those of its methods that ``names`` has."""
+        """Search what may be called; for a class, its methods in ``names``."""
         value = _as_loaded(value)
         if is_marked(value):
             return
         yield from self._of_name("", value)
-        for each in _bound_to(value):
-            yield from self._keeping(each, "")
-        for each in _called_by(value):
-            yield from self.of_value(each, names, seeded)
+        for thing in _bound_to(value):
+            yield from self._keeping(thing, "")
+        for thing in _called_by(value):
+            yield from self.of_value(thing, names, seeded)
         if isinstance(value, FunctionType):
             yield from self._of_function(value, seeded)
         elif isinstance(value, MethodType):
@@ -188,7 +188,7 @@ class _Search:
         yield from self._of_flow(code, scope, given)
 
     def _of_flow(self, code: CodeType, scope: _Scope, given: dict[str, object]) -> Iterator[str]:
-        """Search for what outlives the call, and for what is named at run time by constants."""
+        """Search for changes that outlive the call, and names given at run time by constants."""
         flow = FlowSteps(
             scope.known,
             scope.closure,
@@ -196,10 +196,10 @@ class _Search:
             given,
             scope.owner if _is_made_by_call(code, scope.owner) else MISSING,
         )
-        found: list[str] = []
+        changes: list[str] = []
         with suppress(Exception):  # of another version of Python, of which some is not understood
-            found.extend(changes_in(code, flow))
-        yield from found
+            changes.extend(changes_in(code, flow))
+        yield from changes
         for thing in flow.named:
             yield from self._of_name("", _as_loaded(thing))
         for program in flow.programs:
@@ -213,7 +213,7 @@ class _Search:
     def _of_path(
         self, value: object, steps: Sequence[Step], place: int, scope: _Scope, code: CodeType
     ) -> Generator[str, None, int]:
-        """Search what was loaded, member by member; return the place of what comes after."""
+        """Search what was loaded, member by member; return the place of the step after it."""
         path = dotted(value)
         yield from self._keeping(value, str(steps[place - 1].what))
         yield from self._of_name(path, value, steps, place, scope.seeded)
@@ -258,7 +258,7 @@ class _Search:
                 yield f"calls {name}"
 
     def _is_own(self, thing: object) -> bool:
-        """Whether the code of a function or class is read: not that of what was installed."""
+        """Whether the code of a function or class is read: not where it was installed."""
         if isinstance(thing, type) and issubclass(thing, Stand):
             return not thing.module
         name = str(getattr(thing, "__module__", ""))
@@ -277,7 +277,7 @@ class _Search:
 
 
 def _is_made_by_call(code: CodeType, owner: object) -> bool:
-    """Whether the object of a method is one that the call has made, of a class that it names."""
+    """Whether the call itself has made the object of a method, of a class that it names."""
     return isinstance(owner, type) and code.co_varnames[:1] != ("cls",)
 
 
@@ -296,7 +296,7 @@ def _bound_to(value: object) -> Sequence[object]:
 
 
 def _called_by(value: object) -> Sequence[object]:
-    """Return what is called, or may be, where a thing is that has no code of its own."""
+    """Return what is called, or may be, when a thing without code of its own is called."""
     if isinstance(value, partial):
         return (value.func, *_bound_to(value))
     if isinstance(value, staticmethod | classmethod):
@@ -304,8 +304,8 @@ def _called_by(value: object) -> Sequence[object]:
     if isinstance(value, FunctionType | MethodType | BuiltinFunctionType | ModuleType | type):
         return ()
     if isinstance(value, Member):
-        found = member(value.arguments[0], str(value.arguments[1]))
-        return () if isinstance(found, Member) else (found,)
+        thing = member(value.arguments[0], str(value.arguments[1]))
+        return () if isinstance(thing, Member) else (thing,)
     call = member(value, "__call__")
     return (call,) if isinstance(call, MethodType) else ()
 

@@ -1,4 +1,4 @@
-"""What gives other values for the same arguments: the time, chance, and what is unique.
+"""Things that give other values for the same arguments: the time, chance, and unique values.
 
 Names are those by which Python knows things, as ``datetime.datetime.now``, whatever a program
 calls them.
@@ -50,7 +50,7 @@ _NEEDED: Final = {
     "numpy.random.SeedSequence": 1,
     "numpy.random.default_rng": 1,
     **{f"pandas.Timestamp.{now}": NEVER for now in ("now", "today", "utcnow")},
-    # Which rows are together in a task is nothing that a function could rely on.
+    # A function cannot rely on which rows are together in a task.
     "pyspark.taskcontext.TaskContext.get": NEVER,
     "pyspark.taskcontext.BarrierTaskContext.get": NEVER,
     "nanoid.generate": NEVER,
@@ -63,7 +63,7 @@ _NEEDED: Final = {
     },
 }
 
-# All functions of these draw something, but for the ones named.
+# All functions of these draw something, except the ones named.
 _DRAWING: Final = {
     "random": frozenset(["getstate", "seed", "setstate"]),
     "secrets": frozenset(["compare_digest"]),
@@ -130,7 +130,7 @@ def known_as(name: str) -> str:
 
 
 def arguments_needed(name: str) -> int:
-    """Return with how many arguments the result of a thing depends on these alone; 0 of most.
+    """Return with how many arguments the result of a thing depends on these alone; mostly 0.
 
     >>> arguments_needed("random.Random"), arguments_needed("random.random") == NEVER
     (1, True)
@@ -146,10 +146,10 @@ def arguments_needed(name: str) -> int:
 
 
 def is_of_known_module(name: str) -> bool:
-    """Whether all that is to be known of a thing is known by its name."""
+    """Whether a thing's name tells all there is to know of it."""
     return name.rpartition(".")[0] in _DRAWING
 
 
 def gives_another_each_time(class_name: str) -> bool:
-    """Whether what is of a class gives another value each time that it is asked."""
+    """Whether objects of a class give another value each time."""
     return class_name in _KEEPING

@@ -18,10 +18,10 @@ def live(stand: type[Stand]) -> object:
     """Return what a class stands for, where its module is loaded here anyway; else the class."""
     if not stand.module:
         return stand
-    found: object = sys.modules.get(stand.module, MISSING)
+    thing: object = sys.modules.get(stand.module, MISSING)
     for part in filter(None, stand.name.split(".")):
-        found = MISSING if found is MISSING else _static(found, part)
-    return stand if found is MISSING else found
+        thing = MISSING if thing is MISSING else _static(thing, part)
+    return stand if thing is MISSING else thing
 
 
 def dotted(value: object) -> str:
@@ -43,7 +43,7 @@ def dotted(value: object) -> str:
 
 
 def member(value: object, name: str) -> object:
-    """Return a member of a thing, for which none of its code is run; MISSING where it has none."""
+    """Return a member of a thing without running its code; MISSING where it has none."""
     if isinstance(value, type) and issubclass(value, Stand):
         return _member_of_stand(value, name)
     if isinstance(value, Stand):
@@ -56,7 +56,7 @@ def member(value: object, name: str) -> object:
 
 
 def keeps(value: object) -> str:
-    """Return what a thing is that gives another value each time, as "a random.Random", or ""."""
+    """Return what kind of thing gives another value each time, as "a random.Random"; else ""."""
     if isinstance(value, type | FunctionType | ModuleType | partial):
         return ""
     for name in map(known_as, class_names(type(value))):
@@ -85,8 +85,8 @@ def _static(value: object, name: str) -> object:
         return vars(value).get(name, submodule)
     if isinstance(value, FunctionType):
         return vars(value).get(name, MISSING)
-    found = inspect.getattr_static(value, name, MISSING)
-    return found.__func__ if isinstance(found, staticmethod) else found
+    attribute = inspect.getattr_static(value, name, MISSING)
+    return attribute.__func__ if isinstance(attribute, staticmethod) else attribute
 
 
 def _member_of_stand(stand: type[Stand], name: str) -> object:
@@ -94,26 +94,26 @@ def _member_of_stand(stand: type[Stand], name: str) -> object:
     if loaded is not stand:
         return member(loaded, name)
     if name in stand.contents:
-        found = stand.contents[name]
-        return found.__func__ if isinstance(found, staticmethod) else found
+        content = stand.contents[name]
+        return content.__func__ if isinstance(content, staticmethod) else content
     if stand.module:
         return named(stand.module, f"{stand.name}.{name}".lstrip("."))
     inherited = (member(base, name) for base in stand.inherits if isinstance(base, type))
-    return next((each for each in inherited if each is not MISSING), MISSING)
+    return next((value for value in inherited if value is not MISSING), MISSING)
 
 
 def _of_class(made: type, value: object, name: str) -> object:
-    """Return a member of a class as an object of it has it."""
-    found = member(made, name)
-    if isinstance(found, FunctionType):
-        return MethodType(found, value)
-    if isinstance(found, property) and isinstance(found.fget, FunctionType):
-        return MethodType(found.fget, value)
-    if isinstance(found, classmethod):
-        return MethodType(found.__func__, made)
-    if isinstance(found, type) and issubclass(found, Stand):  # its class is known by name only
+    """Return a member of a class as its object has it."""
+    thing = member(made, name)
+    if isinstance(thing, FunctionType):
+        return MethodType(thing, value)
+    if isinstance(thing, property) and isinstance(thing.fget, FunctionType):
+        return MethodType(thing.fget, value)
+    if isinstance(thing, classmethod):
+        return MethodType(thing.__func__, made)
+    if isinstance(thing, type) and issubclass(thing, Stand):  # its class is known by name only
         return Member(value, name)
-    return found
+    return thing
 
 
 def _state(stand: Stand) -> dict[str, object]:

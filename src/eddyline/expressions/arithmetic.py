@@ -160,7 +160,7 @@ def _decimal_type(
 
 
 def _needs_a_mode(operator: ArithmeticOperator, result: pa.DataType) -> bool:
-    """Whether there are values for which an operator has no result of its type."""
+    """Whether an operator has no result of its type for some values."""
     return operator in _DIVIDING or is_integer(result)
 
 
@@ -333,7 +333,7 @@ def _raises(given: Ingredients, operator: ArithmeticOperator) -> bool:
 
 # Overflow is an infinity in floating point.
 _SAFE_ON_FLOATS: Final = frozenset({"Abs", "Add", "Multiply", "Subtract", "UnaryMinus"})
-# A remainder always fits, and a quotient of whole numbers does but for one by -1.
+# A remainder always fits, and so does a quotient of whole numbers, except one by -1.
 _SAFE_BY_CONSTANTS: Final = frozenset({"Remainder", "Pmod", "IntegralDivide"})
 
 

@@ -53,7 +53,7 @@ class Cast(OfOne):
 
     @property
     def may_fail(self) -> bool:
-        """Whether some value does not fit, and the mode says that it raises."""
+        """Whether some value does not fit, and the mode makes that raise."""
         return self.ansi and not cast_never_fails(type_of(self.operand), self.type)
 
     def run(self, operands: tuple[Program, ...]) -> Run:
@@ -199,7 +199,7 @@ def _may_raise(node: SparkOperator) -> bool:
 
 
 def _always_casts(node: SparkOperator) -> bool:
-    """Whether a cast has a result for every value, in whatever mode, be it computed here or not."""
+    """Whether a cast has a result for every value in every mode, computed here or not."""
     if node.always_casts():
         return True
     source, target = node.operand_kind(0), node.kind

@@ -1,7 +1,7 @@
-"""What the families say of Spark's own expressions: how they are built here, and if they raise.
+"""What the families say about Spark's own expressions: how they are built here, and if they raise.
 
-Spark's expressions are Catalyst's classes. They are known here by name, and as plain data that
-whoever reads plans brings: no family asks a JVM or imports Spark.
+Spark's expressions are Catalyst's classes. They are known here by name, and as plain data from the
+reader of plans: no family asks a JVM or imports Spark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class EvaluationMode(StrEnum):
 
 
 class NotTranslatedError(Exception):
-    """A recipe has nothing that is evaluated exactly as what it is given; says what that is."""
+    """A recipe has no exact equivalent of what it is given; says what that is."""
 
 
 class CatalystFields(Protocol):
@@ -71,7 +71,7 @@ class Ingredients(CatalystFields, Protocol):
         """Return the type in the expression's own field."""
 
     def literal(self) -> Literal:
-        """Return the exact value of what is a ``Literal``."""
+        """Return the exact value of a ``Literal`` operand."""
 
     def constant_text(self, where: str) -> str:
         """Return the text of what must be a constant in ``where``."""
@@ -101,7 +101,7 @@ class SparkOperator(CatalystFields, Protocol):
         """Return a list of texts that Catalyst's JSON leaves out."""
 
     def always_casts(self) -> bool:
-        """Whether Spark says of a ``Cast`` that it has a result for every value."""
+        """Whether Spark says that a ``Cast`` has a result for every value."""
 
     def groups_in(self, pattern: str) -> int | None:
         """Return how many groups a regular expression of Java's has; None where it is not valid."""
@@ -114,12 +114,12 @@ Question: TypeAlias = Callable[[SparkOperator], bool]
 
 
 def no(_: SparkOperator) -> bool:
-    """Answer a question about a class with no, whatever the operator."""
+    """Answer a question about a class with no, for any operator."""
     return False
 
 
 def yes(_: SparkOperator) -> bool:
-    """Answer a question about a class with yes, whatever the operator."""
+    """Answer a question about a class with yes, for any operator."""
     return True
 
 
@@ -129,8 +129,8 @@ class CatalystClass:
 
     Without a ``recipe`` an expression stays with Spark. ``may_raise`` says whether one could
     raise on some row by itself, where its operands do not. One that ``is_strict`` looks at all
-    operands of every row, and is NULL where one is. Of one that is NULL in no other case,
-    ``condition`` tells what Spark calls its errors: it can be tried.
+    operands of every row, and is NULL where one is. If it is NULL in no other case, ``condition``
+    is Spark's name for its errors: it can be tried.
     """
 
     name: str

@@ -39,7 +39,7 @@ class Case(Expression):
         return (*(part for branch in self.branches for part in branch), self.otherwise)
 
     def fault(self, types: Types) -> str | None:
-        """Refuse conditions that are none, and values of several types."""
+        """Refuse conditions that are not boolean, and values of several types."""
         conditions, values = types[:-1:2], (*types[1:-1:2], types[-1])
         if set(conditions) != {BOOLEAN}:
             return "CASE without a boolean condition"
@@ -87,7 +87,7 @@ def called_where(needed: Expression, call: Call) -> Case:
 
 
 def call_of(value: Call | Case) -> Call:
-    """Return the call of a value that is one, be it made for some rows only."""
+    """Return the call of a value that is one, even if it is made for some rows only."""
     if isinstance(value, Call):
         return value
     call = value.branches[0][1]
@@ -100,7 +100,7 @@ def call_of(value: Call | Case) -> Call:
 
 
 class _Assembly:
-    """A column put together from parts, each of which knows the rows that it is for."""
+    """A column put together from parts, each of which knows its rows."""
 
     def __init__(self, rows: int, column_type: pa.DataType) -> None:
         self._rows = rows
@@ -183,7 +183,7 @@ def _narrowed(scope: Scope, positions: Positions) -> Scope:
 
 
 def _add_run(assembly: _Assembly, program: Program, scope: Scope, positions: Positions) -> None:
-    """Run a program where it is wanted, and not at all where it is not."""
+    """Run a program for the rows that want it, and not at all if none does."""
     if len(positions):
         assembly.add(program.run(_narrowed(scope, positions)), positions)
 

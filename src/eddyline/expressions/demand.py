@@ -1,9 +1,9 @@
-"""For which rows an expression asks for a call, where somebody has to make it beforehand.
+"""For which rows an expression asks for a call that must be made beforehand.
 
-What is evaluated at once calls a function when it comes to it, and so only where a branch is
-taken. A call that is answered later is made before the expression is evaluated; here the
-expression says for which rows. It is exactly what evaluation comes to, or more: where a condition
-cannot be looked at before, as it needs the call itself, all rows count.
+Evaluation at once calls a function when it comes to it, and so only where a branch is taken. A call
+that is answered later is made before the expression is evaluated; here the expression says for
+which rows. It is exactly what evaluation comes to, or more: where a condition cannot be looked at
+before, as it needs the call itself, all rows count.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _of_first(
     ends: Sequence[Expression],
     of: Callable[[Expression], Expression],
 ) -> Expression:
-    """Return the demand of operands each of which is looked at where none before it ``ends``."""
+    """Return the demand of operands; each is looked at where none before it ``ends``."""
     return _any(_where_none(ends[:n], of(operand)) for n, operand in enumerate(operands))
 
 

@@ -1,10 +1,10 @@
 """Evaluates expressions, and tells beforehand whether it can.
 
-Whether it can is found out by doing it, before anybody counts on it. What
-:func:`~eddyline.expressions.expression.fault_of` says by types alone is asked first. Then each
-operator is prepared and run by the very code that a worker will use, over one row of NULLs, so
-that what a kernel refuses shows as well: a type that Arrow does not compare, a LIKE pattern of a
-size that its regular expressions do not take.
+That is found out by trying, before anybody counts on it. First
+:func:`~eddyline.expressions.expression.fault_of` answers by types alone. Then each operator is
+prepared and run by the very code that a worker will use, over one row of NULLs, so that a kernel's
+refusal shows as well: a type that Arrow does not compare, a LIKE pattern of a size that its regular
+expressions do not take.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def prepare(expression: Expression) -> Program:
 def reason_not_to_evaluate(expression: Expression) -> str | None:
     """Return why an expression cannot be evaluated, in a few words; None if it can.
 
-    The arguments of calls are looked at too, calls are not made. Each operator is run by
-    itself, over columns in place of its operands, so that none is skipped for what another
-    gives, and the work grows with the size of the expression.
+    The arguments of calls are looked at too, calls are not made. Each operator is run by itself,
+    over columns in place of its operands, so that none is skipped because of another's value, and
+    the work grows with the size of the expression.
     """
     reason = fault_of(expression)
     if reason is not None:

@@ -1,6 +1,6 @@
-"""What an expression is: frozen data, which answers all that is asked of it.
+"""What an expression is: frozen data, which answers all questions about itself.
 
-An expression describes; it computes nothing until somebody prepares it. The values are Arrow's,
+An expression describes; it computes nothing until it is prepared. The values are Arrow's,
 the meaning is Spark SQL's: three-valued logic, NaN equal to itself and larger than every other
 number, strings compared by their UTF-8 bytes.
 
@@ -8,7 +8,7 @@ An expression is hashable and equal to another one that says the same, so a user
 twice with the same arguments is one :class:`~eddyline.expressions.leaves.Call` in any set or
 dictionary.
 
-Each kind of expression stands in the file of its family, with all that there is to know of it;
+Each kind of expression stands in the file of its family, with all there is to know of it;
 :mod:`eddyline.expressions.families` lists these.
 """
 

@@ -110,7 +110,7 @@ class Call(Expression):
         return True
 
     def program(self) -> Program:
-        """Return what asks the scope, which makes the call, and remembers what it has called.
+        """Return a program that asks the scope, which makes the call and remembers its results.
 
         The arguments are the scope's to evaluate.
         """
@@ -132,7 +132,7 @@ class Call(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Failure(Expression):
-    """What fails for each row that comes to it, under one of Spark's error conditions."""
+    """Fails for each row that comes to it, under one of Spark's error conditions."""
 
     condition: str
     detail: str

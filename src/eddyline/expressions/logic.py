@@ -29,7 +29,7 @@ from eddyline.expressions.vector import NO_ERRORS, Scope, Vector, hides
 
 @dataclass(frozen=True, slots=True)
 class _Connective(Expression):
-    """Base of AND and OR: boolean terms, of which the ``decisive`` value decides."""
+    """Base of AND and OR: boolean terms; a term of the ``decisive`` value decides."""
 
     terms: tuple[Expression, ...]
     is_compound: ClassVar[bool] = True
@@ -126,7 +126,7 @@ class IsNaN(OfOne):
     """TRUE where the operand is NaN, else FALSE; FALSE for NULL, as in Spark."""
 
     def fault(self, types: Types) -> str | None:
-        """Refuse what can be no NaN."""
+        """Refuse what cannot be NaN."""
         return None if is_floating(types[0]) else f"isnan of {types[0]}"
 
     def run(self, operands: tuple[Program, ...]) -> Run:
@@ -191,7 +191,7 @@ def _connective(terms: tuple[Program, ...], *, decisive: bool) -> Run:
 
 
 def _run_undecided(term: Program, scope: Scope, values: pa.Array, *, decisive: bool) -> Vector:
-    """Run a term, sparing its calls for the rows of which the terms before decided."""
+    """Run a term, sparing its calls for the rows that the terms before have decided."""
     trues = values.true_count
     decided = trues if decisive else len(values) - values.null_count - trues
     if not term.calls or not decided:

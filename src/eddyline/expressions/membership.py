@@ -133,7 +133,7 @@ def _in_set(given: Ingredients) -> Expression:
 
 
 def _is_in_constants(node: SparkOperator) -> bool:
-    """Whether a value is looked up among constants: no other operand decides what is looked at."""
+    """Whether a value is looked up among constants: no operand decides whether another is read."""
     return all(name == "Literal" for name in node.operand_names[1:])
 
 

@@ -6,9 +6,8 @@ comparison of a call with a literal over 1,000 rows costs a few microseconds
 above the kernel itself.
 
 Most operators are *strict*: NULL where an operand is NULL, failed where one fails.
-Spark looks at the operands one after the other and stops at the first that is
-NULL or fails: that one decides the row. So NULL + (1 / 0) is NULL and
-(1 / 0) + NULL fails.
+Spark looks at the operands in order and stops at the first that is NULL or fails: that one decides
+the row. So NULL + (1 / 0) is NULL and (1 / 0) + NULL fails.
 """
 
 from __future__ import annotations

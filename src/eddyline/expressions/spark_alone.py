@@ -1,4 +1,4 @@
-"""Spark's expressions that are not evaluated here, of which is known whether they can raise.
+"""Spark's expressions that are not evaluated here, but known to be able to raise or not.
 
 Spark guards an expression by short-circuit: in ``f(x) AND 1 / y > 2`` no row
 that ``f`` rejects is divided. An argument of a block is computed before the
@@ -52,7 +52,7 @@ _OTHERS: Final = (
     "Murmur3Hash", "NamedArgumentExpression", "ScalarSubquery", "XxHash64",
 )  # fmt: skip
 
-# What Spark formats a time by, of which no piece is refused for any time.
+# Formats of times made only of pieces that Spark accepts for any time.
 _TIME_FORMAT: Final = re.compile(
     r"(?:y{1,4}|M{1,3}|d{1,2}|E{1,3}|H{1,2}|h{1,2}|m{1,2}|s{1,2}|S{1,6}|a|[-/:., _]|'[^']*')+"
 )
@@ -63,7 +63,7 @@ _CONVERSION: Final = re.compile(r"%(.)?", re.DOTALL)
 
 
 def _groups(node: SparkOperator) -> int | None:
-    """Return how many groups a regular expression has that is a constant; None where it is bad."""
+    """Return how many groups a constant regular expression has; None where it is bad."""
     pattern = node.constant(1)
     return None if pattern is None else node.groups_in(pattern)
 
@@ -78,7 +78,7 @@ def _takes_a_group(node: SparkOperator) -> bool:
 
 
 def _replaces_by_a_text(node: SparkOperator) -> bool:
-    """Whether what is put in refers to no group, which there might not be."""
+    """Whether the replacement refers to no group, which might not exist."""
     text, start = node.constant(2), node.constant(3)
     plain = text is not None and not {"$", "\\"} & set(text)
     return plain and start is not None and int(start) > 0 and _groups(node) is not None

@@ -43,8 +43,8 @@ class TextTest(Expression):
 class Like(OfOne, TextTest):
     """SQL's LIKE against a constant pattern; ``escape`` is one character.
 
-    ``_`` is one code point, ``%`` any number, line ends included. What is no valid UTF-8 counts
-    as the replacement characters that Java puts in its place.
+    ``_`` is one code point, ``%`` any number, line ends included. Invalid UTF-8 counts as the
+    replacement characters that Java puts in its place.
     """
 
     pattern: str
@@ -129,7 +129,7 @@ class StringMatch(TextTest):
 class Length(OfOne):
     """The number of a text's code points, or of a binary's bytes.
 
-    In what is no valid UTF-8 Spark goes by what first bytes promise: see :func:`length_in_spark`.
+    In invalid UTF-8 Spark goes by what first bytes promise: see :func:`length_in_spark`.
     """
 
     type: ClassVar[pa.DataType] = pa.int32()
@@ -201,8 +201,8 @@ _SURROGATE: Final = 0xED  # first of the three bytes that would make a surrogate
 def text_as_in_java(data: bytes) -> str:
     r"""Return the text that Java makes of bytes.
 
-    Java and Python replace the same parts, but for surrogates: the bytes of one are one
-    replacement in Java and three in Python.
+    Java and Python replace the same parts, except surrogates: the bytes of one are one replacement
+    in Java and three in Python.
 
     >>> text_as_in_java(b"\xffA \xed\xa0\x80B")
     '\ufffdA \ufffdB'
@@ -236,7 +236,7 @@ def length_in_spark(data: bytes) -> int:
 
 
 def _promised(first: int) -> int:
-    """Return the bytes of the code point that begins with one."""
+    """Return the number of bytes of the code point that begins with this one."""
     starts = ((2, 0xC2, 0xDF), (3, 0xE0, 0xEF), (4, 0xF0, 0xF4))
     return next((bytes_ for bytes_, low, high in starts if low <= first <= high), 1)
 

@@ -26,14 +26,14 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """Terms of which all must be TRUE; none of them is a conjunction."""
+    """Terms that must all be TRUE; none of them is a conjunction."""
 
     terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """Terms of which one must be TRUE; none of them is a disjunction."""
+    """Terms one of which must be TRUE; none of them is a disjunction."""
 
     terms: tuple[Term, ...]
 

@@ -139,7 +139,7 @@ def relabelled(values: pa.Array, declared: pa.DataType) -> pa.Array:
     """Return values under the labels of a type; what they are made of is not copied.
 
     Arrow's cast refuses a NULL in a field that is declared NOT NULL. Below a struct that is NULL
-    itself such a one is right: it has to be something, and means nothing.
+    itself such a NULL is right: the field has to hold something, and that means nothing.
 
     Raises ``TypeError`` where nested types differ in more. Others are cast as Arrow casts them.
 
@@ -177,7 +177,7 @@ def _holds_lists(a_type: pa.DataType) -> bool:
 
 
 def _inner(a_type: pa.DataType) -> pa.DataType:
-    """Return the type of what the lists hold: of a map its entries."""
+    """Return the type of the items of a list, or of the entries of a map."""
     if pa.types.is_map(a_type):
         return pa.struct([a_type.key_field, a_type.item_field])
     return a_type.value_type

@@ -1,7 +1,7 @@
 """A column of results in which single rows may hold an error instead of a value.
 
-Also the errors that are not the user's own: what goes wrong in a native operator, under Spark's
-names, and what stands for the failure of a whole vector.
+Also the errors that are not the user's own: those of native operators, under Spark's names, and the
+one that stands for the failure of a whole vector.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from eddyline.errors import ConnectNotSupportedError
 
 
 def classic(df: object) -> ClassicDataFrame:
-    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    """Return a DataFrame; ConnectNotSupportedError or TypeError where it is not a classic one."""
     if catalyst.is_classic(df):
         return df
     if isinstance(df, DataFrame):
@@ -19,7 +19,7 @@ def classic(df: object) -> ClassicDataFrame:
 
 
 def classic_session(spark: object) -> SparkSession:
-    """Return a session; ConnectNotSupportedError or TypeError where it is none of the classic."""
+    """Return a session; ConnectNotSupportedError or TypeError where it is not a classic one."""
     if isinstance(spark, SparkSession):
         return spark
     if type(spark).__module__.startswith("pyspark.sql.connect."):
@@ -32,10 +32,10 @@ def chosen_session(spark: SparkSession | None) -> SparkSession:
 
     Raises RuntimeError where there is none or it was stopped, and as :func:`classic_session` does.
     """
-    found = SparkSession.getActiveSession() if spark is None else spark
-    if found is None:
+    session = SparkSession.getActiveSession() if spark is None else spark
+    if session is None:
         raise RuntimeError("There is no active Spark session; create one, or pass one.")
-    chosen = classic_session(found)
+    chosen = classic_session(session)
     if catalyst.is_stopped(chosen):
         raise RuntimeError("This Spark session has been stopped; create a new one.")
     return chosen

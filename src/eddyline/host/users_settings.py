@@ -20,7 +20,7 @@ def settings_of_the_user(environment: Mapping[str, str] = os.environ) -> frozens
     """
     options = shlex.split(environment.get("PYSPARK_SUBMIT_ARGS", ""))
     chosen = list(_values(options, "--properties-file"))
-    files = [Path(each) for each in chosen] or [_folder(environment) / "spark-defaults.conf"]
+    files = [Path(path) for path in chosen] or [_folder(environment) / "spark-defaults.conf"]
     names = {pair.partition("=")[0].strip() for pair in _values(options, "--conf", "-c")}
     for file in files:
         names.update(_names_in(file))

@@ -33,7 +33,7 @@ class Follower:
         threading.Thread(target=self._follow, name="eddyline-follow", daemon=True).start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._closed.set()
 
     def _follow(self) -> None:
@@ -76,7 +76,7 @@ class Follower:
         )
 
     def _without(self, query: LiveQuery, counts: dict[int, StageCount]) -> None:
-        """Wait a little for an action that Spark does not know yet, or no more."""
+        """Wait a little for an action that Spark does not know yet, or no longer."""
         since = self._unknown_since.setdefault(query.number, time.monotonic())
         if time.monotonic() - since > FORGOTTEN:
             del self._unknown_since[query.number]

@@ -23,7 +23,7 @@ class Totals:
 
     ``calls_possible`` are those that plain Spark would have made by now, ``spared`` an estimate of
     the seconds that the difference would have taken. ``errors`` are rows for which a function has
-    raised, be it that the error counts or not.
+    raised, whether or not the error counts.
     """
 
     rows_in: int = 0
@@ -73,5 +73,5 @@ def totals_of(blocks: tuple[BlockReport, ...]) -> Totals:
         calls=sum(record.calls for record in records),
         calls_possible=sum(record.calls_possible for record in records),
         spared=sum(record.seconds_spared for record in records),
-        errors=sum(each.errors_held for record in records for each in record.predicates),
+        errors=sum(predicate.errors_held for record in records for predicate in record.predicates),
     )

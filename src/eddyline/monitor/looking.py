@@ -46,7 +46,7 @@ class Looking:
             spark.conf.set(LOOKING, setting_of(address))
 
     def end(self, spark: SparkSession) -> None:
-        """Look at a session no more, unless somebody else does."""
+        """Stop looking at a session, unless somebody else still does."""
         with self._changing:
             try:
                 session = identity_of(spark)
@@ -61,7 +61,7 @@ class Looking:
                 self._close()
 
     def close(self) -> None:
-        """Look no more: the context has stopped."""
+        """Stop looking: the context has stopped."""
         with self._changing:
             self._lookers.clear()
             self._close()

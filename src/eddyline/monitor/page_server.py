@@ -1,6 +1,6 @@
 """Serves the live page: on this machine only, to those who know its address.
 
-The address holds a token; whoever asks without it is told nothing. Nor is a page of another site
+The address holds a token; a request without it is told nothing. Nor is a page of another site
 that a browser of this machine shows: the token is nowhere to be found for it, and the name that it
 asks by is checked too, so that no foreign name can be made to point here. The page loads nothing
 from elsewhere, and a policy has the browser see to that: text that holds HTML stays text.
@@ -75,7 +75,7 @@ class PageServer:
         ).start()
 
     def close(self) -> None:
-        """Serve no more, and end what is being sent."""
+        """Stop serving, and end what is being sent."""
         self._closed.set()
         self._server.shutdown()
         self._server.server_close()
@@ -100,17 +100,24 @@ class PageServer:
         if rest == "events":
             return self._send_events
         what, _, number = rest.partition("/")
-        found = self._book.query(int(number)) if what == "query" and _is_number(number) else None
-        return None if found is None else lambda request: _send_json(request, detail(found))
+        live_query = (
+            self._book.query(int(number)) if what == "query" and _is_number(number) else None
+        )
+        return (
+            None if live_query is None else lambda request: _send_json(request, detail(live_query))
+        )
 
     def _queries(self, query: dict[str, str]) -> dict[str, Any]:
         before, most = query.get("before", ""), query.get("most", "")
-        found = self._book.queries(
+        queries = self._book.queries(
             before=int(before) if _is_number(before) else None,
             most=min(int(most), MOST_QUERIES) if _is_number(most) else 50,
             find=query.get("find", ""),
         )
-        return {"count": self._book.count, "queries": [summary(each) for each in found]}
+        return {
+            "count": self._book.count,
+            "queries": [summary(live_query) for live_query in queries],
+        }
 
     def _send_events(self, request: BaseHTTPRequestHandler) -> None:
         """Send what runs whenever it has changed, until the page is closed."""
@@ -129,7 +136,9 @@ class PageServer:
                     "version": version,
                     "now": time.time(),
                     "count": self._book.count,
-                    "running": [summary(each) for each in running if each is not None],
+                    "running": [
+                        summary(live_query) for live_query in running if live_query is not None
+                    ],
                 }
                 request.wfile.write(b"data: " + json.dumps(event).encode() + b"\n\n")
                 self._closed.wait(EVERY)
@@ -160,15 +169,13 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: the browser has gone."""
 
     def hang_up(self) -> None:
-        for each in list(self._open):
+        for connection in list(self._open):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handler(server: PageServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Answers one request."""
-
         server_version, sys_version = "eddyline", ""
 
         def do_GET(self) -> None:

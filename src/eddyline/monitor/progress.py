@@ -40,7 +40,7 @@ class ProgressDisplay:
         self._looking.begin(spark)
         self._stopped = threading.Event()
         self._showing = threading.Lock()
-        self._over = 0  # number of the latest action that is shown no more
+        self._over = 0  # number of the latest action that is no longer shown
         self._leave_prompts = (
             before_prompts(self._settle) if isinstance(self._screen, _Terminal) else None
         )
@@ -90,8 +90,8 @@ class ProgressDisplay:
             for query, _ in book.running()
             if query.number > self._over and now - query.started >= PATIENCE
         ]
-        found = (book.query(number) for number in old[-MOST:])
-        return [query for query in found if query is not None]
+        queries = (book.query(number) for number in old[-MOST:])
+        return [query for query in queries if query is not None]
 
     def _settle(self) -> None:
         """Leave the terminal to a prompt: nothing that ran before it is shown any more."""

@@ -51,7 +51,7 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
     seconds = max((query.ended or now) - query.started, 0.0)
     totals = query.totals
     rate = totals.rows_in / seconds if seconds else 0.0
-    found = [Text(query.name, style="bold")]
+    lines = [Text(query.name, style="bold")]
     parts = [
         f"{_bar(query, unicode=unicode)} {query.tasks_done:,}/{query.tasks:,} tasks",
         brief_count(totals.rows_in, "row"),
@@ -63,11 +63,11 @@ def lines_of(query: LiveQuery, now: float, width: int, *, unicode: bool = True) 
         parts.append(f"{percent(spared, totals.calls_possible)} of calls spared")
     if totals.errors:
         parts.append(f"{brief_count(totals.errors, 'error')} held")
-    found.append(Text("  " + _fitting(parts, width - 2)))
-    found += [
+    lines.append(Text("  " + _fitting(parts, width - 2)))
+    lines += [
         Text("  " + line, style="dim") for block in query.blocks if (line := order_now(block))
     ]
-    return found
+    return lines
 
 
 def order_now(block: BlockReport) -> str:

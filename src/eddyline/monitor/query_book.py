@@ -69,7 +69,7 @@ class _Entry:
 
 
 class QueryBook:
-    """All actions of which tasks have told, running and past, for any thread."""
+    """All actions that tasks have reported, running and past; usable from any thread."""
 
     def __init__(
         self,
@@ -174,16 +174,16 @@ class QueryBook:
         """
         with self._changed:
             numbers = [*reversed(self._entries), *reversed(self._past)]
-        found: list[LiveQuery] = []
+        queries: list[LiveQuery] = []
         for number in numbers:
-            if len(found) == most:
+            if len(queries) == most:
                 break
             if before is not None and number >= before:
                 continue
             query = self.query(number)
             if query is not None and find.casefold() in query.name.casefold():
-                found.append(query)
-        return found
+                queries.append(query)
+        return queries
 
     @property
     def count(self) -> int:
@@ -235,7 +235,7 @@ class QueryBook:
 
     def _thin(self, whole: int) -> None:
         """Keep less of what has ended long ago, and nothing of what was before that."""
-        ended = [n for n, each in self._entries.items() if each.query.ended is not None]
+        ended = [n for n, entry in self._entries.items() if entry.query.ended is not None]
         for number in ended[: max(len(ended) - whole, 0)]:
             entry = self._entries.pop(number)
             self._past[number] = replace(self._whole(entry), blocks=())

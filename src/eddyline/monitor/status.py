@@ -70,10 +70,10 @@ def status() -> Status:
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - nothing public says whether there is one
     kept = Kept() if context is None else _kept(context)
-    found = catalyst.answers()
-    if found is None:
+    answers = catalyst.answers()
+    if answers is None:
         return Status(0, 0, 0, "", kept)
-    return Status(found.answered, found.failed, found.passed_over, found.why, kept)
+    return Status(answers.answered, answers.failed, answers.passed_over, answers.why, kept)
 
 
 def forget() -> None:

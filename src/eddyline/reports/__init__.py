@@ -1,1 +1,1 @@
-"""The routing report: what the tasks of a block record, and how people read it."""
+"""The routing report: what the tasks of a block record, and how it is shown to people."""

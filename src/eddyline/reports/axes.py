@@ -47,7 +47,7 @@ class Axis:
         return [(value, _label(value, decimals) + self.unit) for value in values]
 
     def _steps(self, most: int) -> tuple[float, int, int]:
-        """Return the smallest round step with few enough multiples on the axis, and which."""
+        """Return the smallest round step with few enough multiples on the axis, and their range."""
         power = 10.0 ** floor(log10((self.high - self.low) / most))
         least = 1.0 if self.whole else 0.0
         for step in (max(power * factor, least) for factor in (1, 2, 5, 10, 20)):

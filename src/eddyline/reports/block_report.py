@@ -18,8 +18,8 @@ class NumberedPredicate:
     """A predicate as the report shows it: "2", or "2.1" for the first disjunct of an OR.
 
     ``text`` is never empty. ``within`` is the number of rows it could have been
-    evaluated on: those of the block, or of the OR around it. It says nothing in a join block,
-    where tuples come that were joined before.
+    evaluated on: those of the block, or of the OR around it. It says nothing in a join block, where
+    joined tuples come as well.
     """
 
     number: str
@@ -37,8 +37,8 @@ class NumberedPredicate:
 class StepRecord:
     """What happened at one step of a block: at a predicate, or at a SteM where ``stem`` is True.
 
-    ``label`` is what orders call it. ``came`` and ``went`` are tuples; what goes on with an error
-    held, of which there are ``errors``, has not been dropped.
+    ``label`` is what orders call it. ``came`` and ``went`` are tuples; those that go on with an
+    error held, ``errors`` in number, have not been dropped.
     """
 
     label: str

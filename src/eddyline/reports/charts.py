@@ -131,7 +131,7 @@ def _steps(edges: Sequence[float], heights: Sequence[float]) -> list[tuple[float
 
 
 def _draw_marks(drawing: Drawing, plot: Plot, marks: Sequence[Mark]) -> None:
-    """Draw a line for every mark, and its label unless it would lie over the one before."""
+    """Draw a line for every mark, and its label unless it would cover the one before."""
     free = plot.left - 1
     for mark in sorted(marks, key=lambda mark: mark.x):
         at = plot.x.pixel(mark.x)
@@ -146,7 +146,7 @@ def _draw_marks(drawing: Drawing, plot: Plot, marks: Sequence[Mark]) -> None:
 
 
 def _beside(names: Sequence[str], width: float) -> float:
-    """Return the room of the legend at the right of the plot; 0.0 where it stands below."""
+    """Return the width of the legend at the right of the plot; 0.0 where it stands below."""
     room = _LEGEND_GAP + _SWATCH + max(map(text_width, names), default=0.0) + _EDGE
     return 0.0 if width < NARROW or room > width * _LEGEND_MOST else room
 
@@ -258,7 +258,7 @@ def _draw_bar(
 
 
 def _draw_bar_legend(drawing: Drawing, parts: Sequence[BarPart], top: float) -> float:
-    """Draw what the colours mean, in as many lines as it needs; return where it ends."""
+    """Draw the meanings of the colours, in as many lines as needed; return where they end."""
     x = 0.0
     for place, part in enumerate(parts):
         room = _BAR_SWATCH + 6 + text_width(part.name)
@@ -296,7 +296,7 @@ def column_chart(
 ) -> str:
     """Draw a column for each value, in the order given, and a line at their median.
 
-    Of more than 200 values as many neighbours share a column as need be, at their mean.
+    With more than 200 values, as many neighbours as necessary share a column, at their mean.
     Returns an ``<svg>`` element.
     """
     middle = median(values) if values else 0.0

@@ -1,9 +1,8 @@
 """Writing SVG: elements, text, the palette, and what makes a picture accessible.
 
-Colours are written as plain attributes, so that a picture is right wherever it
-is shown, and as classes, so that a page around it can override them (CSS wins
-over attributes): ``ink``, ``muted``, ``grid``, ``paper``, ``rest``, and ``c0``
-to ``c5`` for the series.
+Colours are written as plain attributes, so that a picture looks right wherever it is shown, and as
+classes, so that a page around it can override them (CSS wins over attributes): ``ink``, ``muted``,
+``grid``, ``paper``, ``rest``, and ``c0`` to ``c5`` for the series.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from html import escape
 
 from eddyline.reports.wording import one_line, shortened
 
-# On light and on dark paper. The series have Okabe and Ito's colours, told apart with every
+# On light and on dark paper. The series have Okabe and Ito's colours, distinguishable with every
 # common colour blindness, without yellow and black, which vanish on white and on dark paper.
 COLOURS = {
     "ink": ("#1b1f24", "#e6e9ed"),
@@ -94,8 +93,7 @@ def number(value: float) -> str:
 class Drawing:
     """A picture of ``width`` by ``height`` pixels that elements are added to, back to front.
 
-    ``title`` names it and ``description`` says what is to be seen, for those
-    who do not see it.
+    ``title`` names it and ``description`` says what it shows, for those who cannot see it.
     """
 
     width: float

@@ -1,4 +1,4 @@
-"""What the driver did for the tasks of a query: lookups, and calls of concurrent functions."""
+"""The driver's work for the tasks of a query: lookups, and calls of concurrent functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The totals of a block: as sentences, and as figures to be seen at a glance."""
+"""The totals of a block: as sentences, and as figures at a glance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eddyline.reports.wording import brief_count, compact, counted, one_line, ra
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What is told at a glance: a name, a figure, and a note about it."""
+    """A total at a glance: a name, a figure, and a note about it."""
 
     name: str
     figure: Figure

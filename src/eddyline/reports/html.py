@@ -1,7 +1,6 @@
 """The report as HTML: a fragment for a notebook, or a page that needs nothing else.
 
-Whoever imports this module waits for jinja2, some 60 ms, so it is imported when a
-page is asked for.
+To import this module takes some 60 ms, for jinja2, so it is imported when a page is asked for.
 """
 
 from __future__ import annotations
@@ -62,9 +61,9 @@ def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BlockView:
-    """What the template of a block is filled with: what there is to say, and the pictures.
+    """The contents of a block's template: texts, tables and pictures.
 
-    The picture of the orders has a table beside it, for those who do not see it.
+    The picture of the orders has a table beside it, for those who cannot see it.
     """
 
     sections: BlockSections

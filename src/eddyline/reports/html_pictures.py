@@ -1,4 +1,4 @@
-"""The pictures of the HTML report: what each chart is drawn of, and what it says."""
+"""The pictures of the HTML report: the data of each chart, and what it says."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _skew_picture(join: JoinRecord) -> Picture:
 
 
 def _drawn(title: str, draw: Callable[[str, float], str]) -> Picture:
-    """Draw a chart in both widths; those who draw it have escaped every text in it."""
+    """Draw a chart in both widths; ``draw`` has escaped every text in it."""
     wide, narrow = Markup(draw(title, _WIDE)), Markup(draw(title, _NARROW))  # noqa: S704
     return Picture(title, wide, narrow)
 
@@ -188,7 +188,7 @@ def _order_in_words(block: BlockReport, order: Order) -> str:
 
 
 def _clock(seconds: float) -> tuple[float, str]:
-    """Return the unit that a run of this length is best shown in, as a factor and a name."""
+    """Return the best unit for a run of this length, as a factor and a name."""
     units = ((7200, 1 / 3600, "hours"), (120, 1 / 60, "minutes"), (1, 1.0, "seconds"))
     for least, factor, name in units:
         if seconds >= least:
@@ -200,8 +200,8 @@ def data_uri(svg: str) -> str:
     """Return an ``<svg>`` element as the address of an image, for notebooks.
 
     A notebook that its reader has not run is not trusted: Jupyter, and the pages that show
-    notebooks, take SVG elements out of it and leave their texts. They leave images. Its colours
-    are those of a light or a dark page, as the element says that shows it.
+    notebooks, take SVG elements out of it and leave their texts. They leave images. Its colours are
+    those of a light or a dark page, as set by the element that shows it.
     """
     head, end, body = svg.partition(">")
     image = f"{head}{end}<style>{_IMAGE_STYLE}</style>{body}"

@@ -35,7 +35,7 @@ MAX_SLICES = 200
 # The report shows six orders; the others are kept apart so that the six are the right ones.
 MAX_ORDERS_A_SLICE = 16
 
-# Whoever needs more than this many changes reads the picture, not the list.
+# For more changes than this many people read the picture, not the list.
 MAX_CHANGES = 100
 
 # Tasks whose rows are kept apart, the largest ones; with more the median is too high.

@@ -2,11 +2,11 @@
 
 Plain Spark calls a function on every row that reaches its filter. Below the joins, and where there
 are none, these rows are counted; where a filter over other functions stands below, it is estimated
-how many rows pass that. Where a value is passed on that plain Spark has computed again, or rows
-were dropped before on which it calls functions, it makes more calls. A function over several inputs
+how many rows pass that. It makes more calls where a value is passed on that plain Spark computes
+again, or where rows were dropped before on which it calls functions. A function over several inputs
 stands above the joins of these, where Spark calls it on every row that they make, before any other
-such predicate has rejected it. Nobody has counted these rows: they are estimated from those that
-came out and from the share that each of these predicates has passed.
+such predicate has rejected that row. Nobody has counted these rows: they are estimated from those
+that came out and from the share that each of these predicates has passed.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class PlainSpark:
 def compared(blocks: Collection[BlockReport]) -> PlainSpark | None:
     """Compare all blocks that ran with plain Spark; None where no function could be called."""
     ran = [(block, block.record) for block in blocks if block.record is not None]
-    functions = [each for _, record in ran for each in record.functions]
-    if not any(each.calls_possible for each in functions):
+    functions = [function for _, record in ran for function in record.functions]
+    if not any(function.calls_possible for function in functions):
         return None
     unreached = len(ran) < len(blocks)  # plain Spark may call functions before it drops the rows
     return PlainSpark(
-        sum(each.calls for each in functions),
-        sum(each.calls_possible for each in functions),
-        sum(each.seconds_spared for each in functions),
-        any(each.estimated for each in functions),
+        sum(function.calls for function in functions),
+        sum(function.calls_possible for function in functions),
+        sum(function.seconds_spared for function in functions),
+        any(function.estimated for function in functions),
         unreached
         or any(
             block.reduced
@@ -79,15 +79,15 @@ def with_plain_calls(record: TaskRecord) -> TaskRecord:
         return record
     functions = tuple(
         replace(
-            each,
-            calls_possible=each.calls_possible
-            - each.joined_calls
-            + max(rows * each.joined_places, each.joined_calls),
+            function,
+            calls_possible=function.calls_possible
+            - function.joined_calls
+            + max(rows * function.joined_places, function.joined_calls),
             estimated=True,
         )
-        if each.joined_places
-        else each
-        for each in record.functions
+        if function.joined_places
+        else function
+        for function in record.functions
     )
     return replace(record, functions=functions)
 

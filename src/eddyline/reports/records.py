@@ -33,7 +33,7 @@ class PredicateRecord:
     never counted, because another predicate decided the row. ``seconds`` is the
     time spent evaluating. ``nested`` are the disjuncts of an OR; of their errors
     none is counted as dropped, since the OR as a whole holds or drops them.
-    ``text`` may be empty where nobody knows the predicate as the user wrote it.
+    ``text`` may be empty where the predicate is not known as the user wrote it.
     """
 
     text: str
@@ -74,8 +74,8 @@ class FunctionRecord:
     input, below the joins, since that is where Spark puts its filter. A row that goes to
     several cells or worker processes may be asked for in each: then ``calls`` can be the
     larger one. For a function over several inputs Spark makes a call for every joined row
-    of these inputs. How many there are nobody knows who has not joined them: the tasks count only
-    the calls made as possible, the least that any plan makes which calls it that late, and
+    of these inputs. How many there are is not known without joining them: the tasks count only the
+    calls made as possible, the least that any plan makes which calls it that late, and
     :mod:`eddyline.reports.plain_spark` estimates the rest. ``joined_calls`` of the possible calls
     are of that kind, from ``joined_places`` places of the query; ``estimated`` tells whether it
     has.

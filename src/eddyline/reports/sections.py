@@ -1,7 +1,7 @@
 """What a report says, once for all its faces: headlines, and tables of typed columns.
 
-Which columns a table has, which of them give way where there is little room, and what the
-sentences say is decided here. How figures are spelled and how tables look is up to the faces:
+Which columns a table has, which of them give way where there is little room, and what the sentences
+say is decided here. How figures are spelled and how tables look is up to the faces:
 :mod:`eddyline.reports.text` and :mod:`eddyline.reports.html`.
 """
 

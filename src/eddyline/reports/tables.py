@@ -1,7 +1,7 @@
-"""The tables of a report: typed columns, and the rules which of them a table has.
+"""The tables of a report: typed columns, and the rules for which of them a table has.
 
-A column stands here once for all faces of the report. How its figures are spelled and how it
-looks is up to them.
+A column stands here once for all faces of the report. They decide how its figures are spelled and
+how it looks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eddyline.reports.wording import brief_count, count, counted, one_line, size
 
 
 class Room(IntEnum):
-    """The room that there is for a table, or the least in which a column of it stands."""
+    """The room for a table, or the least room in which a column of it appears."""
 
     NARROW = 0
     """A narrow terminal."""
@@ -42,8 +42,8 @@ ColumnKind: TypeAlias = Literal[
 class Column:
     """A column of a table: its name and its cells, from top to bottom.
 
-    It stands where there is ``room``; a ``rare`` one only if it tells of anything. ``short`` is its
-    name on a terminal, None where that is the same. ``meaning`` explains it in a page.
+    It appears where there is ``room``; a ``rare`` one only if it has something to show. ``short``
+    is its name on a terminal, None where that is the same. ``meaning`` explains it in a page.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Column:
     rare: bool = False
 
     def stands(self, room: Room) -> bool:
-        """Whether there is room for it, and something in it."""
+        """Whether it has room and content."""
         return self.room <= room and (not self.rare or any(map(_tells, self.cells)))
 
 
@@ -73,7 +73,7 @@ class TableSection:
     in_words: tuple[str, ...] = ()
 
     def standing(self, room: Room) -> tuple[Column, ...]:
-        """Return the columns that stand where there is so much room."""
+        """Return the columns that appear in so much room."""
         return tuple(column for column in self.columns if column.stands(room))
 
 
@@ -109,10 +109,10 @@ def inputs_table(block: BlockReport, join: JoinRecord) -> TableSection:
 
 
 def predicates_table(block: BlockReport, record: TaskRecord) -> TableSection:
-    """Return what came to each predicate of a block, and what became of it."""
+    """Return what came to each predicate of a block, and the outcome."""
     rows = block.numbered()
     records = [row.record for row in rows]
-    # In a join a row may come more than once, and whatever is not TRUE is one thing.
+    # In a join a row may come more than once, and all that is not TRUE counts as one.
     joins = record.join is not None
     seen = tuple(Reach(row.record.rows_in, None if joins else row.within) for row in rows)
     rejected = _shares((predicate.rejected, predicate.rows_in) for predicate in records)
@@ -248,7 +248,7 @@ def _quantity(change: Change, value: float) -> Figure:
 
 
 def asked_table(tables: Sequence[AskedTable]) -> TableSection:
-    """Return what lookup tables were asked for, by whichever source."""
+    """Return what lookup tables were asked for, over all sources."""
     columns = (
         Column("Table", tuple(table.name for table in tables), "code"),
         Column("Keys", _counts(table.keys for table in tables)),
@@ -314,5 +314,5 @@ def _costs(costs: Iterable[tuple[float, int]]) -> tuple[Seconds | None, ...]:
 
 
 def _rare(name: str, numbers: Iterable[int], room: Room = Room.NARROW, meaning: str = "") -> Column:
-    """Return a column of counts that stands where there are any."""
+    """Return a column of counts that appears if there are any."""
     return Column(name, _counts(numbers), room=room, meaning=meaning, rare=True)

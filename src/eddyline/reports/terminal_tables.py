@@ -22,7 +22,7 @@ _GAP = 2  # columns between two of the table's
 
 
 class FittingTable:
-    """Names, and figures beside them, of which those on the right are left out where room ends.
+    """Names, and figures beside them; where room ends, figures on the right are left out.
 
     The first figure always stays. A name that is longer than its column is cut.
     """
@@ -53,7 +53,7 @@ class FittingTable:
         yield table
 
     def _fitting(self, width: int) -> int:
-        """Return how many figures there is room for."""
+        """Return how many figures fit."""
         heads = (*self._names, *self._figures)
         widths = [
             max(map(cell_len, (head, *(row[place] for row in self._rows))))
@@ -72,7 +72,7 @@ class FittingTable:
 
 
 def terminal_table(section: TableSection, room: Room) -> RenderableType:
-    """Return a table of a report: its names, and as many of its figures as there is room for."""
+    """Return a table of a report: its names, and as many of its figures as fit."""
     columns = section.standing(room)
     heads = [column.name if column.short is None else column.short for column in columns]
     spelling = TERMINAL if room >= Room.WIDE else BRIEF

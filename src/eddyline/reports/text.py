@@ -26,7 +26,7 @@ from eddyline.reports.wording import one_line, percent
 
 _LISTED_CHANGES = 6
 _INDENT = 2
-_WIDE = 100  # columns, from which on nothing gives way that stands on terminals at all
+_WIDE = 100  # columns, from which on all that terminals show has room
 _NARROW = 60  # columns, below which pictures of shares are the shortest
 _WIDE_BINS, _BINS, _FEW_BINS = 40, 24, 12  # signs of a picture of shares
 
@@ -131,7 +131,7 @@ def _orders(section: OrdersSection, options: ConsoleOptions) -> Table:
 def _sparkline(shares: Sequence[float], *, ascii_only: bool) -> str:
     ramp = " .:-=+*#%" if ascii_only else " ▁▂▃▄▅▆▇█"
     steps = len(ramp) - 1
-    # Whatever is there at all is seen: only a share of exactly 0 is left blank.
+    # The smallest share is visible: only one of exactly 0 is left blank.
     return "".join(ramp[max(1, round(share * steps))] if share else " " for share in shares)
 
 

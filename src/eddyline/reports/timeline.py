@@ -1,8 +1,8 @@
 """How the mix of orders moved over a run: slices of time, spread over equal bins.
 
 The run is measured in *busy time*: the moments at which some task was inside
-the block. Whatever lies between, be it two actions on one DataFrame or a wait
-for the next batch, is cut out, so that no part of a picture is blank.
+the block. Gaps, whether between two actions on one DataFrame or in a wait for the next batch, are
+cut out, so that no part of a picture is blank.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ def settings_from(
 ) -> SessionSettings:
     """Return what the settings mean for functions.
 
-    ``value_of`` gives None for one that is not set; then the default of the Spark that runs
-    counts. It may be another than the one that PySpark's workers have for what they are not
-    told: Spark tells them to check conversions of Arrow arrays, by themselves they do not.
+    ``value_of`` gives None for one that is not set; then the running Spark's default counts. It may
+    differ from what PySpark's workers assume of a setting that they are not told: Spark tells them
+    to check conversions of Arrow arrays; by themselves they do not.
     """
 
     def text(key: str) -> str:

@@ -94,7 +94,7 @@ class BlockTask:
         forget_programs()
         self.work_clock.close()
         with contextlib.ExitStack() as functions:
-            if error is not None:  # the first error is the one to see, not what comes of it
+            if error is not None:  # the first error is the one to see, not what follows from it
                 functions.enter_context(contextlib.suppress(Exception))
             for function in self.functions:
                 functions.callback(function.close)
@@ -107,7 +107,8 @@ class BlockTask:
     def memories(self) -> list[MemoryStatistics | None]:
         """Return what each function's memory did in this task, None for one without."""
         return [
-            each.statistics() if isinstance(each, WithMemory) else None for each in self.functions
+            function.statistics() if isinstance(function, WithMemory) else None
+            for function in self.functions
         ]
 
     def times(self, eddy: EddyStatistics) -> TaskRecord:

@@ -56,14 +56,16 @@ def without_archive(paths: list[str]) -> list[str]:
     (True, True)
     """
     folders = (Path(path) for path in paths)
-    package = next((each for each in folders if (each / "pyspark" / "__init__.py").exists()), None)
+    package = next(
+        (folder for folder in folders if (folder / "pyspark" / "__init__.py").exists()), None
+    )
     return [path for path in paths if package is None or Path(path) != package / ARCHIVE]
 
 
 def prepare() -> None:
     """Import what workers need, and keep it out of their garbage collections.
 
-    What cannot be imported is for the worker that needs it to miss.
+    A module that cannot be imported is left for the worker that needs it to fail on.
     """
     for name in NEEDED:
         with suppress(ImportError):
@@ -73,11 +75,11 @@ def prepare() -> None:
 
 
 def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
-    """Return a worker that ends without a word where Spark listens no more.
+    """Return a worker that ends without a word where Spark no longer listens.
 
-    A LIMIT has its rows then. PySpark's own writes a traceback, into the midst of what a terminal
+    A LIMIT has its rows then. PySpark's own writes a traceback into the middle of what a terminal
     shows. It counts as a function of PySpark's: else Spark's log of workers would take it for the
-    user's function that has written each line, as the lowest on the stack but for PySpark's.
+    user's function that has written each line, as the lowest on the stack except PySpark's.
     """
 
     def working(connection: socket.socket, *others: object) -> int:
@@ -93,8 +95,9 @@ def unless_spark_hangs_up(worker: Callable[..., int]) -> Callable[..., int]:
 def writing_any_text(handle: Callable[..., None]) -> Callable[..., None]:
     """Return what writes an exception for Spark, whatever its text is.
 
-    PySpark's own announces a text, and fails where that is no valid UTF-8, as with half of a pair
-    in it: then the JVM waits for it, and the task for the JVM, for good. It is written escaped.
+    PySpark's own announces a text, and fails where that is no valid UTF-8, as with half of a
+    surrogate pair in it: then the JVM waits for it, and the task for the JVM, for ever. It is
+    written escaped.
     """
 
     def handling(error: BaseException, outfile: BinaryIO, *others: object) -> None:
@@ -103,7 +106,7 @@ def writing_any_text(handle: Callable[..., None]) -> Callable[..., None]:
             text.encode()
         except UnicodeEncodeError:
             escaped = text.encode(errors="backslashreplace")
-            with suppress(OSError):  # as where Spark listens no more
+            with suppress(OSError):  # as where Spark no longer listens
                 outfile.write(struct.pack("!ii", _EXCEPTION, len(escaped)) + escaped)
         else:
             handle(error, outfile, *others)

@@ -62,9 +62,9 @@ class EarlySelection:
         """Yield the rows that go on, in pieces, none of them empty.
 
         Rows that are ``copied`` are checked by all predicates. Of others there are few at first,
-        then twice as many each time, until each predicate is tried: one that comes after another
-        gets the rows that this has left. Columns of the batch behind those of the input are
-        passed on.
+        then twice as many each time, until each predicate is tried: a predicate that follows
+        another gets only the rows that this one has left. Columns of the batch after those of the
+        input are passed on.
         """
         start, rows = 0, TRIAL
         while start < batch.num_rows:
@@ -112,7 +112,7 @@ class EarlySelection:
         return task is not None and task.eddy.statistics_of(predicate).rows_in >= TRIAL
 
     def _is_worth(self, predicate: int) -> bool:
-        """Tell whether it costs less a row than it saves; yes as long as too little is known."""
+        """Tell whether it costs less per row than it saves; yes while too little is known."""
         if self._task is None or not self._is_tried(predicate):
             return True
         done = self._task.eddy.statistics_of(predicate)

@@ -172,7 +172,7 @@ class FilterTask(BlockTask):
     def filtered(self, columns: Sequence[pa.Array], rounds: Rounds) -> Iterator[pa.StructArray]:
         """Yield what :meth:`filter` returns for a batch, a round at a time.
 
-        What comes when a limit above has all that it keeps is dropped, and nobody is asked.
+        Rows that come once a limit above has all that it keeps are dropped, and nobody is asked.
         """
         rows, done = len(columns[0]), 0
         for start, count in rounds.of(rows):
@@ -196,13 +196,13 @@ class FilterTask(BlockTask):
         routed = self.work_clock.now()
         mask = np.zeros(rows, dtype=np.bool_)
         mask[kept.kept] = True
-        found: list[pa.Array] = [pa.array(mask)]
+        parts: list[pa.Array] = [pa.array(mask)]
         if self._block.hands_on_errors:
-            found.append(self._errors.column(kept.failed, rows))
-        found += (spread(values, kept.kept, rows) for values in kept.outputs)
+            parts.append(self._errors.column(kept.failed, rows))
+        parts += (spread(values, kept.kept, rows) for values in kept.outputs)
         arrays = [
             relabelled(values, field.type)
-            for values, field in zip(found, self._fields, strict=True)
+            for values, field in zip(parts, self._fields, strict=True)
         ]
         result = pa.StructArray.from_arrays(arrays, fields=self._fields)
         ended, done = self.clock.now(), self.work_clock.now()
@@ -234,15 +234,15 @@ class FilterTask(BlockTask):
         return compacted(record)  # a long task has thousands of batches, each a slice
 
     def _functions(self, statistics: FilterStatistics) -> tuple[FunctionRecord, ...]:
-        """Return what was called, of how much Spark calls behind its own filters.
+        """Return the calls made, and how many Spark makes behind its own filters.
 
-        It is counted how many rows passed these where they stand in one order; else it is
-        estimated, as a row that one of them drops is not seen by the others.
+        The rows that passed these are counted where the filters stand in one order; else they are
+        estimated, as the others do not see a row that one of them drops.
         """
         after = dict(self._block.after)
         calls = [
-            replace(each, possible=_passing(statistics, after.get(each.call, 0)))
-            for each in statistics.calls
+            replace(counts, possible=_passing(statistics, after.get(counts.call, 0)))
+            for counts in statistics.calls
         ]
         waits = self._block.waits
         estimated = {call.function for call, n in after.items() if waits[:n] != tuple(range(n))}
@@ -317,7 +317,7 @@ class Orders:
 
 
 def _passing(statistics: FilterStatistics, conjuncts: int) -> int:
-    """Return how many rows so many of the first conjuncts pass, one behind the other."""
+    """Return how many rows pass that many of the first conjuncts, one after another."""
     rows = float(statistics.rows_in)
     for predicate in statistics.predicates[:conjuncts]:
         rows *= (

@@ -1,4 +1,4 @@
-"""Join blocks of which all inputs but one are small: the rows of that one stay in place."""
+"""Join blocks with only one input that is not small: the rows of that one stay in place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ columns.
 class InPlaceSide:
     """What Spark runs over the partitions of the input that is not small.
 
-    ``number`` tells this block from others, which may look the same, of one call of ``adapt``.
+    ``number`` tells this block from others of one call of ``adapt``, which may look the same.
     """
 
     driver: int
@@ -65,7 +65,7 @@ class InPlaceSide:
     def _joined(
         self, task: JoinTask, batches: Iterable[pa.RecordBatch], rounds: Rounds
     ) -> Iterator[pa.RecordBatch]:
-        """Yield joined rows; with a limit above all those of a round before the next begins."""
+        """Yield joined rows; under a limit, all those of a round before the next begins."""
         for batch in batches:
             columns, rows = batch.columns[:-1], batch.num_rows
             for start, size in rounds.of(rows) if rounds.limited else [(0, rows)]:

@@ -11,9 +11,9 @@ from eddyline.tasks.filter_task import Orders
 class JoinOrders(Orders):
     """Counts rows by the order meant for them, each row once.
 
-    A row counts on its first visit to a predicate or to another relation's SteM; one that is
-    only built, since whatever it joins with comes later, has no order. The order
-    begins with the SteM of the row's own relation.
+    A row counts on its first visit to a predicate or to another relation's SteM; one that is only
+    built, since its matches come later, has no order. The order begins with the SteM of the row's
+    own relation.
     """
 
     def __init__(self, first_stem: int) -> None:

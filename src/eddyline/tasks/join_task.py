@@ -85,7 +85,7 @@ class JoinTask(BlockTask):
         self._orders.between_visits = do
 
     def give_first_rows_soon(self) -> None:
-        """Send first results in small batches: whoever has enough with these ends the task."""
+        """Send first results in small batches: a reader who needs no others ends the task."""
         self._enough = 1
 
     def load(self, joined: Iterable[Joined]) -> None:
@@ -99,10 +99,10 @@ class JoinTask(BlockTask):
         names = [f"c{number}" for number in range(len(types))]
         held: list[pa.RecordBatch] = []
         rows = 0
-        for each in self.timed(joined):
-            columns = list(map(relabelled, each.outputs, types))
+        for result in self.timed(joined):
+            columns = list(map(relabelled, result.outputs, types))
             held.append(pa.record_batch(columns, names=names))
-            rows += each.rows
+            rows += result.rows
             if rows >= self._enough:
                 yield from together(held)
                 held, rows = [], 0
@@ -123,8 +123,8 @@ class JoinTask(BlockTask):
     ) -> TaskRecord:
         """Return what this task did.
 
-        ``read`` are the rows of each input that this task counts and no other, ``came`` those
-        that came in all; none where somebody else tells.
+        ``read`` are the rows of each input that this task counts and no other, ``came`` those that
+        came in all; none where others report them.
         """
         now = self.eddy.statistics()
         before = self._before
@@ -153,7 +153,7 @@ class JoinTask(BlockTask):
         source = iter(joined)
         while True:
             started, began = self.clock.now(), self.work_clock.now()
-            each = next(source, None)
+            result = next(source, None)
             ended, done = self.clock.now(), self.work_clock.now()
             self.spent(ended - started, done - began)
             taken = self._orders.taken()
@@ -162,9 +162,9 @@ class JoinTask(BlockTask):
                     self.epoch + started, self.epoch + ended, sum(n for _, n in taken), taken
                 )
                 self.slices.append(span)
-            if each is None:
+            if result is None:
                 return
-            yield each
+            yield result
 
 
 def reading(
@@ -212,8 +212,8 @@ def _functions(
     """
     query = block.query
     asked = {call for predicate in block.graph.predicates for call in calls_in(predicate)}
-    by_call = {each.call: each for each in made}
-    found = {
+    by_call = {counts.call: counts for counts in made}
+    distinct_calls = {
         node: None
         for expression in (*block.graph.predicates, *query.outputs)
         for node in expression.walk()
@@ -221,7 +221,7 @@ def _functions(
     }
     calls = []
     joined = []
-    for call in found:
+    for call in distinct_calls:
         done = by_call.get(call, CallStatistics(call, 0, 0, 0.0))
         mask = query.relations_in(call) or 1
         single = not mask & (mask - 1)
@@ -232,8 +232,12 @@ def _functions(
     return tuple(
         replace(
             record,
-            joined_calls=sum(each.possible for each, _ in joined if each.call.function == number),
-            joined_places=sum(1 for each, late in joined if late and each.call.function == number),
+            joined_calls=sum(
+                counts.possible for counts, _ in joined if counts.call.function == number
+            ),
+            joined_places=sum(
+                1 for counts, late in joined if late and counts.call.function == number
+            ),
         )
         for number, record in enumerate(function_records(block.functions, calls, memories))
     )
@@ -260,7 +264,6 @@ class _Before:
 
 
 def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
-    """Return the time spent in each SteM."""
     count = len(eddy.query.relations)
     return tuple(eddy.eddy.seconds_in(eddy.routes.stem(relation)) for relation in range(count))
 
@@ -268,7 +271,6 @@ def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
 def _calls_since(
     calls: Sequence[CallStatistics], before: Sequence[CallStatistics]
 ) -> list[CallStatistics]:
-    """Return the calls made since those ``before``."""
     return [
         replace(now, calls=now.calls - then.calls, seconds=now.seconds - then.seconds)
         for now, then in zip(calls, before, strict=True)
@@ -276,7 +278,6 @@ def _calls_since(
 
 
 def _since(record: TaskRecord, before: _Before) -> TaskRecord:
-    """Return what was done since an eddy had done what is in ``before``."""
     done = before.done
     predicates = map(predicate_record, done.predicates)
     return replace(

@@ -1,13 +1,13 @@
-"""Tells whoever looks what a task has done so far, while it runs.
+"""Tells observers what a task has done so far, while it runs.
 
 Spark brings what tasks record to the driver when they end. Where somebody looks
 (:mod:`eddyline.monitor`), the session has a setting that says where: Spark hands all settings to
-every task of an action, as local properties. So whoever looks later needs no new plan, and where
-nobody looks a task asks for one property and that is all.
+every task of an action, as local properties. So a later observer needs no new plan, and where
+nobody looks a task only asks for one property.
 
 A worker process keeps one connection (:mod:`eddyline.asking.driver_channel`). Messages are lines
-with a length and so many bytes: a pickled :class:`News`. Nobody answers. What cannot be sent is
-not: then the driver learns of the task when it has ended.
+with a length and so many bytes: a pickled :class:`News`. Nobody answers. A message that cannot be
+sent is dropped: then the driver learns of the task when it has ended.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class News(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """The connection of this process to the one who looks."""
+    """The connection of this process to the observer."""
 
     where: str
     socket: socket.socket | None
@@ -85,7 +85,7 @@ class LiveNews:
     """What one task of one block tells while it runs."""
 
     def __init__(self, block: str, place: NewsTask, where: str) -> None:
-        """Tell ``where`` somebody looks, in the words of the setting; nothing to ``""``."""
+        """Send to ``where`` somebody looks, in the words of the setting; to nobody for ``""``."""
         self.wanted: Final = bool(where)
         self._block = block
         self._place = place
@@ -103,9 +103,10 @@ class LiveNews:
         self._due = ended + max(EVERY, SHARE * (ended - started))
 
     def add(self, record: TaskRecord) -> None:
-        """Send what was done so far, of which ``record`` is a further part, if it is time.
+        """Send what was done so far, with ``record`` as a further part, if it is time.
 
-        For who is not told that the task ends: then it has when nobody has this any longer.
+        For callers that are not told when the task ends: it has ended when nobody holds this any
+        longer.
         """
         if not self.wanted:
             return
@@ -156,7 +157,7 @@ def live_news(block: str) -> LiveNews:
 
 
 def _line_to(where: str) -> _Line:
-    """Return the connection to the one who looks; it is tried once for each."""
+    """Return the connection to the observer; it is tried once for each."""
     if _line.where != where:
         if _line.socket is not None:
             with contextlib.suppress(OSError):
@@ -187,10 +188,10 @@ def address_of(where: str) -> Address:
 
 
 def hearing(take: Callable[[News], None]) -> Listener:
-    """Return the listener of who looks, which calls ``take`` in the threads of connections.
+    """Return the observer's listener, which calls ``take`` in the threads of connections.
 
-    Messages are pickles, as all that Spark's workers send to the driver; so they are read only
-    of who knows the token.
+    Messages are pickles, as is all that Spark's workers send to the driver; so they are read only
+    from those who know the token.
     """
 
     def hear(_: Hello, connection: socket.socket) -> None:

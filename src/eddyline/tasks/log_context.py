@@ -1,7 +1,7 @@
 """What Spark's log of a worker says of who has written a line: the user's function.
 
 Where ``spark.sql.pyspark.worker.logging.enabled`` is set, each line comes with the function and
-class that stand lowest on the stack but for PySpark's. For what runs in an eddy that would be
+class that stand lowest on the stack except PySpark's. For what runs in an eddy that would be
 Eddyline's, so here Eddyline's frames count as PySpark's do.
 """
 
@@ -27,15 +27,15 @@ def show_users_functions() -> None:
         return
     from pyspark.logger.worker_io import JSONFormatterWithMarker, JsonOutput  # noqa: PLC0415
 
-    outputs = (each for each in (sys.stdout, sys.stderr) if isinstance(each, JsonOutput))
-    formatters = [each._formatter for each in outputs]  # noqa: SLF001 - there is no other way to it
+    outputs = (output for output in (sys.stdout, sys.stderr) if isinstance(output, JsonOutput))
+    formatters = [output._formatter for output in outputs]  # noqa: SLF001 - there is no other way to it
     formatters += [
-        each.formatter
-        for each in logging.getLogger().handlers
-        if isinstance(each.formatter, JSONFormatterWithMarker)
+        handler.formatter
+        for handler in logging.getLogger().handlers
+        if isinstance(handler.formatter, JSONFormatterWithMarker)
     ]
-    for each in formatters:
-        each._context_provider = users_function  # noqa: SLF001 - likewise
+    for formatter in formatters:
+        formatter._context_provider = users_function  # noqa: SLF001 - likewise
 
 
 def users_function() -> dict[str, str]:

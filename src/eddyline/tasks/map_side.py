@@ -87,8 +87,8 @@ class MapSide:
     def _numbered(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
         """Return rows with their numbers in the partition in place of the heavy keys.
 
-        They are dealt out by these numbers, which a task that is run again finds again: what
-        a predicate drops before depends on the time that it takes.
+        They are dealt out by these numbers, which are the same when a task is run again: what a
+        predicate drops before depends on the time that it takes.
         """
         own = len(self.block.query.relations[self.relation].types)
         numbers = pa.array(np.arange(first, first + batch.num_rows))
@@ -113,7 +113,7 @@ class MapSide:
     def _by_copies(
         self, batch: pa.RecordBatch, heavy: Heavy
     ) -> Iterator[tuple[pa.RecordBatch, bool]]:
-        """Yield rows that go to one place each, and apart from them those that are copied."""
+        """Yield rows that go to one place each, and separately those that are copied."""
         copied = None
         if heavy.keys and not self.copied:
             copied = self.cube.copied(self.relation, self._words(batch), heavy.keys)

@@ -45,7 +45,7 @@ MOST_MATCHES: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """A block of which some columns of one input stay in the JVM.
+    """A block that leaves some columns of one input in the JVM.
 
     ``block`` is what is left for Python. Its first output is the number of the row among those
     that were handed over with it. ``columns`` are the columns of the input that travel, and
@@ -63,8 +63,8 @@ def left_behind(
 ) -> LeftBehind | None:
     """Return what is left for Python if the rows of ``driver`` stay in the JVM.
 
-    None where less than ``worth`` bytes of a row would stay, or where nothing would travel. Of
-    matches that are ``marked`` the last field is never NULL.
+    None where less than ``worth`` bytes of a row would stay, or where nothing would travel. In
+    ``marked`` matches the last field is never NULL.
     """
     query = block.query
     described = query.relations[driver]
@@ -169,20 +169,20 @@ class MatchesSide(InPlaceSide):
             numbers = pa.array(np.arange(count))
             arrival = Arrival((*own, numbers), count)
             joined = chain(task.eddy.push(self.driver, arrival), task.eddy.finish())
-            found = self._listed(task.timed(joined), count)
-            yield found
-            if rounds.gave(self._rows_of(found)):
+            lists = self._listed(task.timed(joined), count)
+            yield lists
+            if rounds.gave(self._rows_of(lists)):
                 send_last_results()
             elif rounds.small:
                 send_results()
             start += count
-            matches = len(found.values)
+            matches = len(lists.values)
             step = max(1, count * MOST_MATCHES // matches) if matches > MOST_MATCHES else 2 * count
         if start < rows:  # a limit above has what it keeps, and Spark wants an array for each row
             yield self._listed((), rows - start)
 
     def _rows_of(self, found: pa.ListArray) -> int:
-        """Return how many rows of the result the matches of some rows make."""
+        """Return how many rows of the result these matches make."""
         matches = np.diff(found.offsets.to_numpy())
         match self.block.counted:
             case Counted.MATCHES:
@@ -198,7 +198,7 @@ class MatchesSide(InPlaceSide):
 
     def _listed(self, joined: Iterable[Joined], rows: int) -> pa.ListArray:
         """Return matches by the row that they belong to."""
-        parts = [each.outputs for each in joined]
+        parts = [result.outputs for result in joined]
         kept = _handed_over(self.block)
         declared = returned_type(matches_type(self.block))
         fields = list(declared.value_type)

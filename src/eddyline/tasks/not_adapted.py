@@ -50,8 +50,8 @@ class Scanned:
 class ConcurrentMark:
     """Stands for a function that is called where the driver is; ``number`` says for which.
 
-    ``width``, ``unit``, ``price`` and ``values`` are those of CalledByDriver. Who has made it gives
-    it the ``declaration`` to hold, which does not travel.
+    ``width``, ``unit``, ``price`` and ``values`` are those of CalledByDriver. Its maker gives it
+    the ``declaration`` to hold, which does not travel.
     """
 
     name: str

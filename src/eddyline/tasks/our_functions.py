@@ -98,14 +98,14 @@ def _first(content: bytes) -> object:
         ) from error
 
 
-# Said to be of no module that could be imported, it is pickled with its code, as functions of a
-# script are, and not by its name.
+# With no importable module named, it is pickled with its code, as functions of a script are, and
+# not by its name.
 _FIRST: Final = types.FunctionType(_first.__code__, {"__name__": "__main__"}, "first")
 _FIRST.__module__ = "__main__"
 
 
 def show_users_tracebacks() -> None:
-    """Let this worker leave our frames out of the tracebacks out of which PySpark leaves its own.
+    """Let this worker drop our frames from the tracebacks from which PySpark drops its own.
 
     What a user's function raises is told with the user's frames alone, as without eddies. Where
     there are none of these, all stay.
@@ -151,7 +151,7 @@ def send_results() -> None:
     """Send what this task has yielded so far; to be called where it is asked for more.
 
     PySpark's worker writes results to a buffer of 64 KB, and sends it when it is full, or at the
-    end. Whoever has enough with the first rows of a slow task would wait for all of them. Does
+    end. A reader who needs only the first rows of a slow task would wait for all of them. Does
     nothing where the worker's file is not found. NobodyReadsError where the JVM has ended the task.
     """
     file = _results()
@@ -163,9 +163,9 @@ def send_results() -> None:
 
 
 def send_last_results() -> None:
-    """Send results likewise, of which a limit above has enough, and wait for the JVM to say so.
+    """Send results likewise when a limit above has enough, and wait for the JVM to say so.
 
-    It does by ending the task, and what is written then would be told of as a broken pipe.
+    It does so by ending the task, and anything written then would be reported as a broken pipe.
     NobodyReadsError when it has; goes on where it reads on.
     """
     send_results()
@@ -173,7 +173,7 @@ def send_last_results() -> None:
     if file is None or not hasattr(select, "poll"):
         return
     poll = select.poll()
-    poll.register(file.fileno(), getattr(select, "POLLRDHUP", 0))  # other ends are always told
+    poll.register(file.fileno(), getattr(select, "POLLRDHUP", 0))  # other ends are always reported
     if poll.poll(1000 * LAST_WAIT):
         raise NobodyReadsError
 

@@ -41,7 +41,7 @@ def remembered_command(
 class RememberedCall:
     """The callable that Spark runs: arrays of arguments in, an array of values out.
 
-    Spark does not say when a task ends, so that each batch is reported by itself.
+    Spark does not say when a task ends, so each batch is reported by itself.
     """
 
     def __init__(
@@ -80,7 +80,9 @@ class _Task:
         self._function: WorkerFunction = made[0]
         (value,) = block.outputs
         call = call_of(value)
-        self._arguments = [each for each in call.arguments if isinstance(each, Argument)]
+        self._arguments = [
+            argument for argument in call.arguments if isinstance(argument, Argument)
+        ]
         self._needed = value.branches[0][0] if isinstance(value, Case) else None
         self._type = returned_type(spark_type(block.functions[0].return_type))
         self._rows = 0
@@ -91,7 +93,7 @@ class _Task:
     def values(self, columns: tuple[Any, ...]) -> pa.Array:
         started = self._clock.now()
         self._rows = len(columns[0])
-        taken = [relabelled(columns[each.index], each.type) for each in self._arguments]
+        taken = [relabelled(columns[argument.index], argument.type) for argument in self._arguments]
         needed = None
         if isinstance(self._needed, Argument):
             needed = np.flatnonzero(true_mask(columns[self._needed.index]))
@@ -112,10 +114,10 @@ class _Task:
         return spread(values, needed, self._rows)
 
     def _values_of(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
-        found = self._function(columns, rows)
-        if found.errors:
-            raise cause(found.errors[min(found.errors)])
-        return relabelled(found.values, self._type)
+        answer = self._function(columns, rows)
+        if answer.errors:
+            raise cause(answer.errors[min(answer.errors)])
+        return relabelled(answer.values, self._type)
 
     def record(self, tasks: int) -> TaskRecord:
         """Return what was done since the last time."""

@@ -1,9 +1,9 @@
 """How many rows a task takes at a time, where somebody has to answer for them.
 
-With a limit above first as many as it keeps, then twice as many each time: more would be asked for
-than anybody wants. Without one whoever wants no more ends the task, so that the first rounds are
-small as well: as many rows as calls can be under way for at a time, which takes no longer than
-all would.
+With a limit above, first as many as it keeps, then twice as many each time: otherwise more would be
+asked for than anybody wants. Without one, a reader who wants no more ends the task, so the first
+rounds are small as well: as many rows as can have calls under way at a time, which takes no longer
+than all would.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Spark sends 10,000 rows at a time by default. A visit to a SteM costs some 100 Â
 class Rounds:
     """The rows of one task, a round at a time, and whether a limit above has all that it keeps.
 
-    ``call`` are the keys or values of one call; a later round is worth one at the least, as one
-    for ten keys costs what one for 500 does. ``at_a_time`` are those of all calls that can be under
-    way. Of a block that ``stops`` a limit takes the first ``limit`` rows, whatever they are.
+    ``call`` are the keys or values of one call; a later round is worth at least one, as one for ten
+    keys costs what one for 500 does. ``at_a_time`` are those of all calls that can be under way. Of
+    a block that ``stops`` a limit takes the first ``limit`` rows, whatever they are.
     """
 
     def __init__(self, call: int, at_a_time: int, limit: int, *, stops: bool) -> None:
@@ -44,15 +44,15 @@ class Rounds:
         lookups = block.lookups
         if not lookups:
             return cls(1, 0, 0, stops=False)
-        call = max(each.keys_per_call for each in lookups)
-        at_a_time = max(each.width * each.keys_per_call for each in lookups)
+        call = max(lookup.keys_per_call for lookup in lookups)
+        at_a_time = max(lookup.width * lookup.keys_per_call for lookup in lookups)
         return cls(call, at_a_time, block.limit, stops=block.stops)
 
     @classmethod
     def of_filter(cls, block: FilterBlock) -> Self:
         """Return the rounds of a task that filters; without a limit all calls go at once."""
-        called = [each.driver for each in block.functions if each.driver is not None]
-        call = max((each.values for each in called), default=1)
+        called = [function.driver for function in block.functions if function.driver is not None]
+        call = max((driver.values for driver in called), default=1)
         return cls(call, 0, block.limit, stops=block.stops)
 
     @property

@@ -112,25 +112,25 @@ class JudgingSide:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the heavy keys of all dimensions as one blob."""
-        found: dict[tuple[int, int], list[pa.RecordBatch]] = {}
+        pieces: dict[tuple[int, int], list[pa.RecordBatch]] = {}
         for batch in batches:
             for value in batch.column(0).drop_null():
                 for frame in frames(value.as_buffer()):
                     for part in decoded(frame.batches):
                         dimension = part.column("dimension")[0].as_py()
-                        found.setdefault((dimension, frame.relation), []).append(part)
+                        pieces.setdefault((dimension, frame.relation), []).append(part)
         keys = []
         for dimension, share in enumerate(self.cube.shares):
             samples = [
                 self._sample(relation, parts)
-                for (of_axis, relation), parts in sorted(found.items())
+                for (of_axis, relation), parts in sorted(pieces.items())
                 if of_axis == dimension
             ]
             keys.append(heavy_keys(samples, share, self._bound(dimension)))
         yield pa.record_batch([as_binary(encoded([as_batch(keys)]))], names=[HEAVY_KEYS])
 
     def _bound(self, dimension: int) -> list[int]:
-        """Return the inputs along an dimension whose rows must not be copied."""
+        """Return the inputs along a dimension whose rows must not be copied."""
         columns = self.cube.dimensions[dimension].columns
         return [relation for relation in self.never_copied if columns[relation] is not None]
 

@@ -1,4 +1,4 @@
-"""Sends the rows of a scan from where Spark reads them to who watches, while they are read.
+"""Sends the rows of a scan from where Spark reads them to the watcher, while they are read.
 
 A task says in its hello which scan and partition it has (:mod:`eddyline.asking.driver_channel`).
 It is answered ``+``, or ``-`` where these rows have all come
@@ -34,7 +34,7 @@ class SendRows:
     scan: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Send one partition; it is cut off, and no more, where nobody takes it any longer."""
+        """Send one partition; it is merely cut off where nobody takes it any longer."""
         try:
             sent = self._send(batches)
         except OSError:

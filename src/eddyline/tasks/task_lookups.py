@@ -65,13 +65,13 @@ class TaskLookups:
 
 
 def ask_for_nothing(block: JoinBlock, job: str) -> None:
-    """Say that this task has nothing to look up, to whoever might wait for its keys."""
+    """Tell those who might wait for this task's keys that it has nothing to look up."""
     if any(lookup.keys_per_call > 1 for lookup in block.lookups):
         TaskLookups(block, job, SharedAgenda()).close()
 
 
 def task_place() -> TaskPlace | None:
-    """Return which task this is; None where it is none of Spark's."""
+    """Return which task this is; None where it is not one of Spark's."""
     context = TaskContext.get()
     return None if context is None else TaskPlace(context.stageId(), context.partitionId())
 
@@ -79,7 +79,7 @@ def task_place() -> TaskPlace | None:
 def job_of(options: RoutingOptions) -> str:
     """Return the name of the job that this task belongs to: of the run, and of the action.
 
-    Where an action is none on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
+    Where an action is not on a DataFrame, as in ``df.rdd.count()``, the stage stands for it.
     """
     context = TaskContext.get()
     if context is None:

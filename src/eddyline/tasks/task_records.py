@@ -45,7 +45,7 @@ def of_action(record: TaskRecord) -> TaskRecord:
     context = TaskContext.get()
     names = (_ROOT_ACTION, ACTION) if context is not None else ()
     numbers = (context.getLocalProperty(name) for name in names if context is not None)
-    return replace(record, action=next((int(each) for each in numbers if each), -1))
+    return replace(record, action=next((int(number) for number in numbers if number), -1))
 
 
 def recorded(records: Records, key: str, *, earlier: bool) -> TaskRecord | None:

@@ -1,4 +1,4 @@
-"""Tiny inputs that are read together, by one task: Python begins once for all of them."""
+"""Tiny inputs that are read together, by one task: Python starts once for all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eddyline.tasks.map_side import MapSide
 
 @dataclass(frozen=True)
 class TinyInputsSide:
-    """What Spark runs over the rows of several inputs, of which the first column says whose it is.
+    """What Spark runs over the rows of several inputs; the first column says whose a row is.
 
     ``sides`` are what is run over the rows of each, and ``places`` its columns, from the second on.
     """
@@ -26,7 +26,7 @@ class TinyInputsSide:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield blobs as rows come, which is input by input: of a partition each has all rows.
 
-        Each side is run, also that of an input without rows: it has to tell so.
+        Each side is run, even that of an input without rows: it has to say so.
         """
         without = set(range(len(self.sides)))
         for number, rows in groupby(self._apart(batches), key=itemgetter(0)):

@@ -1,7 +1,7 @@
 """What a worker process remembers of functions, from task to task of one action.
 
-Never longer: the next action calls them anew, even of the same DataFrame. And one function is
-another's only if all is the same that was pickled with it, its closure among it.
+Never longer: the next action calls them anew, even of the same DataFrame. And two functions are the
+same only if everything pickled with them is, closures included.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def remembered(
     of_job = MEMORIES.get(job)
     if of_job is None:
         MEMORIES.put(job, of_job := {})
-    found = of_job.get((function, settings))
-    if found is None:
-        found = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
-        of_job[function, settings] = found
-    return found
+    memory = of_job.get((function, settings))
+    if memory is None:
+        memory = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
+        of_job[function, settings] = memory
+    return memory

@@ -1,4 +1,4 @@
-"""Aggregates, and the types in which they are added up, compared and told."""
+"""Aggregates, and the types in which they are added up, compared and shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAGNITUDE: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
 class WatchedFunction(StrEnum):
-    """What is told on the way: estimates, but of MIN and MAX what has been seen so far."""
+    """What is shown on the way: estimates, but for MIN and MAX the values seen so far."""
 
     COUNT = "count"
     SUM = "sum"

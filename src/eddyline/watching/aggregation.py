@@ -56,10 +56,10 @@ class WatchedAggregation:
 
 
 def read_aggregation(df: ClassicDataFrame) -> tuple[ClassicDataFrame, WatchedAggregation] | None:
-    """Return the rows that the aggregate of a DataFrame is over, and how they are aggregated.
+    """Return the rows under the aggregate of a DataFrame, and how they are aggregated.
 
     None where it has no aggregate at its top, below projections at the most. NotWatchableError
-    where one of its values cannot be told on the way.
+    where one of its values cannot be shown on the way.
     """
     analyzed = _aggregate_in(catalyst.analyzed_plan(df))
     if analyzed is None:
@@ -125,7 +125,7 @@ class _Reading:
         self.items = [catalyst.named(group, f"g{n}") for n, group in enumerate(self.groups)]
 
     def value(self, tree: Tree) -> Expression:
-        """Read one value, whatever it is called."""
+        """Read one value, under any name."""
         while tree.name == "Alias":
             tree = tree.children[0]
 
@@ -219,8 +219,8 @@ def _compute(value: Expression) -> Compute:
         rows = len(columns[0])
         evaluate: Callable[[Sequence[pa.Array], int], list[pa.Array]]
         evaluate = values.of if final else values.where_possible
-        (found,) = evaluate(columns, rows)
-        return relabelled(found, kind)
+        (column,) = evaluate(columns, rows)
+        return relabelled(column, kind)
 
     return compute
 
@@ -231,7 +231,7 @@ def _function(tree: Tree) -> tuple[WatchedFunction, Tree | None]:
     known = _FUNCTIONS.get(function.name)
     if known is not None and not condition and not tree.node.fields.get("isDistinct"):
         arguments = function.children
-        constant = all(each.name == "Literal" for each in arguments)
+        constant = all(argument.name == "Literal" for argument in arguments)
         if known is WatchedFunction.COUNT and constant:
             return known, None
         if len(arguments) == 1 and _takes(known, arguments[0].data_type):
@@ -243,7 +243,7 @@ def _function(tree: Tree) -> tuple[WatchedFunction, Tree | None]:
 
 
 def _takes(function: WatchedFunction, kind: str) -> bool:
-    """Whether a function's values over a type are told on the way."""
+    """Whether a function's values over a type are shown on the way."""
     if function is WatchedFunction.COUNT:
         return True
     name = kind.strip('"')

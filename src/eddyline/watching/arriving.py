@@ -68,7 +68,7 @@ class Arriving:
 
     @property
     def is_read(self) -> bool:
-        """Whether all rows were read, whatever has gone wrong."""
+        """Whether all rows were read, even if something has gone wrong."""
         with self._changed:
             return self._complete and not self._waiting and not self._others
 
@@ -111,7 +111,7 @@ class Arriving:
         self._wake()
 
     def prefer(self, choose: Choose | None) -> None:
-        """Give those rows first of what has been read that are chosen; None: as they come.
+        """Give the chosen ones of the rows read first; None: as they come.
 
         Also of those that wait already. A scan of ``whole`` partitions keeps their order.
         """
@@ -136,7 +136,7 @@ class Arriving:
             self._others.append((time.monotonic(), _rows_of(arrival, ~chosen)))
 
     def _may_give_others(self) -> bool:
-        """Whether rows that are not preferred have waited enough; else see to it that they will."""
+        """Whether rows that are not preferred have waited enough; else ensure that they will."""
         waits = LONGEST_WAIT - (time.monotonic() - self._others[0][0])
         if self._complete or self._held >= READ_AHEAD or waits <= 0.0:
             return True
@@ -163,7 +163,7 @@ class Arriving:
         self._wake()
 
     def broke_off(self, partition: int) -> None:
-        """Forget what came of a partition, which comes again; fail where it was used."""
+        """Forget the rows of a partition, which comes again; fail where they were used."""
         with self._changed:
             self._partitions.pop(partition, None)
             used = partition in self._used
@@ -189,7 +189,7 @@ class Arriving:
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Let whoever reads or puts rows fail."""
+        """Let those who read or put rows fail."""
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()

@@ -1,11 +1,11 @@
 """Scans that are joined in memory as far as they fit, and the joins with what does not.
 
 What has been read until the memory is full is *early*, what comes then is *late* and goes to disk.
-The early rows have been joined with each other. What is left to be joined is told apart by the
-first relation of a result whose row is late: the relations before it give their early rows, that
-one its late rows, those behind it all of theirs. So each result arises once, and early rows need
-not be told from late ones within a join. Each of these joins, of which there are as many as
-relations, takes no more memory either (:mod:`eddyline.exchange.spill`), and reads early rows again.
+The early rows have been joined with each other. What is left to be joined is divided by the first
+relation of a result whose row is late: the relations before it give their early rows, that one its
+late rows, those after it all of theirs. So each result arises once, and a join need not tell early
+rows from late ones. Each of these joins, one for each relation, takes no more memory either
+(:mod:`eddyline.exchange.spill`), and reads early rows again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class BoundedScans:
         return self.is_full or self._scans[relation].ended
 
     def next_early(self, relation: int) -> Arrival | None:
-        """Return the next early rows of a scan; None where none are there."""
+        """Return the next early rows of a scan; None where there are none now."""
         arrival = None if self.is_full else self._scans[relation].poll()
         if arrival is None:
             return None
@@ -91,14 +91,16 @@ class BoundedScans:
                     self._scans[r].ended for r in open_
                 ):
                     wait()
-            alone = tuple(replace(each, same_rows_as=None) for each in self._query.relations)
+            alone = tuple(
+                replace(relation, same_rows_as=None) for relation in self._query.relations
+            )
             query = replace(self._query, relations=alone)
             scanned = [r for r, relation in enumerate(alone) if relation.scan]
             for first in scanned:
                 yield from self._joins_with(first, query, scanned, late, folder)
         finally:
-            for each in late.values():
-                each.close()
+            for late_rows in late.values():
+                late_rows.close()
 
     def _joins_with(
         self,
@@ -108,7 +110,7 @@ class BoundedScans:
         late: Mapping[int, _Late],
         folder: str | None,
     ) -> Iterator[tuple[JoinQuery, Sequence[ScanAccess]]]:
-        """Yield the joins of which the first late row is that of one relation."""
+        """Yield the joins whose first late row is that of one relation."""
         if not late[self._query.store_of(first)].rows:
             return
         spill = Spill(JoinGraph(query), self._memory, folder)
@@ -132,7 +134,7 @@ class BoundedScans:
 
 @dataclass(frozen=True)
 class _WhileRoom:
-    """One scan as long as there is room."""
+    """One scan while there is room."""
 
     scans: BoundedScans
     relation: int

@@ -1,4 +1,4 @@
-"""How a person holds and ends work that another thread does."""
+"""How a person pauses and ends work that another thread does."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NOBODY: Final = -1
 
 
 class StoppedError(Exception):
-    """The watcher wants no more; it ends the thread that works, and never leaves it."""
+    """The watcher wants no more; it ends the working thread, and never leaves it."""
 
 
 class Control:
-    """A brake: who works asks :meth:`check` often, who watches pauses, resumes and stops."""
+    """A brake: the worker asks :meth:`check` often, the watcher pauses, resumes and stops."""
 
     def __init__(self) -> None:
         self._go = threading.Event()

@@ -67,7 +67,7 @@ def linearized(
 
     A row of the scores is NaN where the formula has no value to one side.
     """
-    given = [*groups, *(each.values for each in aggregates)]
+    given = [*groups, *(estimated.values for estimated in aggregates)]
     values = formula.compute(given, False)  # noqa: FBT003 - a callable's arguments have no names
     if not _is_number(formula.type):
         return values, None
@@ -91,7 +91,7 @@ def linearized(
 
 
 def _moved(values: pa.Array, by: Floats) -> tuple[pa.Array, Floats]:
-    """Return values moved by so much, in their type, and where they have come to."""
+    """Return values moved by so much, in their type, and the numbers they have become."""
     kind = values.type
     numbers = _floats(values)
     least = np.maximum(np.abs(numbers) * LEAST_STEP, _unit_of(kind))
@@ -108,10 +108,10 @@ def _moved(values: pa.Array, by: Floats) -> tuple[pa.Array, Floats]:
             Decimal(value).quantize(step) if sure else None
             for value, sure in zip(moved.tolist(), known.tolist(), strict=True)
         ]
-        found = pa.array(exact, kind)
-        return found, _floats(found)
-    found = pa.array(np.where(known, moved, 0.0), mask=~known).cast(kind)
-    return found, _floats(found)
+        column = pa.array(exact, kind)
+        return column, _floats(column)
+    column = pa.array(np.where(known, moved, 0.0), mask=~known).cast(kind)
+    return column, _floats(column)
 
 
 def _unit_of(kind: pa.DataType) -> float:
@@ -122,10 +122,10 @@ def _unit_of(kind: pa.DataType) -> float:
 
 
 def _floats(values: pa.Array) -> Floats:
-    found: Floats = (
+    floats: Floats = (
         pc.cast(values, pa.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False)
     )
-    return found
+    return floats
 
 
 def _is_number(kind: pa.DataType) -> bool:

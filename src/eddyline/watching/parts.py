@@ -1,4 +1,4 @@
-"""What has come of a watched query, on its way from the thread that works to the one that looks."""
+"""What has come of a watched query, on its way from the working thread to the watching one."""
 
 from __future__ import annotations
 

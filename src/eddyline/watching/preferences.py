@@ -54,19 +54,19 @@ def preferred(df: ClassicDataFrame, query: WatchedQuery, condition: str) -> Expr
         return with_arguments(value, lambda output: in_block(output.index))
 
     def in_block(output: int) -> Expression:
-        found = query.block.query.outputs[output]
-        # A preference goes wherever an equality leads, and that is by what was asked for.
-        if isinstance(found, Argument):
-            return in_join(query.block.query, query.block.lookups, found)
-        return found
+        expression = query.block.query.outputs[output]
+        # A preference follows equalities, and these go by what was asked for.
+        if isinstance(expression, Argument):
+            return in_join(query.block.query, query.block.lookups, expression)
+        return expression
 
     try:
-        found = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=zone)
+        predicate = translate(tree.node, leaf, ExpressionDetails(tree), time_zone=zone)
     except DeclinedError as declined:
         raise NotWatchableError(
             f"{condition} cannot be preferred: {declined.left_to_spark().why}"
         ) from None
-    return with_arguments(found, of_block)
+    return with_arguments(predicate, of_block)
 
 
 def rows_first(

@@ -5,8 +5,8 @@ worked one by one. So the units that are done are a simple random sample of all 
 their rows have added to the result, unit by unit, tells how much the others will add: the total
 is estimated by expansion, its variance by that of the units' totals, with the correction for a
 finite population, an average as the ratio of two totals (Cochran, Sampling Techniques, 1977,
-Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). Of a least or
-a greatest value a sample tells nothing but that the final one is no greater, or no less.
+Sections 2.5 and 6.3; for joins Haas and Hellerstein, Ripple Joins, 1999, Section 5). For a least or
+a greatest value a sample only shows that the final one is no greater, or no less.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class RunningAggregates:
         self._seen: list[pa.Table] = []  # their columns, in this order
 
     def add(self, columns: Sequence[pa.Array], rows: int) -> None:
-        """Add rows of the result that the unit has which is being worked."""
+        """Add rows of the result that belong to the current unit."""
         named = {
             name: canonical(column)
             for name, column in zip(self._keys, columns[: len(self._keys)], strict=True)
@@ -151,15 +151,18 @@ class RunningAggregates:
             if scores is None:
                 so_far.add(name)
 
-        found = [self._estimated(each, totals, by_group) for each in self._aggregates]
-        for aggregate, estimated in zip(self._aggregates, found, strict=True):
+        estimates = [self._estimated(aggregate, totals, by_group) for aggregate in self._aggregates]
+        for aggregate, estimated in zip(self._aggregates, estimates, strict=True):
             put(aggregate.name, estimated.values, estimated.scores)
         for formula in self._formulas:
             if self.done == self.units:
-                values = formula.compute([*groups, *(each.values for each in found)], True)  # noqa: FBT003 - a callable's arguments have no names
+                values = formula.compute(
+                    [*groups, *(estimate.values for estimate in estimates)],
+                    True,  # noqa: FBT003 - a callable's arguments have no names
+                )
                 scores = None
             else:
-                values, scores = linearized(formula, groups, found)
+                values, scores = linearized(formula, groups, estimates)
             put(formula.name, values, scores)
         table = pa.Table.from_arrays(columns, names=names)
         fraction = self.done / self.units
@@ -182,11 +185,11 @@ class RunningAggregates:
     ) -> Estimated:
         """Return an aggregate by group; exact ones, without scores, where all units are done."""
         if aggregate.function in EXTREMES:
-            found = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
+            extremes = _whole(by_group.column(f"{aggregate.function}{aggregate.column}"))
             floats = pa.types.is_floating(aggregate.type)
             kind = aggregate.type
             return Estimated(
-                compared_floats(found, kind) if floats else found.cast(kind), None, None
+                compared_floats(extremes, kind) if floats else extremes.cast(kind), None, None
             )
         counts = "one" if aggregate.column is None else f"n{aggregate.column}"
         sums = counts if aggregate.column is None else f"a{aggregate.column}"
@@ -218,7 +221,7 @@ class RunningAggregates:
     def _bounded(
         self, values: pa.Array, scores: Floats | None
     ) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return values with their bounds: NULL where there is no telling, or not yet."""
+        """Return values with their bounds: NULL where these are not known, or not yet."""
         if self.done == self.units:
             return values, values, values
         if scores is None:
@@ -236,7 +239,6 @@ class RunningAggregates:
         )
 
     def _total(self, by_unit: Floats) -> Floats:
-        """Return totals over all units."""
         if not self.done:
             zeros: Floats = np.zeros(len(by_unit))
             return zeros
@@ -302,7 +304,6 @@ class RunningAggregates:
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -310,9 +311,9 @@ def _aggregated(
     table: pa.Table, keys: list[str], wanted: Sequence[tuple[str, str, str]]
 ) -> pa.Table:
     """Return aggregates by groups, each of (column, function, name of what comes of it)."""
-    found = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
+    aggregates = table.group_by(keys).aggregate([(column, how) for column, how, _ in wanted])
     names = {f"{column}_{how}": name for column, how, name in wanted}
-    return found.rename_columns([names.get(name, name) for name in found.column_names])
+    return aggregates.rename_columns([names.get(name, name) for name in aggregates.column_names])
 
 
 def _nothing(schema: pa.Schema) -> pa.Table:

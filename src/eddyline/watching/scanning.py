@@ -56,8 +56,8 @@ class Scanning:
         """End the scans that still run, and wait until they have ended."""
         with contextlib.suppress(Exception):  # Spark may have stopped
             self._context.cancelJobGroup(self._group)
-        for each in self._arriving:
-            each.close()
+        for arriving in self._arriving:
+            arriving.close()
         self._receiver.close()
         for thread in self._threads:
             thread.join()
@@ -75,7 +75,7 @@ class Scanning:
 
 
 class RowReceiver:
-    """Listens for tasks, each of which sends one partition of one scan.
+    """Listens for tasks; each sends one partition of one scan.
 
     A partition counts once, however often Spark runs it: a second attempt waits for the first,
     and is sent away where that has ended. Where the first breaks off after it has given rows, the

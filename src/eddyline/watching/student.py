@@ -10,7 +10,7 @@ def student_quantile(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t with so many degrees of freedom.
 
     Exact for 1 and 2 degrees; else by the expansion of Abramowitz and Stegun (1964, 26.7.5),
-    of which the error for 3 degrees at 97.5 % is 0.1 %, and less for more.
+    whose error for 3 degrees at 97.5 % is 0.1 %, and less for more.
 
     ValueError for a probability outside of (0, 1), or no degree of freedom.
 

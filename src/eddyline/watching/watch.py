@@ -231,7 +231,7 @@ class Watch:
             self._thread = threading.Thread(
                 target=self._work.run, name="eddyline-watch", daemon=True
             )
-            # Whoever forgets it, or ends the process, wants no more.
+            # A user who forgets it, or ends the process, wants no more.
             weakref.finalize(self, _stop, self._control, self._work, self._thread)
             self._thread.start()
 
@@ -248,7 +248,7 @@ class Watch:
 def _stop(control: Control, work: Work, thread: threading.Thread | None) -> None:
     control.stop()
     work.poke()
-    # Whoever is forgotten may be forgotten in the thread that works.
+    # The watch may be forgotten in the thread that works.
     if thread is not None and thread.is_alive() and thread is not threading.current_thread():
         thread.join()
 
@@ -264,5 +264,5 @@ def _screen(console: Console) -> Iterator[Callable[[RenderableType], None]]:
     else:
         shown: deque[RenderableType] = deque(maxlen=1)
         yield shown.append
-        for each in shown:
-            console.print(each)
+        for renderable in shown:
+            console.print(renderable)

@@ -1,4 +1,4 @@
-"""What of a DataFrame is watched: a block, the scans that feed it, and an aggregate over it."""
+"""The watched part of a DataFrame: a block, the scans that feed it, and an aggregate over it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WatchedQuery:
 
 
 def watched_query(df: ClassicDataFrame, table_of: TableOf | None) -> WatchedQuery:
-    """Return what is watched of a DataFrame; NotWatchableError says what stands in the way."""
+    """Return the watched part of a DataFrame; NotWatchableError says what stands in the way."""
     if df.isStreaming:
         raise NotWatchableError("a stream has no end to be watched for; a batch query has")
     aggregated = read_aggregation(df)
@@ -98,9 +98,9 @@ def _scanned(looked_up: Input) -> Input:
 def _runnable(spark: SparkSession, scan: Plan, table_of: TableOf | None) -> Plan:
     """Return a scan that Spark can run.
 
-    What only eddies can do in it, as an outer join with a lookup table and calls of concurrent
-    functions, they do in Spark's tasks, as :func:`~eddyline.adapt` has it. UnboundLookupError
-    where nothing gives values for a lookup table.
+    What only eddies can do in it, such as an outer join with a lookup table and calls of concurrent
+    functions, they do in Spark's tasks, as under :func:`~eddyline.adapt`. UnboundLookupError where
+    nothing gives values for a lookup table.
     """
     plan = with_scans(scan, table_of)
     looks_up = table_of is not None and any(map(table_of, lookup_leaves(plan)))
@@ -112,5 +112,5 @@ def _runnable(spark: SparkSession, scan: Plan, table_of: TableOf | None) -> Plan
 
 
 def _tables_in(region: Region, table_of: TableOf | None) -> dict[int, LookupTable]:
-    found = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
-    return {number: table for number, table in found if table is not None}
+    tables = ((n, None if table_of is None else table_of(p)) for n, p in enumerate(region.inputs))
+    return {number: table for number, table in tables if table is not None}

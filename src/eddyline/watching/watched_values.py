@@ -21,32 +21,32 @@ class Values:
         """``Argument(i)`` in the expressions is output number i."""
         self._expressions = tuple(expressions)
         self._needed = tuple(
-            {node.index for node in each.walk() if isinstance(node, Argument)}
-            for each in self._expressions
+            {node.index for node in expression.walk() if isinstance(node, Argument)}
+            for expression in self._expressions
         )
 
     def of(self, outputs: Sequence[pa.Array], rows: int) -> list[pa.Array]:
         """Return the values for rows; raise the first error of any."""
-        return [self._value(each, outputs, rows) for each in self._expressions]
+        return [self._value(expression, outputs, rows) for expression in self._expressions]
 
     def where_possible(self, outputs: Sequence[pa.Array], rows: int) -> list[pa.Array]:
         """Return the values for rows; NULL where one fails."""
-        found = []
-        for each in self._expressions:
-            vector = evaluate(each, WatchedColumns(outputs, rows))
+        columns = []
+        for expression in self._expressions:
+            vector = evaluate(expression, WatchedColumns(outputs, rows))
             failed = np.zeros(rows, np.bool_)
             failed[list(vector.errors)] = True
             values = vector.values
-            found.append(pc.if_else(pa.array(failed), None, values) if vector.errors else values)
-        return found
+            columns.append(pc.if_else(pa.array(failed), None, values) if vector.errors else values)
+        return columns
 
     def known(self, outputs: Sequence[pa.Array | None], rows: int) -> list[pa.Array | None]:
         """Return the values for rows without some outputs; None where one of these is needed."""
         given = [pa.nulls(rows) if output is None else output for output in outputs]
         missing = {number for number, output in enumerate(outputs) if output is None}
         return [
-            None if needed & missing else self._value(each, given, rows)
-            for each, needed in zip(self._expressions, self._needed, strict=True)
+            None if needed & missing else self._value(expression, given, rows)
+            for expression, needed in zip(self._expressions, self._needed, strict=True)
         ]
 
     def _value(self, expression: Expression, outputs: Sequence[pa.Array], rows: int) -> pa.Array:

@@ -94,7 +94,7 @@ class Work:
         self._preferred: deque[tuple[Expression | None, float]] = deque()
 
     def poke(self) -> None:
-        """Let the thread that works see that it is to pause, or to stop."""
+        """Let the working thread see that it is to pause, or to stop."""
         self._agenda.poke()
 
     def prefer(self, predicate: Expression | None, weight: float) -> None:
@@ -105,7 +105,7 @@ class Work:
         self._agenda.poke()
 
     def run(self) -> None:
-        """Run the query; whatever comes, and whatever goes wrong, goes to ``parts``."""
+        """Run the query; all that comes, and any error, goes to ``parts``."""
         error: BaseException | None = None
         try:
             self._run()
@@ -132,7 +132,10 @@ class Work:
         try:
             eddy = self._eddy = JoinEddy(
                 query,
-                [make_function(each, self._block.settings) for each in self._block.functions],
+                [
+                    make_function(function, self._block.settings)
+                    for function in self._block.functions
+                ],
                 lambda: make_policy(self._wishes.policy),
                 WallClock(),
                 np.random.default_rng(self._wishes.seed),
@@ -176,7 +179,7 @@ class Work:
         self._agenda.wait()
 
     def _check(self) -> None:
-        """See to it that what has come is seen, and whether to go on."""
+        """Ensure that what has come is seen, and check whether to go on."""
         self._control.check()
         if self._eddy is None:
             return
@@ -222,8 +225,8 @@ class Work:
         return self._ended if scan is None else scan.is_read
 
     def _emit(self, joined: Iterable[Joined]) -> None:
-        for each in joined:
-            self.parts.put(self._full_rows(each), lambda: not self._control.stopped)
+        for result in joined:
+            self.parts.put(self._full_rows(result), lambda: not self._control.stopped)
 
     def _full_rows(self, joined: Joined) -> pa.RecordBatch:
         columns = list(map(relabelled, self._values.of(joined.outputs, joined.rows), self._types))
@@ -233,13 +236,13 @@ class Work:
         return pa.record_batch(columns, names=names)
 
     def _partial_rows(self, noted: Partial) -> pa.RecordBatch:
-        found = self._values.known(noted.outputs, noted.rows)
+        known_values = self._values.known(noted.outputs, noted.rows)
         columns = [
             pa.nulls(noted.rows, kind) if values is None else relabelled(values, kind)
-            for values, kind in zip(found, self._types, strict=True)
+            for values, kind in zip(known_values, self._types, strict=True)
         ]
         names = list(self._query.names)
-        missing = [name for name, each in zip(names, found, strict=True) if each is None]
+        missing = [name for name, values in zip(names, known_values, strict=True) if values is None]
         marks = pa.array([missing], pa.list_(pa.string())).take(pa.array([0] * noted.rows))
         return pa.record_batch([*columns, marks], names=[*names, MISSING])
 
@@ -275,7 +278,7 @@ class Work:
                 self.parts.put_estimates(in_order(running.estimates(), aggregation))
 
     def _dealt(self, relation: int) -> DataFrame:
-        """Return a scan of which the rows are dealt out to units, one a partition."""
+        """Return a scan with its rows dealt out to units, one a partition."""
         units = self._wishes.units
         unit = (F.rand(self._wishes.seed) * units).cast("int")
         frame = self._query.scans[relation].withColumn(UNIT, unit)
@@ -301,8 +304,8 @@ class Work:
         yield from eddy.end(relation)
 
     def _add(self, running: RunningAggregates, joined: Iterable[Joined]) -> None:
-        for each in joined:
-            running.add(self._values.of(each.outputs, each.rows), each.rows)
+        for result in joined:
+            running.add(self._values.of(result.outputs, result.rows), result.rows)
 
 
 def in_order(estimates: Estimates, aggregation: WatchedAggregation) -> Estimates:

@@ -1,4 +1,4 @@
-"""``eddyline explain``: tells what of a query or of a script's DataFrame would run in eddies."""
+"""``eddyline explain``: tells what would run in eddies of a query or a script's DataFrame."""
 
 from __future__ import annotations
 

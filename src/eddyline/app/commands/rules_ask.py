@@ -34,7 +34,7 @@ def run(invocation: RulesAskInvocation) -> ExitCode:
     if invocation.request["do"] == "list":
         out = results()
         if not out.is_terminal:
-            out.width = _WIDEST  # one line a query, for whatever reads them
+            out.width = _WIDEST  # one line a query, for a program that reads them
         with printing():
             show(out, listed(answer))
     else:

@@ -31,10 +31,10 @@ _EVERY = 0.5
 def run(invocation: RulesRunInvocation) -> ExitCode:
     """Run the command."""
     config = read_rules(invocation.config)
-    parameters = {each.name: _parameters(each) for each in config.templates}
+    parameters = {template.name: _parameters(template) for template in config.templates}
     console = chatter()
     with running_spark(console) as spark, spark_errors_explained(list(config.streams)):
-        streams = {name: _stream(spark, name, each) for name, each in config.streams.items()}
+        streams = {name: _stream(spark, name, stream) for name, stream in config.streams.items()}
         tables = {name: _table(spark, name, path) for name, path in config.tables.items()}
         try:
             queries = eddyline.StandingQueries(

@@ -56,7 +56,7 @@ def run(invocation: SqlInvocation) -> ExitCode:
 def _print(
     frame: DataFrame, limit: int | None, console: Console
 ) -> tuple[bool, Sequence[BlockReport]]:
-    """Print the rows; return whether there are more, and what tasks have told of themselves."""
+    """Print the rows; return whether there are more, and what tasks have reported of themselves."""
     with ProgressDisplay(frame.sparkSession, console, RUNNING) as progress:
         rows = frame.collect() if limit is None else frame.take(limit + 1)
     more = limit is not None and len(rows) > limit
@@ -74,7 +74,7 @@ def _print(
 def _write(
     frame: DataFrame, limit: int | None, path: Path, console: Console
 ) -> tuple[bool, Sequence[BlockReport]]:
-    """Write the rows; return whether there may be more, and what tasks have told."""
+    """Write the rows; return whether there may be more, and what tasks have reported."""
     kind = OutputKind.of(path)
     assert kind is not None  # noqa: S101 - the parser let no other through
     with ProgressDisplay(frame.sparkSession, console, RUNNING) as progress:
@@ -89,13 +89,13 @@ def _told(progress: ProgressDisplay) -> Sequence[BlockReport]:
 
 
 def _fuller(blocks: Sequence[BlockReport], told: Sequence[BlockReport]) -> Iterator[BlockReport]:
-    """Yield blocks with what their tasks have told, if that is more than what they recorded.
+    """Yield blocks with what their tasks have reported so far, if that is more than they recorded.
 
-    A task that is ended by a limit records nothing, but it may have told.
+    A task that is ended by a limit records nothing, but it may have reported before.
     """
     for block in blocks:
         records = [block.record] + [
-            each.record for each in told if replace(each, record=block.record) == block
+            report.record for report in told if replace(report, record=block.record) == block
         ]
         yield replace(
             block,
@@ -104,7 +104,7 @@ def _fuller(blocks: Sequence[BlockReport], told: Sequence[BlockReport]) -> Itera
 
 
 def _show(report: RoutingReport, frame: DataFrame, console: Console, *, cut: bool) -> None:
-    """Print a report, and what to do where it tells little; ``cut`` if a limit ended the query."""
+    """Print a report, and what to do where it says little; ``cut`` if a limit ended the query."""
     if not report.blocks:
         console.print(NO_BLOCKS)
         show(console, Text(_why_nothing_runs(frame)))

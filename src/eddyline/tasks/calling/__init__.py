@@ -58,7 +58,7 @@ class MadeFunction:
 
 
 def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFunction:
-    """Return what :func:`made_function` does, without what is said of remembering."""
+    """Return the function that :func:`made_function` makes, without its word on remembering."""
     return made_function(function, settings).function
 
 
@@ -129,7 +129,7 @@ def _row_function(
 
 
 def _pandas_values() -> ModuleType:
-    """Return what calls functions over Series: only where there are any is pandas imported."""
+    """Return the module that calls functions over Series; pandas is imported only then."""
     from eddyline.tasks.calling import pandas_values  # noqa: PLC0415 - 0.2 to 0.4 s
 
     return pandas_values

@@ -81,7 +81,7 @@ class IteratorFunction:
         self._results: Iterator[Any] | None = None
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Feed a chunk and take its result; what is raised every row of the chunk shares."""
+        """Feed a chunk and take its result; an exception counts for every row of the chunk."""
         if rows == 0:  # Spark sends no empty chunk
             return Vector(pa.nulls(0, self._arrow_type))
         try:

@@ -46,7 +46,7 @@ def jvm_converter(kind: types.DataType, version: int) -> Converter:
 def _part(kind: types.DataType, version: int, *, nullable: bool) -> Converter:
     """Return the converter of a part of a value.
 
-    Of a number that is never to be NULL the JVM reads its zero where there is none.
+    Where a number that is never to be NULL is missing, the JVM reads its zero.
     """
     convert = jvm_converter(kind, version)
     zero = None if nullable else _ZEROS.get(type(kind))
@@ -54,8 +54,8 @@ def _part(kind: types.DataType, version: int, *, nullable: bool) -> Converter:
         return convert
 
     def convert_or_zero(value: Value) -> Value:
-        found = convert(value)
-        return zero if found is None else found
+        result = convert(value)
+        return zero if result is None else result
 
     return convert_or_zero
 

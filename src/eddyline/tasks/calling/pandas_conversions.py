@@ -1,4 +1,4 @@
-"""PySpark's own conversions between columns and pandas, with one face for all its versions.
+"""PySpark's own conversions between columns and pandas, behind one interface for all its versions.
 
 What becomes of nested values, time zones and NULLs on the way is PySpark's to
 say, and it says so in its worker's code alone, which nothing public leads to.

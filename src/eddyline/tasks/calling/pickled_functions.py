@@ -35,7 +35,7 @@ def load(commands: Sequence[bytes]) -> Loaded:
     """
     functions, return_types = zip(*map(_load_one, commands), strict=True)
     # The driver may not have seen it: what is large is broadcast, what is imported not loaded.
-    forgetful = any(is_marked_forgetful(each) or chance_in(each) for each in functions)
+    forgetful = any(is_marked_forgetful(function) or chance_in(function) for function in functions)
     return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
 
 

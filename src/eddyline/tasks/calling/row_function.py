@@ -58,7 +58,7 @@ class RowFunction:
         return Vector(self._write(results, errors), errors or NO_ERRORS)
 
     def _row_by_row(self, columns: Sequence[pa.Array], rows: int, error: Exception) -> Vector:
-        """Find the rows whose arguments cannot be had in Python; the others go on."""
+        """Find the rows whose arguments Python cannot represent; the others go on."""
         if rows == 1:
             return Vector(pa.nulls(1, self._write.arrow_type), {0: error})
         vectors = [self([column.slice(row, 1) for column in columns], 1) for row in range(rows)]

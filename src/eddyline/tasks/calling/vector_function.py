@@ -42,7 +42,7 @@ class VectorFunction:
         self._arrow_type = arrow_type
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
-        """Call the function for a chunk; what it raises every row of the chunk shares."""
+        """Call the function for a chunk; an exception counts for every row of the chunk."""
         if rows == 0:  # Spark sends no empty chunk
             return Vector(pa.nulls(0, self._arrow_type))
         try:
@@ -75,7 +75,7 @@ def unpacked(
 
 
 def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
-    """Return a vector of which every row has the same failure, and any one may be its cause."""
+    """Return a vector with the same failure in every row; any one of the rows may be its cause."""
     failure = CollectiveFailure(error)
     return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), failure))
 

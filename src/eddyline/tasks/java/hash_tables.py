@@ -1,4 +1,4 @@
-"""The order in which ``java.util.HashMap`` tells its entries.
+"""The order in which ``java.util.HashMap`` lists its entries.
 
 It depends on the hash codes of the keys, on the size of the table, and within a bin on when
 an entry came. Bins of more than eight entries become red-black trees, whose root comes first.
@@ -105,9 +105,9 @@ class HashTable:
         return len(self._nodes)
 
     def __iter__(self) -> Iterator[tuple[Value, Value]]:
-        for each in self._bins:
-            if each is not None:
-                for node in each.nodes:
+        for bin_ in self._bins:
+            if bin_ is not None:
+                for node in bin_.nodes:
                     yield node.key, node.value
 
     def put(self, key: Value, value: Value) -> None:
@@ -173,8 +173,8 @@ class HashTable:
         bit = len(self._bins)
         lower: list[_Bin | None] = []
         upper: list[_Bin | None] = []
-        for each in self._bins:
-            low, high = each.split(bit) if each is not None else (_Bin([]), _Bin([]))
+        for bin_ in self._bins:
+            low, high = bin_.split(bit) if bin_ is not None else (_Bin([]), _Bin([]))
             lower.append(low if low.nodes else None)
             upper.append(high if high.nodes else None)
         self._bins = lower + upper
@@ -185,7 +185,7 @@ def _power_of_two(count: int) -> int:
 
 
 def _inserted(root: _Node | None, node: _Node) -> tuple[_Node, _Node | None]:
-    """Put a node into a tree; return the new root, and what was the node's parent at first."""
+    """Put a node into a tree; return the new root, and the node's first parent."""
     if root is None:
         return node, None
     parent: _Node = root
@@ -204,7 +204,7 @@ def _inserted(root: _Node | None, node: _Node) -> tuple[_Node, _Node | None]:
 
 
 def _comes_before(node: _Node, other: _Node) -> bool:
-    mine, its = (each - (each >> 31 << 32) for each in (node.hash, other.hash))
+    mine, its = (bits - (bits >> 31 << 32) for bits in (node.hash, other.hash))
     if mine != its:
         return mine < its
     if type(node.key) is type(other.key) and type(node.key) in _COMPARABLE:

@@ -42,7 +42,7 @@ def single_text(value: float, version: int) -> str:
 
 
 def _written(value: float, digits: str) -> str:
-    """Return a number as Java writes it, of which ``digits`` are those that tell it apart."""
+    """Return a number as Java writes it; ``digits`` are those that tell it apart."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -139,20 +139,20 @@ def _steele_white(
 
     digit, above, unit = above // below, above % below * 10, unit * 10
     low, high = above < unit, above + unit >= limit
-    number, found = digit, 1
+    number, digits = digit, 1
     if not digit and not high:
-        tens, found = tens - 1, 0
+        tens, digits = tens - 1, 0
     if tens not in _PLAIN:
         low = high = False
     while not (low or high):
         digit, above, unit = above // below, above % below * 10, unit * 10
         low, high = above < unit, limit <= above + unit < largest or unit >= largest
         number = number * 10 + digit
-        found += 1
+        digits += 1
     rest = 2 * above - 10 * below
     if high and (not low or rest > 0 or (rest == 0 and number % 2)):
         number += 1
-    return f"{number}E{tens - found + 1}"
+    return f"{number}E{tens - digits + 1}"
 
 
 _INT: Final = 32

@@ -17,10 +17,10 @@ Value: TypeAlias = Any
 
 
 class JavaObject(ABC):
-    """An object of the JVM for which Python has nothing alike.
+    """An object of the JVM that has no counterpart in Python.
 
-    By default one is equal to itself only, and its text and its hash code have something of
-    its content, where Java's have something of its place in memory.
+    By default one is equal to itself only. Its text and its hash code depend on its content, where
+    Java's depend on its place in memory.
     """
 
     @abstractmethod
@@ -91,9 +91,9 @@ def signed(number: int) -> int:
 
 
 def place_of(value: Value) -> int:
-    """Return a number for an object whose hash code Java takes of its place in memory.
+    """Return a number for an object whose hash code Java takes from its place in memory.
 
-    Java's is another one each time. This one is always the same for the same content, so
+    Java's differs each time. This one is always the same for the same content, so
     that an answer does not depend on which worker gave it.
     """
     try:
@@ -104,7 +104,7 @@ def place_of(value: Value) -> int:
 
 
 def placed_text(class_name: str, value: Value) -> str:
-    """Return the text of an object that has none but its class and its hash code."""
+    """Return the text of an object that has only its class and its hash code to show."""
     return f"{class_name}@{place_of(value):x}"
 
 
@@ -142,7 +142,7 @@ _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
 
 
 def _bits(value: float) -> int:
-    """Return ``Double.doubleToLongBits``, for which all that is no number is one."""
+    """Return ``Double.doubleToLongBits``, which is the same for every NaN."""
     if value != value:  # noqa: PLR0124 - NaN
         return 0x7FF8_0000_0000_0000
     return int.from_bytes(struct.pack(">d", value))

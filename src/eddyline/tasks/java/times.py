@@ -85,7 +85,7 @@ class ComplexNumber(JavaObject):
     imaginary: float
 
     def text(self, version: int) -> str:
-        """Return both parts; one that is no number has no sign."""
+        """Return both parts; a NaN has no sign."""
         sign = "+" if self.imaginary >= 0 else ""
         return f"{double_text(self.real, version)}{sign}{double_text(self.imaginary, version)}i"
 
@@ -94,7 +94,7 @@ class ComplexNumber(JavaObject):
         return hash_of(self.real) ^ hash_of(self.imaginary)
 
     def equality(self) -> Hashable:
-        """Return both parts: zeros are equal, and what is no number equals nothing."""
+        """Return both parts: zeros are equal, and a NaN equals nothing."""
         return self if self == self else id(self)  # noqa: PLR0124 - NaN
 
 
@@ -107,7 +107,7 @@ def _combined(*fields: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Zone(JavaObject):
-    """A ``TimeZone``: its id, and its text and hash code, of which Python knows those of UTC only.
+    """A ``TimeZone``: its id, and its text and hash code, which Python knows for UTC only.
 
     Another zone than UTC and the JVM's own has a text that is like Java's.
     """
@@ -171,7 +171,7 @@ _RAW_OFFSET: Final = re.compile(r"offset=(-?\d+)")
 
 @dataclass(frozen=True, repr=False)
 class Calendar(JavaObject):
-    """A ``GregorianCalendar`` whose fields were set, of which none was computed yet.
+    """A ``GregorianCalendar`` whose fields were set and not yet computed.
 
     ``month`` counts from 0, and has 128 more for the second of two equal local times;
     ``milliseconds`` are None for a date.
@@ -188,7 +188,7 @@ class Calendar(JavaObject):
     runtime: JavaRuntime
 
     def text(self, version: int) -> str:
-        """Return all that Java tells of a calendar: what it has not computed is ``?``."""
+        """Return all that Java writes of a calendar: what it has not computed is ``?``."""
         fields = {
             "ERA": None,
             "YEAR": self.year,

@@ -51,7 +51,7 @@ class Transfer:
     """
 
     def __init__(self, runtime: JavaRuntime) -> None:
-        """Send to a JVM of which so much is known."""
+        """Send to a JVM with these properties."""
         self._runtime = runtime
         self._serializer = CPickleSerializer()
 
@@ -94,7 +94,7 @@ class Transfer:
 
 
 class _Record(JavaMap):
-    """A map whose keys are texts, of which there are often many with the same keys.
+    """A map whose keys are texts; often there are many with the same keys.
 
     Its table is made when somebody asks for more than its text.
     """
@@ -116,7 +116,7 @@ class _Record(JavaMap):
 
 @lru_cache(_RECORDS)
 def _order(keys: tuple[str, ...], version: int) -> tuple[str, ...] | None:
-    """Return keys in the order of Java's; None if Java does not tell them apart."""
+    """Return keys in Java's order; None if Java does not tell them apart."""
     if any(without_surrogates(key) != key for key in keys):
         return None
     return tuple(key for key, _ in pickled_map([(key, None) for key in keys], version))

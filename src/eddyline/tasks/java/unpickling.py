@@ -1,7 +1,7 @@
 """What the JVM's unpickler makes of a pickle.
 
-Spark unpickles with ``net.razorvine.pickle``, which knows few of Python's classes: an object of
-another one becomes a map of its attributes, and what takes arguments to make cannot be had.
+Spark unpickles with ``net.razorvine.pickle``, which knows few of Python's classes: an object of any
+other class becomes a map of its attributes, and one that takes arguments to make cannot be had.
 """
 
 from __future__ import annotations
