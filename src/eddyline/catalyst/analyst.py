@@ -25,7 +25,7 @@ _UNREADABLE: Final = tuple(
         "PropagateEmptyRelation",
     )
 )
-"""What the optimizer is not to do, as its outcome says less of what was asked for."""
+"""Rules that the optimizer must not apply: what they leave says less of what was asked for."""
 
 
 class Analyst:

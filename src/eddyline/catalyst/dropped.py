@@ -16,7 +16,7 @@ LOST: Final = (
     "Spark drops these filters, which look at nothing but partition columns of files that a source "
     "of version 2 reads; eddyline.adapt keeps them:"
 )
-"""What is said where plain Spark gives too many rows."""
+"""The warning where plain Spark gives too many rows."""
 
 
 class WholePlan(NamedTuple):

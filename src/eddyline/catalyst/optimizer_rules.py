@@ -32,10 +32,10 @@ Rewrite = Callable[[SparkSession, Plan], Plan | None]
 _log: Final = logging.getLogger("eddyline")
 
 _SESSIONS: Final = 16
-"""Sessions of which a rule keeps Python's side; each stream has one of its own."""
+"""Sessions whose Python side a rule keeps; each stream has one of its own."""
 
 _REASONS: Final = 100
-"""Reasons of which it is remembered that they were told; one that comes again is told once."""
+"""Reasons that are remembered as told, so that one that comes again is told once."""
 
 
 class OptimizerRule:

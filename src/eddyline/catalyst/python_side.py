@@ -25,7 +25,7 @@ THREADS: Final = 4
 """Plans that are rewritten at a time; Python runs one thread at a time anyway."""
 
 _SECONDS: Final = 1.0
-"""What a thread waits whose connection has failed, before it opens another one."""
+"""How long a thread waits after its connection has failed, before it opens another one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,7 +143,7 @@ READ_AGAIN: Final = SAME_TWICE | {
     "RepartitionByExpression",
     "Sort",
 }
-"""Nodes of which it is taken that they do as well, where Spark itself reads them again."""
+"""Nodes that are taken to do so as well, where Spark itself reads them again."""
 
 
 @remembered

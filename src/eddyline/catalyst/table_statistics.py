@@ -36,12 +36,12 @@ _ROW_BY_ROW: Final = frozenset({"Filter", "Project"})
 
 
 LARGEST_ESTIMATE: Final = (1 << 63) - 1
-"""The most that an estimate says, which is what Spark says of a leaf of which it knows nothing.
+"""The largest estimate, which is Spark's for a leaf that it knows nothing about.
 
 To Spark the size of a join is the product of its sides', without a bound: where unknown leaves are
-joined, and what comes of that with itself, five times in all, it has 600 digits, which no float
-holds, and after nine times 9,600, which Python does not read. All arithmetic on estimates starts
-from what this room says of them.
+joined, and the result with itself, five times in all, it has 600 digits, which no float holds, and
+after nine times 9,600, which Python does not read. All arithmetic on estimates starts from what
+this room says of them.
 """
 
 _SIZE: Final = (

@@ -12,7 +12,7 @@ from eddyline.expressions import Call, Expression, calls_in
 from eddyline.expressions.vector import Function
 
 CallKey: TypeAlias = tuple[Signature, int]
-"""For which tuple a call is made: its signature, and its row."""
+"""The tuple that a call is made for: its signature and its row."""
 
 
 class Agenda(Protocol):

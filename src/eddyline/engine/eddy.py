@@ -29,7 +29,7 @@ the very first quanta too small.
 
 
 Witness: TypeAlias = Callable[[Signature | None, TupleBatch], None]
-"""Is shown tuples that come into being, and the signature of those that a module made them of."""
+"""Is shown tuples that come into being, and the signature of those they were made from, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Eddy:
         """By number."""
         self._clock = clock
         self.witness: Witness | None = None
-        """Is shown what comes, and what modules return that compute."""
+        """Is shown what comes, and what modules that compute return."""
         self._typical: dict[float, TypicalVisit] = {}  # by the guess
         guesses = visit_costs or [0.0] * len(self.modules)
         self._costs = VisitCosts(

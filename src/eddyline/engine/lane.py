@@ -15,7 +15,7 @@ NUMBERS: Final = 40
 """Bits for the number of a lane: more than will ever be made."""
 
 UNLIMITED: Final = -1
-"""The mask of a lane with a candidate that has always room: no set of full ones contains it."""
+"""The mask of a lane with a candidate that always has room: no set of full ones contains it."""
 
 AHEAD: Final = 1 << 128
 """What being preferred adds to a lane's precedence: more than any depth."""

@@ -27,7 +27,7 @@ ALL: Final = 1 << 62
 """More tuples than there are."""
 
 LANES: Final = 4096
-"""Lanes that are kept; beyond, those without tuples go. An order of a thousand modules fits."""
+"""Lanes kept; beyond that, those without tuples go. An order of a thousand modules fits."""
 
 WARM: Final = 8
 """Visits before the eddy believes its own measurement; fewer tell more about the cold start."""

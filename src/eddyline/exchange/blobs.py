@@ -14,7 +14,7 @@ BLOB_ROWS: Final = 1 << 16
 """Rows of a blob at the most: what the reduce side takes in at a time."""
 
 DONE_BITS: Final = 63
-"""Predicates, from the first on, of which a blob can say that its rows have passed them."""
+"""Predicates, from the first on, that a blob can record as passed by its rows."""
 
 
 class Blob(NamedTuple):

@@ -33,7 +33,7 @@ SUB_CELLS: Final = 16
 WORKING_SHARE: Final = 0.4
 """Part of the memory that the rows of a cell may take.
 
-The others are for the SteMs' own copies, their hash tables and the tuples under way: 1.2 times
+The rest is for the SteMs' own copies, their hash tables and the tuples under way: 1.2 times
 the rows' bytes for two integer columns.
 """
 

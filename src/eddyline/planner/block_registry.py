@@ -34,7 +34,7 @@ from eddyline.tasks.task_records import (
 )
 
 BLOCKS: Final = 256
-"""Blocks that are known though no DataFrame of :func:`~eddyline.adapt` has them, the latest ones.
+"""The latest blocks, which are known though no DataFrame of :func:`~eddyline.adapt` has them.
 
 One with two small functions takes 6 kB. A block that was forgotten still runs; it is only no longer
 explained, or told of limits.
@@ -44,7 +44,7 @@ BYTES: Final = 1 << 25
 """Bytes of the functions of all these together; one may refer to a model of some megabytes."""
 
 LIMITS: Final = 8
-"""Limits of a block for which it is known that a function was made."""
+"""Limits of a block whose functions are kept, the latest ones."""
 
 Block: TypeAlias = FilterBlock | JoinBlock
 """What runs in an eddy."""

@@ -32,7 +32,7 @@ _rules: Final = PerContext[dict[str, list[OptimizerRule]]](lambda _: {})
 _changing: Final = threading.RLock()
 
 _SESSIONS: Final = 1_000
-"""Sessions of which it is known that blocks are told of limits there."""
+"""Sessions that are remembered as ones where blocks are told of limits."""
 
 _log: Final = logging.getLogger("eddyline")
 

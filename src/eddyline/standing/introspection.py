@@ -22,14 +22,14 @@ from eddyline.standing.log.live_queries import StandingQuery
 from eddyline.standing.tasks.counts import Counts
 
 BATCHES_KEPT: Final = 1_000
-"""Micro-batches of which it is remembered what they did."""
+"""Micro-batches whose work is remembered."""
 
 WINDOWS_KEPT: Final = 10_000
-"""Windows of which it is remembered what they lost."""
+"""Windows whose losses are remembered."""
 
 SPARE: Final = 100
-"""Queries that are gone of which a job may still know what they did, beside as many as there are:
-so that looking for them costs next to nothing a batch."""
+"""Queries that are gone whose work a job may still know, beside as many as there are: so that
+looking for them costs next to nothing a batch."""
 
 _TIME: Final = pa.timestamp("us", tz="UTC")
 

@@ -23,7 +23,7 @@ _TOKENS: Final = re.compile(
 
 
 PARAMETER: Final = "eddyline_parameter_"
-"""How the functions are called that stand for parameters, before their names."""
+"""What the names of functions that stand for parameters begin with; the parameters' follow."""
 
 
 def with_markers(sql: str, replaced: Callable[[str], str]) -> str:

@@ -40,7 +40,7 @@ _GLANCE: Final = 0.01
 
 
 _BEGINNINGS: Final = 6
-"""How often a job is begun whose first batch Spark could not plan in time."""
+"""How often a job is begun where Spark could not plan its first batch in time."""
 
 _PAUSE: Final = 1.0
 """Seconds before the second beginning; four times as many before the third, nine before the next:

@@ -32,7 +32,7 @@ another 11 ns with 100 distinct, 30 with 1,000 and 230 with 20,000.
 """
 
 WINDOW: Final = 4_096
-"""Rows that the hit rate looks back on, about."""
+"""Rows that the hit rate looks back on, approximately."""
 
 
 class Balance:

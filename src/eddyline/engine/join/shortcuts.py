@@ -87,7 +87,7 @@ TRIAL = 4_096
 """Rows of a relation that are looked up in a complete SteM to learn what that drops."""
 
 WORTH = 0.8
-"""Part of the rows that may be left for a SteM to be asked on.
+"""A SteM is asked further while it leaves less than this part of the rows.
 
 Asking costs a probe without its matches, a tenth of what building a row and finding it again
 costs. A chain of four tables with filters at both ends takes 0.75 times as long with it.

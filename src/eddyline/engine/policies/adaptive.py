@@ -85,7 +85,7 @@ FIRST_LOOK = 8
 """Tuples that a module gets before anything is decided about it."""
 
 LONG_LOOK = 1024
-"""Tuples of the first look at a module of which a visit costs more than these tuples do.
+"""Tuples of the first look at a module whose visits cost more than these tuples do.
 
 Eight tuples of a join say little of its fan-out, and cost hardly less than a thousand.
 """

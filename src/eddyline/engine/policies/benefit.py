@@ -38,7 +38,7 @@ source that becomes slow has few of them.
 """
 
 MOSTLY: Final = 0.9
-"""From this share of bounced tuples on it is no matter that tuples wait with their probe."""
+"""From this share of bounced tuples on it does not matter that tuples wait with their probe."""
 
 SUSPECT: Final = 4.0
 """A source that has not answered for so many times what an answer takes gets no more tuples that
@@ -52,7 +52,7 @@ MOST_AT_ONCE: Final = 64
 """Tuples that are committed at a time, at the most."""
 
 LEAST_COST: Final = 1e-9
-"""Least cost of a tuple, in the clock's unit, so that no access method is for nothing."""
+"""Least cost of a tuple, in the clock's unit, so that no access method is free."""
 
 
 @dataclass(slots=True)

@@ -45,10 +45,10 @@ BLOOM_BITS: Final = 8
 """Bits for each of them: 2 % of other keys pass."""
 
 LARGEST_FILTER: Final = 64
-"""Times as many rows as it reduces an input may have that is read for a Bloom filter only."""
+"""How many rows an input read for a Bloom filter only may have for each row that it reduces."""
 
 HASHED: Final = frozenset({"byte", "short", "integer", "long", "date", "string", "timestamp"})
-"""Types of keys of which equal values have equal hashes, by their names in Spark's JSON."""
+"""Types of keys whose equal values have equal hashes, by their names in Spark's JSON."""
 
 
 class Means(StrEnum):
@@ -234,7 +234,9 @@ class Reductions:
                 reducers.append(reducer)
         # What drops rows for certain first, then the smaller ones: each probes what is left.
         sizes = {chosen.number: self._sources[chosen.number].rows for chosen in reducers}
-        return tuple(sorted(reducers, key=lambda each: (not each.selective, sizes[each.number])))
+        return tuple(
+            sorted(reducers, key=lambda chosen: (not chosen.selective, sizes[chosen.number]))
+        )
 
     def _reducer(  # noqa: PLR0911 - a rule after the other
         self, root: int, edge: Edge, by: tuple[Reducer, ...]

@@ -22,7 +22,7 @@ from eddyline.planner.read.chains import EvaluationLink, ExpressionId, Link, Tre
 from eddyline.planner.read.definitions import Definitions
 
 Needed: TypeAlias = dict[ExpressionId, CatalystExpression]
-"""Attributes that are needed of a block, by their identities."""
+"""Attributes that a block has to provide, by their identities."""
 
 Expanded: TypeAlias = Callable[[Tree, Needed], CatalystExpression | None]
 """Returns what an attribute is a name for, and notes what that needs; None if it is no name."""

@@ -9,7 +9,7 @@ from eddyline import catalyst
 from eddyline.catalyst import Plan
 
 LOOKUP_NAME: Final = "lookup("
-"""What the function is called that stands for a lookup table; no function of a user's can be."""
+"""How the name of a lookup table's function begins, which no function of a user's can have."""
 
 
 def lookup_command(plan: Plan) -> bytes | None:

@@ -45,7 +45,7 @@ MOST_IN_A_NEED: Final = 500
 """Conditions in what is needed of one value, from which on all rows count."""
 
 _READ: Final = frozenset({"Aggregate", "Filter", "Join", "Sort"})
-"""Nodes of which it is read what they do with a column, beside projections and evaluations."""
+"""Nodes whose use of a column is read, beside projections and evaluations."""
 
 _PASS: Final = frozenset(
     {

@@ -21,8 +21,8 @@ from eddyline.planner.read.chains import ExpressionId, Tree
 from eddyline.planner.read.throwing import may_throw
 
 MOST_CONDITIONS: Final = 32
-"""Terms of an AND, OR or COALESCE that are asked before another one is; of hundreds with a
-function each all would be asked for each of them."""
+"""Terms of an AND, OR or COALESCE that are asked before another one is; with hundreds of a
+function each, all would be asked for each of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

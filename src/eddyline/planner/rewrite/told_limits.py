@@ -83,7 +83,7 @@ class _Telling:
             plan = self._calling_what_knows(plan, wanted)
         children = catalyst.children(plan)
         new = [self.told(child, below) for child in children]
-        return replaced(plan, children, new, lambda each: self.told(each, _Wanted()))
+        return replaced(plan, children, new, lambda subquery: self.told(subquery, _Wanted()))
 
     def _below(self, plan: Plan, wanted: _Wanted) -> _Wanted:
         kind = catalyst.class_name(plan).rpartition(".")[2]

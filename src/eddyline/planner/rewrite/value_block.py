@@ -24,8 +24,8 @@ from eddyline.planner.read.needs import Need, conditions_of
 from eddyline.planner.rewrite.filter_rewrite import Fuse, identified
 
 MOST_STAGES: Final = 3
-"""Nodes that a node becomes at the most whose functions decide on each other: each sends all rows
-to Python once more."""
+"""The most nodes made of one whose functions decide on each other: each sends all rows to Python
+once more."""
 
 
 def decided_by_others(link: EvaluationLink, needs: Callable[[int], Need]) -> frozenset[int]:

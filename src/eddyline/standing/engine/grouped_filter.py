@@ -28,11 +28,11 @@ MOST_COMBINATIONS: Final = 1 << 18
 
 A thousand queries with a range in one attribute have 2,001 stretches; tuples are looked up in
 0.03 microseconds whatever they match. With ranges in two attributes there are 4 million
-combinations, of which nearly every one is new, at a microsecond each.
+combinations, nearly every one of them new, at a microsecond each.
 """
 
 MOST_BITS: Final = 1 << 29
-"""Stretches times queries, for which there is a bit each while the sets are made: 64 MB."""
+"""Stretches times queries: each takes a bit while the sets are made, 64 MB in all."""
 
 
 class Stretches:

@@ -45,7 +45,7 @@ DEAD: Final = 0
 _Kind = TypeVar("_Kind", bound=np.generic)
 
 FIRST_SETS: Final = 1 << 10
-"""Sets that there is room for at first."""
+"""Sets that have room at first."""
 
 BYTES_A_SET: Final = 8 + 1 + 8 + 24 + 8
 """Where it begins, its form, hash and span, and two slots."""

@@ -28,7 +28,7 @@ from eddyline.standing.engine.set_kernels import (
 )
 
 COMMON, EITHER, WITHOUT = range(3)
-"""What two sets are combined to."""
+"""What two sets are combined into."""
 
 
 @compiled

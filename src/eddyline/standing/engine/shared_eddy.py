@@ -447,7 +447,7 @@ class SharedEddy:
 
 
 ENOUGH_SETS = 1 << 16
-"""Sets at least before those are looked for that no stored row has."""
+"""Sets, at least, before those that no stored row has are looked for."""
 
 
 def _raise(query: int, error: Exception) -> None:  # noqa: ARG001 - as on_error is told

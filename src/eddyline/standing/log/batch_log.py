@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from eddyline.standing.log.files import read_whole, write_new
 
 KEPT: Final = 1_000
-"""Batches of which it is remembered: more than Spark keeps (spark.sql.streaming.minBatchesToRetain
+"""Batches that are remembered: more than Spark keeps (spark.sql.streaming.minBatchesToRetain
 is 100), so that whatever it runs again has the same queries."""
 
 

@@ -132,7 +132,7 @@ def aggregations_in(
     """Return what queries aggregate, numbered so that driver and workers agree."""
     numbers: dict[Aggregation, int] = {}
     known: set[int] = set()
-    for query in sorted(queries, key=lambda each: each.number):
+    for query in sorted(queries, key=lambda member: member.number):
         if id(query.template) not in known:
             known.add(id(query.template))
             aggregation = aggregation_of(streams, query.template)
@@ -150,7 +150,7 @@ def layouts_in(streams: tuple[str, ...], queries: Iterable[StandingQuery]) -> di
     """Return the layouts of queries, numbered so that driver and workers agree."""
     numbers: dict[Layout, int] = {}
     known: set[int] = set()
-    for query in sorted(queries, key=lambda each: each.number):
+    for query in sorted(queries, key=lambda member: member.number):
         if id(query.template) not in known:
             known.add(id(query.template))
             numbers.setdefault(layout_of(streams, query.template), len(numbers))
@@ -177,7 +177,9 @@ def renumbered(
             for bound in query.bounds
         ),
         tuple(
-            with_arguments(_calling(condition, functions), lambda each: _moved(each, numbers))
+            with_arguments(
+                _calling(condition, functions), lambda argument: _moved(argument, numbers)
+            )
             for condition in query.conditions
             if isinstance(condition, Expression)
         ),

@@ -43,7 +43,7 @@ RESULTS: Final = "part int, kind int, results binary"
 
 
 AGGREGATES: Final = "aggregates"
-"""What is kept beside the rows of streams, as it is called among these."""
+"""The name, among those of streams, of what is kept beside their rows."""
 
 _NEVER: Final = -1
 """The timer of a cell in which no window is open."""

@@ -24,7 +24,7 @@ SUMMARY: Final = b"eddyline grouping"
 """Where the metadata of a summary have the label of its grouping."""
 
 MOST_GROUPS: Final = 1 << 12
-"""Rows that a task's summary may have whatever it stands for; beyond, one for four events.
+"""Rows that a task's summary may have whatever it stands for; beyond that, one for four events.
 
 Where nearly each event is a group of its own, to count them is to work them.
 """

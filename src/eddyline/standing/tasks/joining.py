@@ -38,8 +38,8 @@ Key = tuple[int, int]
 """The batch that an entry came with, and its number in it."""
 
 PLACES: Final = "places"
-"""The column of a blob of which rows have gone that says where the others were; as numbers are
-the names of the stream's columns."""
+"""The column, in a blob that has lost rows, that says where the others were. No column of the
+stream is called so: their names are numbers."""
 
 INPUTS: Final = "inputs"
 """The column of such a blob that says in which of the stream's inputs some query wanted each row, a
@@ -98,7 +98,7 @@ class JoiningQueries:
         self._streams = streams
         self._cell = cell
         self.bounds: dict[int, int] = {}
-        """By the first number of the group of queries that looked back: the time from which on."""
+        """The time from which on queries have looked back, by the first number of their group."""
         self._looking: list[StandingQuery] = []  # those that have yet to look back
         self._looked = False  # back, since rows that no query wants were looked for
         self._live = KeptUpQueries(streams.log, streams.job)

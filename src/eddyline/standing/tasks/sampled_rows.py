@@ -19,7 +19,7 @@ from eddyline.standing.engine.shared_results import SharedResults
 from eddyline.standing.log.joined_streams import JoinedStreams
 
 _BITS = 31
-"""Of the number that decides of a row."""
+"""Bits of the number that decides about a row."""
 
 SHARE: Final = "share"
 """The column of rows that have been sampled with the share with which each was taken."""

@@ -13,7 +13,7 @@ from eddyline.standing.engine.aggregation.time_window import Times, TimeWindow
 from eddyline.standing.engine.shared_query import NEVER
 
 SOME_TIME: Final = -(1 << 62)
-"""The pane of events of which it is not known any more, or never was, when they happened."""
+"""The pane of events whose time is not known any more, or never was."""
 
 OPEN: Final = pa.schema(
     {
@@ -26,7 +26,7 @@ OPEN: Final = pa.schema(
     }
 )
 """What is kept: events of a pane, those that were taken, and the sums of the weights of these; and
-those dropped of which it was counted in which groups they were."""
+those dropped that were counted in their groups."""
 
 CLOSED: Final = pa.schema(
     [pa.field(START, pa.int64()), *list(OPEN)[1:], pa.field("near", pa.int64())]
