@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import eddyline
-from tests import looked_up, properties
+from tests import looked_up, properties, quick_files
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
 
@@ -73,5 +73,6 @@ def no_views_are_left() -> Iterator[None]:
 def spark() -> Iterator[SparkSession]:
     """One Spark session for the whole run, on two cores, as a user would start it."""
     session = eddyline.session("eddyline-tests", master="local[2]", config=SETTINGS)
+    quick_files.use(session)
     yield session
     session.stop()

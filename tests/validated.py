@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.quick_files import CHECKPOINTS
+
 VALIDATED: Final = {
     "spark.sql.planChangeValidation": "true",
     "spark.sql.planChangeValidation.nullability": "true",
@@ -34,5 +36,6 @@ SETTINGS: Final = {
     # over many columns.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.python.daemon.module": "tests.warm_daemon",
+    **CHECKPOINTS,
 }
 """All settings of the sessions that tests share."""

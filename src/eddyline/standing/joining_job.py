@@ -45,6 +45,7 @@ from eddyline.standing.tasks.dealing import Dealing
 from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
+from eddyline.standing.tasks.sent_cell import SentCell
 from eddyline.standing.time_bounds import event_time
 from eddyline.tasks.our_functions import sent
 
@@ -106,19 +107,15 @@ class JoiningBatches:
             parts.append(travelling.mapInArrow(sent(dealing), schema))
         every = reduce(DataFrame.unionAll, parts)
         labels = F.array(*map(F.lit, cells))
-        cell = Cell(
-            self._streams,
-            self._counts,
-            watermark=any(time is not None for time in self._streams.times),
-        )
+        watermark = any(time is not None for time in self._streams.times)
         return (
             every.select(F.get(labels, "cell").alias("cell"), "relation", "batch")
             .groupBy("cell")
             .transformWithStateInPandas(
-                cell,
+                SentCell(Cell(self._streams, self._counts, watermark=watermark)),
                 RESULTS,
                 "append",
-                "EventTime" if cell.has_watermark else "None",
+                "EventTime" if watermark else "None",
             )
         )
 

@@ -49,6 +49,7 @@ from eddyline.standing.tasks.micro_batch import MicroBatch
 from eddyline.standing.tasks.putting_out import PuttingOut
 from eddyline.standing.tasks.sampled_rows import SAMPLE, SAMPLE_TYPE
 from eddyline.standing.tasks.selecting import LAYOUT, QUERY
+from eddyline.standing.tasks.sent_cell import declared
 from tests.standing.tasks.test_standing_cells import Store
 
 SYMBOL, VOLUME, PRICE, TIME = range(4)
@@ -224,9 +225,9 @@ class World:
         for label, store, of_cell in zip(LABELS, self.stores, blobs, strict=True):
             cell = Cell(self.streams, accumulator, watermark=True)
             store.registerTimer = lambda _: None  # type: ignore[attr-defined]
-            cell.init(store)  # type: ignore[arg-type]  # enough of one
+            cell.begin(declared(store))  # type: ignore[arg-type]  # enough of one
             frame = pd.DataFrame(of_cell, columns=["relation", "batch"])
-            for found in cell.handleInputRows((label,), iter([frame]), timers):
+            for found in cell.run(label, iter([frame]), timers):
                 for part, kind, results in found.itertuples(index=False):
                     put_out[part].append((kind, results))
         return put_out

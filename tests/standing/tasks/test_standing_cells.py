@@ -29,6 +29,7 @@ from eddyline.standing.tasks.cell import Cell
 from eddyline.standing.tasks.counts import Counts
 from eddyline.standing.tasks.joining import JoiningQueries
 from eddyline.standing.tasks.micro_batch import MicroBatch
+from eddyline.standing.tasks.sent_cell import declared
 from tests.properties import examples
 
 KEY, VALUE, TIME = range(3)
@@ -140,14 +141,14 @@ class World:
         counted: list[Any] = []
         accumulator: Any = SimpleNamespace(add=counted.append)
         cell = Cell(self.streams, accumulator, watermark=self.delay is not None)
-        cell.init(store)  # type: ignore[arg-type]  # enough of one
+        cell.begin(declared(store))  # type: ignore[arg-type]  # enough of one
         micro = MicroBatch(self.batch, version, 1.0)
         self.monkeypatch.setattr(cell_module, "micro_batch", lambda: micro)
         self.monkeypatch.setattr(cell_module, "_LIVE", self.workers[worker])
         watermark = 0 if self.delay is None else max(self.latest - self.delay, 0)
         timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: watermark / 1000)
         found: Counter[tuple[object, ...]] = Counter()
-        for frame in cell.handleInputRows((LABEL,), iter([blobs]), timers):
+        for frame in cell.run(LABEL, iter([blobs]), timers):
             for packed in frame["results"]:
                 for part in decoded(pa.py_buffer(packed)):
                     # Blobs may have their columns in different orders.

@@ -12,10 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
-from pyspark.sql.streaming.stateful_processor import (
-    StatefulProcessor,
-    StatefulProcessorHandle,
-)
 
 from eddyline.exchange.blobs import decoded, encoded
 from eddyline.exchange.hypercube import coordinates, key_words
@@ -34,6 +30,7 @@ from eddyline.standing.tasks.joining import (
 )
 from eddyline.standing.tasks.micro_batch import MicroBatch, micro_batch
 from eddyline.standing.tasks.putting_out import ROWS, TALLIES, WINDOWS
+from eddyline.standing.tasks.sent_cell import CellState
 
 RESULT_ROWS: Final = 1 << 13
 """Results that travel together: the JVM holds as many such blobs as Spark has rows in a batch."""
@@ -49,11 +46,11 @@ _NEVER: Final = -1
 """The timer of a cell in which no window is open."""
 
 
-class Cell(StatefulProcessor):
+class Cell:
     """Joins the rows of one cell for all queries, and aggregates what they find.
 
     The rows are kept in memory from task to task, and in the state store blob by blob, as they
-    came. A worker that does not have them all gets the rest from the store.
+    came. A worker that has them not, or not all, gets the rest from the store.
     """
 
     def __init__(
@@ -62,50 +59,25 @@ class Cell(StatefulProcessor):
         """Take the job; ``watermark`` says whether its streams have one."""
         self._streams = streams
         self._counts = counts
-        self.has_watermark = watermark
+        self._has_watermark = watermark
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Get the state."""
-        self._rows = handle.getMapState(
-            "rows",
-            "batch bigint, number bigint",
-            "stream int, before bigint, rows binary",
-        )
-        self._bounds = handle.getMapState("bounds", "number bigint", "since bigint")
-        self._applied = handle.getValueState("applied", "batch bigint, told bigint")
-        self._handle = handle
-        self._aggregates = handle.getMapState(
-            "aggregates", "grouping string, number bigint", "rows binary"
-        )
-        self._closed = handle.getValueState("closed", "watermark bigint, timer bigint")
+    def begin(self, state: CellState) -> None:
+        """Take the state of a task."""
+        self._state = state
 
-    def handleInputRows(  # noqa: N802 - Spark's name
-        self,
-        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
-        rows: Iterator[Any],
-        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
-    ) -> Iterator[pd.DataFrame]:
-        """Take the blobs of a batch; yield results."""
-        yield from self._run(int(key[0]), rows, timerValues)
-
-    def handleExpiredTimer(  # noqa: N802 - Spark's name
-        self,
-        key: Any,  # noqa: ANN401 - a tuple of what is grouped by
-        timerValues: Any,  # noqa: ANN401, N803 - Spark's name
-        expiredTimerInfo: Any,  # noqa: ANN401, ARG002, N803 - Spark's name
-    ) -> Iterator[pd.DataFrame]:
-        """Close windows in a batch that may have no rows for this cell."""
-        yield from self._run(int(key[0]), iter(()), timerValues)
-
-    def _run(
+    def run(
         self,
         label: int,
         rows: Iterator[Any],
         timer_values: Any,  # noqa: ANN401 - Spark's
     ) -> Iterator[pd.DataFrame]:
+        """Take the blobs of a batch, and close windows; yield results.
+
+        A batch may have no rows for the cell, where only a timer has expired.
+        """
         now = micro_batch()
         batch, version = now.number, now.version
-        watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self.has_watermark else None
+        watermark = timer_values.getCurrentWatermarkInMs() * 1000 if self._has_watermark else None
         job = self._streams.job
         name = self._streams.log, job.name, label
         counts = Counts()
@@ -138,12 +110,9 @@ class Cell(StatefulProcessor):
                 for counted, number in zip(kept, engine.queries.aggregated.stored(), strict=True):
                     counted[label, AGGREGATES] += number
         self._counts.add({(job.name, batch): counts})
-        self._applied.update((batch, engine.queries.next_number))
+        self._state.applied.update((batch, engine.queries.next_number))
         engine.batch = batch
         _LIVE[name] = engine
-
-    def close(self) -> None:
-        """Do nothing: the rows stay for the next batch."""
 
     def _work(
         self,
@@ -193,11 +162,11 @@ class Cell(StatefulProcessor):
             else:
                 gone.append(place)
         for place in gone:
-            self._rows.removeKey(place)
+            self._state.rows.removeKey(place)
 
     def _thin(self, place: Key, left: WantedPlaces) -> None:
         """Keep only some of the rows of a blob."""
-        stored = self._rows.getValue(place)
+        stored = self._state.rows.getValue(place)
         if stored is None:  # let go by another worker, to which it had no late rows any more
             return
         stream, before, blob = stored
@@ -212,7 +181,7 @@ class Cell(StatefulProcessor):
         kept = rows.filter(pa.array(stays)).append_column(PLACES, pa.array(places[stays]))
         inputs = left.inputs[np.searchsorted(left.places, places[stays])]
         kept = kept.append_column(INPUTS, pa.array(inputs))
-        self._rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
+        self._state.rows.updateValue(place, (stream, before, encoded([kept]).to_pybytes()))
 
     def _windows(self, table: pa.Table) -> Iterator[pd.DataFrame]:
         """Yield closed windows, dealt out by their first keys."""
@@ -244,32 +213,32 @@ class Cell(StatefulProcessor):
             return
         came, went = engine.queries.aggregated.changes()
         for key in went:
-            self._aggregates.removeKey(key)
+            self._state.aggregates.removeKey(key)
         for key, table in came.items():
             blob = encoded(table.combine_chunks().to_batches()).to_pybytes()
-            self._aggregates.updateValue(key, (blob,))
-        known = self._closed.get() if self._closed.exists() else None
+            self._state.aggregates.updateValue(key, (blob,))
+        known = self._state.closed.get() if self._state.closed.exists() else None
         if known is None and not len(engine.queries.aggregated):
             return
         due = engine.queries.aggregated.due()
         timer = _NEVER if due is None else -(-due // 1000)
         if timer != _NEVER and (known is None or known[1] != timer):
-            self._handle.registerTimer(timer)
+            self._state.handle.registerTimer(timer)
         if known is None or tuple(known) != (watermark, timer):
-            self._closed.update((watermark, timer))
+            self._state.closed.update((watermark, timer))
 
     def _load(self, engine: LiveCell) -> None:
         """Take what has been aggregated, as it was saved."""
-        closed = int(self._closed.get()[0]) if self._closed.exists() else None  # type: ignore[index]
+        closed = int(self._state.closed.get()[0]) if self._state.closed.exists() else None  # type: ignore[index]
         parts = {}
-        for key, value in self._aggregates.iterator():
+        for key, value in self._state.aggregates.iterator():
             (rows,) = decoded(pa.py_buffer(value[0]))
             parts[str(key[0]), int(key[1])] = pa.Table.from_batches([rows])
         engine.queries.aggregated.load(parts, closed)
 
     def _keep(self, place: Key, entry: Entry, rows: pa.RecordBatch) -> None:
         blob = encoded([rows]).to_pybytes()
-        self._rows.updateValue(place, (entry.stream, entry.before, blob))
+        self._state.rows.updateValue(place, (entry.stream, entry.before, blob))
 
     def _in_time(self, rows: pa.RecordBatch, stream: int, watermark: int | None) -> pa.RecordBatch:
         """Return the rows that are not too late: at or after the watermark."""
@@ -283,15 +252,15 @@ class Cell(StatefulProcessor):
     def _caught_up(self, engine: LiveCell | None, version: int, cell: int) -> LiveCell:
         """Return the engine with all rows that are in the store, at a version."""
         batch, told = -1, 0
-        if self._applied.exists():
-            batch, told = map(int, self._applied.get() or ())
+        if self._state.applied.exists():
+            batch, told = map(int, self._state.applied.get() or ())
         if (
             engine is not None
             and engine.batch == batch
             and self._taken(engine, [], version, batch, told)
         ):
             return engine
-        stored = sorted((int(key[0]), int(key[1])) for key in self._rows.keys())  # noqa: SIM118 - no dictionary
+        stored = sorted((int(key[0]), int(key[1])) for key in self._state.rows.keys())  # noqa: SIM118 - no dictionary
         times = 1 if engine is None else engine.queries.inputs.times
         missing = [] if engine is None else [place for place in stored if place[0] > engine.batch]
         usable = engine is not None and engine.batch < batch
@@ -312,12 +281,12 @@ class Cell(StatefulProcessor):
         ``batch``.
         """
         if engine.batch < 0 or places:
-            bounds = self._bounds.iterator()
+            bounds = self._state.bounds.iterator()
             engine.queries.bounds |= {int(key[0]): int(since[0]) for key, since in bounds}
         if not engine.queries.go_to(version, told):
             return False
         for place in places:
-            stream, before, blob = self._rows.getValue(place) or (0, 0, b"")
+            stream, before, blob = self._state.rows.getValue(place) or (0, 0, b"")
             for rows in decoded(pa.py_buffer(blob)):
                 engine.queries.take(place, int(stream), rows, before=int(before))
         if engine.batch != batch:
@@ -325,7 +294,7 @@ class Cell(StatefulProcessor):
         known = engine.queries.bounds.keys() | set()
         engine.queries.look_back()
         for number in engine.queries.bounds.keys() - known:
-            self._bounds.updateValue((number,), (engine.queries.bounds[number],))
+            self._state.bounds.updateValue((number,), (engine.queries.bounds[number],))
         return True
 
 
