@@ -35,6 +35,8 @@ SETTINGS: Final = {
     # Else Spark notes where in the program each column was made: a seventh of the time of tests
     # over many columns.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # Each query's plan is also kept as a text, for a page that nobody opens.
+    "spark.sql.ui.explainMode": "simple",
     "spark.python.daemon.module": "tests.warm_daemon",
     **CHECKPOINTS,
 }

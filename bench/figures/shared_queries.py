@@ -81,7 +81,7 @@ class LatencyRuns:
 @functools.cache
 def _runs(setup: Setup, *, quick: bool) -> LatencyRuns:
     tuples, keys = SIZES[setup]
-    most = 16 if quick else 4096
+    most = 8 if quick else 4096
     data = Tuples.made(WARM + 1_000 if quick else tuples, keys)
     counts = [2**power for power in range(1, int(math.log2(most)) + 1)]
 
