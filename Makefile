@@ -58,11 +58,12 @@ versions: $(READY)  ## run the main paths with the newest release of each PySpar
 	@$(BIN)/python scripts/check_versions.py $(ARGS)
 
 .PHONY: lint
-lint: $(READY)  ## check style, format, types, layers and that the site can be built
+lint: $(READY)  ## check style, format, types, layers, Java and that the site can be built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/compile_java.py
 	$(BIN)/mkdocs build --quiet --strict
 
 .PHONY: docs

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 _SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PlanReader", "PartitionFilters")
@@ -353,3 +353,25 @@ def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
     with _compiling:
         kind = _compiled_alone(id(SparkContext._jvm), name)
     return _new(kind)
+
+
+def mistakes_in_java() -> dict[str, str]:
+    """Compile every class in the JVM that runs; return what is wrong with each, "" for nothing."""
+    jvm = cast("Any", SparkContext._jvm)
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    names = {file.stem for file in Path(__file__).parent.glob("*.java")}
+    alone = sorted(names.difference(_SOURCES), key=_depth)
+    mistakes = {}
+    for name in (*_SOURCES, *alone):
+        try:
+            loader = _loader_with(jvm, name, loader)
+        except Py4JJavaError as error:
+            mistakes[name] = str(error.java_exception.getMessage())
+        else:
+            mistakes[name] = ""
+    return mistakes
+
+
+def _depth(name: str) -> int:
+    """Return how many classes have to be there before one."""
+    return 1 + _depth(_ALONE[name]) if name in _ALONE else 0
