@@ -73,7 +73,7 @@ QUERIES: Final = (
         SELECT customer_id, sum(pieces_of(items)) AS pieces
         FROM orders
         GROUP BY customer_id
-        HAVING sum(pieces_of(items)) > 100
+        HAVING sum(pieces_of(items)) > 40
         """,
     ),
     Short(
@@ -146,8 +146,8 @@ QUERIES: Final = (
         FROM visits
         WHERE parameter_of(url, 'utm_campaign') IS NOT NULL
         GROUP BY parameter_of(url, 'utm_campaign')
-        HAVING count(*) > 20
-        ORDER BY people DESC, parameter_of(url, 'utm_campaign')
+        HAVING count(*) > 10
+        ORDER BY people DESC, campaign
         """,
     ),
     Short(
@@ -243,7 +243,7 @@ QUERIES: Final = (
         SELECT payment_id, order_id, parse_amount(p.amount) - parse_amount(o.amount) AS difference
         FROM payments p
         JOIN orders o ON order_number(p.reference) = o.order_id
-        WHERE parse_amount(p.amount) > parse_amount(o.amount) + 500
+        WHERE parse_amount(p.amount) > parse_amount(o.amount) + 100
         """,
     ),
     Short(
@@ -322,7 +322,7 @@ QUERIES: Final = (
         FROM order_lines
         WHERE pieces > 5
         GROUP BY sku
-        HAVING sum(discounted(price, pieces)) > 10000
+        HAVING sum(discounted(price, pieces)) > 3000
         """,
     ),
     Short(
