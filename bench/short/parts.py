@@ -23,7 +23,7 @@ import statistics
 import sys
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -112,7 +112,7 @@ class Ledger:
     """Adds up seconds by part; only the innermost part that a thread is in counts."""
 
     clock: Clock = time.perf_counter
-    seconds: Counter[Part] = field(default_factory=Counter)
+    seconds: defaultdict[Part, float] = field(default_factory=lambda: defaultdict(float))
     _way: _Way = field(default_factory=_Way)
     _adding: threading.Lock = field(default_factory=threading.Lock)
 
@@ -138,10 +138,11 @@ class Ledger:
 
         return counted
 
-    def milliseconds(self) -> Counter[Part]:
-        """Return what has been counted since the last call, and begin anew."""
-        counted = Counter({part: 1000 * seconds for part, seconds in self.seconds.items()})
-        self.seconds.clear()
+    def milliseconds(self) -> dict[Part, float]:
+        """Return what has been counted since the last call, part by part, and begin anew."""
+        with self._adding:
+            counted = {part: 1000 * self.seconds[part] for part in Part}
+            self.seconds.clear()
         return counted
 
     def _count(self, way: _Way) -> None:
@@ -223,9 +224,8 @@ def _after_adapting(frame: DataFrame, given: DataFrame) -> float:
     return phase(frame, "optimization")
 
 
-def _with_rest(parts: Counter[Part], whole: float) -> Parts:
-    parts[Part.RUN] = max(whole - sum(parts.values()), 0)
-    return {part: float(parts[part]) for part in Part}
+def _with_rest(parts: dict[Part, float], whole: float) -> Parts:
+    return {**parts, Part.RUN: max(whole - sum(parts.values()), 0.0)}
 
 
 def medians(runs: Iterable[Parts]) -> dict[Part, float]:

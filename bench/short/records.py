@@ -46,7 +46,7 @@ ROWS: Final[Rows] = {
     "orders": 20_000,
     "customers": 5_000,
     "visits": 30_000,
-    "products": 2_000,
+    "products": 4_000,
     "order_lines": 50_000,
     "companies": 1_200,
     "suppliers": 1_200,
