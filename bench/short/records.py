@@ -380,13 +380,13 @@ def at_most(rows: int) -> Rows:
     return {name: min(count, rows) for name, count in ROWS.items()}
 
 
-def write(folder: Path, rows: Rows = ROWS) -> None:
-    """Write all tables below a folder, each as Parquet files."""
+def write(folder: Path, rows: Rows = ROWS, files: int = FILES) -> None:
+    """Write all tables below a folder, each as so many Parquet files."""
     for number, (name, made) in enumerate(TABLES.items()):
         table = made(np.random.default_rng([SEED, number]), rows)
         (folder / name).mkdir(parents=True)
-        for part in range(FILES):
-            piece = table.take(np.arange(part, len(table), FILES))
+        for part in range(files):
+            piece = table.take(np.arange(part, len(table), files))
             pq.write_table(piece, folder / name / f"part-{part}.parquet")
 
 
