@@ -34,7 +34,7 @@ QUICK = {
     **dict.fromkeys(VALIDATED, "false"),
     "spark.sql.shuffle.partitions": "2",
 }
-"""With these and one file a table all queries took 27 s of CPU time instead of 35."""
+"""With these and one file a table all took 27 s of CPU time instead of 35, beside other work."""
 
 
 @pytest.fixture(scope="module")
