@@ -19,6 +19,7 @@ import bench.predicates.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
 import bench.sharing.grouped_filters
+import bench.short.benchmark
 import bench.soak.benchmark
 import bench.standing.aggregates
 import bench.standing.changes
@@ -42,6 +43,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "calls": bench.calls.benchmark.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
+    "short": bench.short.benchmark.main,
     "looking": bench.looking.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,

@@ -2,8 +2,9 @@
 
 ``python -m bench tpch``, ``adversarial``, ``flights``, ``orders`` and ``engine`` measure joins
 instead, ``remembering`` functions that are asked the same again, ``realistic`` queries over text
-and records, ``growth`` how time grows with terms and relations, ``enabling`` what a session's
-plans take longer, ``waiting`` predicates that wait for an answer; each has a ``--help`` of its own.
+and records, ``short`` queries of less than a second, ``growth`` how time grows with terms and
+relations, ``enabling`` what a session's plans take longer, ``waiting`` predicates that wait for an
+answer; each has a ``--help`` of its own.
 """
 
 from __future__ import annotations

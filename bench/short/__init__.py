@@ -1,0 +1,1 @@
+"""Everyday queries that take well below a second, where a fixed cost shows."""
