@@ -47,10 +47,11 @@ test: $(READY)  ## run all tests and the examples in docstrings; ARGS="-k word" 
 check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what is quick without Spark, and the main path
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
-	$(BIN)/lint-imports --no-logo
-	$(BIN)/mypy
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/lint-imports --no-logo && \
+		$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters; rest=$$?; \
+	wait $$types && exit $$rest
 	$(BIN)/python -m pytest --quiet $(WORKERS) -m "not spark and not slow and not statistical" $(ARGS)
-	$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters
 
 # Each version has an environment of its own: the pinned dependencies with another PySpark.
 .PHONY: versions
@@ -61,10 +62,10 @@ versions: $(READY)  ## run the main paths with the newest release of each PySpar
 lint: $(READY)  ## check style, format, types, layers, Java and that the site can be built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
-	$(BIN)/python scripts/compile_java.py
-	$(BIN)/mkdocs build --quiet --strict
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/lint-imports --no-logo && $(BIN)/python scripts/compile_java.py && \
+		$(BIN)/mkdocs build --quiet --strict; rest=$$?; \
+	wait $$types && exit $$rest
 
 .PHONY: docs
 docs: $(READY)  ## build the documentation as a site, into site/
