@@ -72,3 +72,23 @@ def test_the_package_alone_imports_nothing_large() -> None:
     large = ("numba", "numpy", "pandas", "pyarrow", "pyspark", "rich")
     code = f"import sys, eddyline\nprint([each for each in {large} if each in sys.modules])"
     assert printed_lines(code) == ["[]"]
+
+
+SENT = """
+import sys
+from pyspark.cloudpickle import cloudpickle
+from eddyline.standing.tasks.sent_cell import SentCell
+
+class Handle:
+    def getMapState(self, *_):
+        pass
+    getValueState = getMapState
+
+cell = lambda: __import__("numpy")  # it stands for a cell, which runs where there are rows
+cloudpickle.loads(cloudpickle.dumps(SentCell(cell))).init(Handle())
+print([each for each in ("numba", "numpy", "pandas", "pyarrow") if each in sys.modules])
+"""
+
+
+def test_what_plans_a_job_imports_nothing_large() -> None:
+    assert printed_lines(SENT) == ["[]"]
