@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eddyline.app.files_in_sql import files_in, with_files_as_tables
+from eddyline.app.files_in_sql import files_in, text_in, tokens, with_files_as_tables
 from eddyline.app.invocation import Query, TableSource
-from eddyline.app.sql_tokens import text_in, tokens
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from eddyline.errors import AggregateOverflowError
 from eddyline.watching.aggregate import WatchedAggregate, WatchedFunction
 from eddyline.watching.formulas import Formula
-from eddyline.watching.running_aggregates import Estimates, RunningAggregates
-from eddyline.watching.student import student_quantile
+from eddyline.watching.running_aggregates import Estimates, RunningAggregates, student_quantile
 
 COUNT = WatchedAggregate(WatchedFunction.COUNT, None, "n", pa.int64())
 VALUES = WatchedAggregate(WatchedFunction.COUNT, 1, "v", pa.int64())

@@ -6,6 +6,7 @@ command that is interrupted ends Spark's processes before it ends itself.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -14,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import py4j
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -28,7 +31,6 @@ from eddyline.app.interrupts import (
 )
 from eddyline.app.jvm_stderr import jvm_noise_dropped
 from eddyline.app.processes import Process, children, end
-from eddyline.app.quiet_logs import silence_libraries
 from eddyline.app.spark_errors import comes_of_interrupt, essence
 from eddyline.catalyst import GONE, let_go_of_call
 
@@ -173,3 +175,32 @@ def importable_by_workers(folder: Path, spark: SparkSession) -> Iterator[None]:
             del environment["PYTHONPATH"]
         else:
             environment["PYTHONPATH"] = before
+
+
+# PySpark logs every error about a query as JSON, and raises it too.
+_QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
+_PY4J = str(Path(py4j.__file__).parent)
+
+
+def silence_libraries() -> None:
+    """Switch off logs of what ends a command: errors of queries, and calls cut by Ctrl-C.
+
+    They stay off for the rest of the process. So does what PySpark's server of accumulators writes
+    to standard error when the JVM that talks to it ends.
+    """
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        server.handle_error = _say_nothing  # type: ignore[assignment, method-assign]
+    for name in _QUERY_LOGGERS:
+        logging.getLogger(name).disabled = True
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _say_nothing(*_: object) -> None:
+    """Take what the base class of a server has to say of an error."""
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Whether a record is not of Py4J's, some of whose messages go to the root logger."""
+    return not record.pathname.startswith(_PY4J)

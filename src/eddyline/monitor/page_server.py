@@ -16,14 +16,48 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from eddyline.monitor.live_query import LiveQuery
 from eddyline.monitor.query_book import QueryBook
-from eddyline.monitor.query_json import detail, summary
+from eddyline.reports.as_dict import as_dict
+
+
+def summary(query: LiveQuery) -> dict[str, Any]:
+    """Return what a list says of an action."""
+    return {
+        "number": query.number,
+        "description": query.description,
+        "about": query.about,
+        "state": query.state.value,
+        "started": query.started,
+        "ended": query.ended,
+        "tasks": query.tasks,
+        "tasks_done": query.tasks_done,
+        **asdict(query.totals),
+    }
+
+
+def detail(query: LiveQuery) -> dict[str, Any]:
+    """Return all that is known of an action.
+
+    ``blocks`` are as in :meth:`~eddyline.reports.routing_report.RoutingReport.to_dict`, with the
+    ``labels`` by which orders call their steps, and the time ``spent`` in each step.
+    """
+    return summary(query) | {
+        "error": query.error,
+        "blocks": [
+            block
+            | {"labels": list(report.labels), "steps": [asdict(step) for step in report.steps()]}
+            for report, block in zip(query.blocks, as_dict(query.blocks, ())["blocks"], strict=True)
+        ],
+    }
+
 
 FILES: Final = {
     "": ("live.html", "text/html; charset=utf-8"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -16,8 +19,44 @@ from eddyline.host.classic import chosen_session
 from eddyline.monitor.live_query import LiveQuery
 from eddyline.monitor.looking import looking_of
 from eddyline.monitor.progress_lines import ProgressLines
-from eddyline.monitor.prompts import before_prompts
 from eddyline.planner.notebook_output import NotebookOutput
+
+
+def before_prompts(action: Callable[[], None]) -> Callable[[], None]:
+    """Call ``action`` before each prompt from now on; return what ends it.
+
+    Python's own prompt and IPython's are known. Where there is none, nothing is called.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is not None:
+        shell.events.register("post_execute", action)
+        return lambda: shell.events.unregister("post_execute", action)
+    if not hasattr(sys, "ps1"):
+        return lambda: None
+    prompt = _Prompt(sys.ps1, action)
+    sys.ps1 = prompt
+
+    def end() -> None:
+        prompt.action = None
+        if sys.ps1 is prompt:
+            sys.ps1 = prompt.text
+
+    return end
+
+
+@dataclass(slots=True)
+class _Prompt:
+    """A prompt of Python's own, which asks for it as text whenever it shows it."""
+
+    text: object
+    action: Callable[[], None] | None
+
+    def __str__(self) -> str:
+        if self.action is not None:
+            self.action()
+        return str(self.text)
+
 
 EVERY: Final = 0.2
 """Seconds between two pictures."""

@@ -7,8 +7,9 @@ needed above the block. The rows themselves never leave the JVM.
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,6 @@ from eddyline.reports.records import (
     TaskRecord,
 )
 from eddyline.tasks.block_task import BlockTask
-from eddyline.tasks.error_texts import ErrorTexts
 from eddyline.tasks.live_news import live_news
 from eddyline.tasks.our_functions import (
     ending_quietly,
@@ -60,6 +60,40 @@ from eddyline.tasks.task_records import (
     predicate_record,
     record_key,
 )
+
+
+class ErrorTexts:
+    """The errors of one task; the first comes with its traceback, the others with their message.
+
+    A predicate may fail on every row, and a traceback has a kilobyte.
+    """
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def column(self, failed: Mapping[int, Exception], rows: int) -> pa.Array:
+        """Return a column of texts, NULL for the rows for which nothing failed."""
+        if not failed:
+            return pa.nulls(rows, pa.string())
+        texts: list[str | None] = [None] * rows
+        for row, error in failed.items():
+            texts[row] = self._text(error)
+        return pa.array(texts, pa.string())
+
+    def _text(self, error: Exception) -> str:
+        parts = traceback.format_exception_only if self._told else traceback.format_exception
+        self._told = True
+        return writable("".join(parts(error)).strip())
+
+
+def writable(text: str) -> str:
+    r"""Return a text with what is no valid UTF-8 in it escaped.
+
+    >>> writable("a\ud800b")
+    'a\\ud800b'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
 
 NOTEWORTHY_SELECTIVITY = 0.1
 """Change of a predicate's selectivity that goes into the report."""
