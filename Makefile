@@ -51,7 +51,7 @@ check: $(READY)  ## tell what is wrong with an edit: style, imports, types, what
 	$(BIN)/lint-imports --no-logo && \
 		$(BIN)/python -m pytest --quiet tests/planner/test_main_paths.py -k test_filters; rest=$$?; \
 	wait $$types && exit $$rest
-	EDDYLINE_EXAMPLES=quick $(BIN)/python -m pytest --quiet $(WORKERS) \
+	EDDYLINE_EXAMPLES=$${EDDYLINE_EXAMPLES:-quick} $(BIN)/python -m pytest --quiet $(WORKERS) \
 		-m "not spark and not slow and not statistical" $(ARGS)
 
 # Each version has an environment of its own: the pinned dependencies with another PySpark.

@@ -1,10 +1,10 @@
 """Files of the tests' Spark, without what Hadoop does for each of them on a machine of its own.
 
-Without its native library, Hadoop starts a process for each file whose permissions it sets, and
-two for each that it renames by the checkpoints' way; and it sends 1,100 settings, each compressed
-by itself, to the tasks of every scan. Of 102 s for 14 tests of standing queries, 13 went into
-such processes; of a small query's 94 ms the settings took 15. Sessions that tests start in
-processes of their own have Hadoop as users have it.
+Without its native library, Hadoop starts a process (``chmod``) for each file whose permissions it
+sets, and others (``readlink``) for each that it renames by the checkpoints' way; and it sends 1,100
+settings, each compressed by itself, to the tasks of every scan. Of 102 s for 14 tests of standing
+queries, 13 went into such processes; of a small query's 94 ms the settings took 15. Sessions that
+tests start in processes of their own have Hadoop as users have it.
 """
 
 from __future__ import annotations

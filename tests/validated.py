@@ -23,7 +23,8 @@ SETTINGS: Final = {
     # what is new: for 115 small queries the JVM took 50 s of CPU, and 54 where the heap grows.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
     "-Xms1g -Xmn480m -XX:ReservedCodeCacheSize=256m -Dspark.testing=true "
-    # Each file that Hadoop makes takes two processes of `chmod`, and each of these half the time.
+    # A process takes half the time to start so: Hadoop starts one for each file that it makes
+    # where `quick_files` is not used.
     "-Djdk.lang.Process.launchMechanism=VFORK",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -16,8 +16,7 @@ from bench.answers import require_same_rows
 pytestmark = pytest.mark.slow(120)
 
 SIZE = 0.02
-"""Of the benchmark's tables: each query has rows left, and takes Spark about half a second."""
-
+"""Of the benchmark's tables: each query has rows left."""
 
 COST = 0.1
 """Of the benchmark's functions, which keep their core busy: the costliest still cost the most."""

@@ -1,4 +1,7 @@
-"""From the plan of a query to a standing query: selections, edges, windows and outputs."""
+"""From the plan of a query to a standing query: selections, edges, windows and outputs.
+
+Over 450 lines: all four are read by one reader, with the same names, inputs and functions.
+"""
 
 from __future__ import annotations
 
