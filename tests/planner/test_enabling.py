@@ -134,9 +134,10 @@ def test_same_rows_and_schema(tables: SparkSession, number: int, kind: str) -> N
     before = tables.sql(sql)
     rows, schema = bag(before.collect()), described(before)
     with eddyline.enable(tables):
-        found = tables.sql(sql)
-        assert described(found) == schema
-        assert bag(found.collect()) == rows
+        for _ in range(3):  # the third time as the second, whose columns have other identities
+            found = tables.sql(sql)
+            assert described(found) == schema
+            assert bag(found.collect()) == rows
 
 
 def is_adapted(df: DataFrame) -> bool:
@@ -557,6 +558,7 @@ def test_a_small_query_is_adapted_in_few_calls(
 ) -> None:
     # Where a session knows concurrent functions or lookup tables, plans are asked about these.
     monkeypatch.setattr("eddyline.planner.adapt.any_declared", lambda: False)
+    monkeypatch.setattr("eddyline.planner.passes.any_declared", lambda: False)
     monkeypatch.setattr("eddyline.planner.adapt.table_of_session", lambda _: None)
     spark.range(0, 6, 1, 1).selectExpr("id", "id AS n").createOrReplaceTempView("few_rows")
     spark.udf.register("is_even", F.udf(lambda number: number % 2 == 0, "boolean"))
@@ -569,3 +571,4 @@ def test_a_small_query_is_adapted_in_few_calls(
         with eddyline.enable(spark):
             run()
             assert counted_calls(monkeypatch, run) - plain <= most, text
+            assert counted_calls(monkeypatch, run) == plain, text  # what became of it is known

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.datasources.WriteFiles;
 import org.apache.spark.util.Utils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.collection.immutable.Map;
 
 /**
  * The rule of a session's optimizer that has Python adapt what calls Python functions.
@@ -32,12 +33,19 @@ public final class AdaptingRule extends Rule {
     private static final ThreadLocal BUSY = new ThreadLocal();
     private static final TreeNodeTag SEEN = new TreeNodeTag("eddyline");
 
+    /** Python's mark (see `PlanMaker`) on what becomes of equal plans as well. */
+    private static final TreeNodeTag LASTS = new TreeNodeTag("eddyline.lasts");
+
+
     /** How long Python may take to rewrite a plan, and by default. */
     private static final String LIMIT = "spark.eddyline.rewriteTimeout";
     private static final String USUAL = "30s";
 
     /** What was set last as a limit and is none, which is said once. */
     private static volatile String refused = null;
+
+    /** What became of plans; null for a rule that only tells of limits. */
+    private volatile KnownRewritings known;
 
     private PythonSide side;
     private BiFunction rewrite;
@@ -58,6 +66,7 @@ public final class AdaptingRule extends Rule {
         this.rewrite = rewrite;
         this.every = every;
         this.limited = limited;
+        this.known = limited == null ? side.rewritings() : null;
     }
 
     /** Rewrite plans from now on, or leave them as they are, wherever the rule was copied to. */
@@ -106,12 +115,50 @@ public final class AdaptingRule extends Rule {
         }
         // The session that runs the query: perhaps a copy, with other settings, as for a stream.
         SparkSession session = SparkSession.active();
-        LogicalPlan found = (LogicalPlan) side.ask(new Rewriting(rewrite, plan, session), limit(session));
-        if (found == null) {  // Python has let go of it, or does not answer
-            return plan;
+        Map settings = session.sessionState().conf().getAllConfs();
+        LogicalPlan found = known(plan, settings);
+        if (found == null) {
+            found = (LogicalPlan) side.ask(new Rewriting(rewrite, plan, session), limit(session));
+            if (found == null) {  // Python has let go of it, or does not answer
+                return plan;
+            }
+            if (found.getTagValue(LASTS).isDefined()) {
+                found.unsetTagValue(LASTS);
+                keep(plan, found, settings);
+            }
         }
         found.setTagValue(SEEN, Boolean.TRUE);
         return found;
+    }
+
+    /** What became of an equal plan; null where that is not known. */
+    private LogicalPlan known(LogicalPlan plan, Map settings) {
+        try {
+            return known == null ? null : known.of(this, plan, settings);
+        } catch (RuntimeException failed) {
+            return unknown(failed);
+        } catch (LinkageError failed) {  // another version of Spark than those that were tried
+            return unknown(failed);
+        }
+    }
+
+    private void keep(LogicalPlan plan, LogicalPlan found, Map settings) {
+        try {
+            if (known != null) {
+                known.keep(this, plan, found, settings);
+            }
+        } catch (RuntimeException failed) {
+            unknown(failed);
+        } catch (LinkageError failed) {
+            unknown(failed);
+        }
+    }
+
+    /** From now on each plan is rewritten. */
+    private LogicalPlan unknown(Throwable failed) {
+        LOG.warn("Plans that are equal are rewritten each time, as they could not be compared", failed);
+        known = null;
+        return null;
     }
 
     /** The limit in milliseconds; a number alone is in seconds. */

@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.DataType;
@@ -104,6 +105,12 @@ public final class PlanMaker {
         LogicalPlan made = new Project(like.output(), plan);
         made.setAnalyzed();
         return (LogicalPlan) session.sessionState().optimizer().execute(made);
+    }
+
+    /** A plan as it is, with a mark for `AdaptingRule`: that of equal plans the same becomes. */
+    public static LogicalPlan lasting(LogicalPlan plan) {
+        plan.setTagValue(new TreeNodeTag("eddyline.lasts"), Boolean.TRUE);
+        return plan;
     }
 
     /** A node of one child over the rows of another plan, column by column in place of the child's. */

@@ -39,6 +39,7 @@ public final class PythonSide {
     private final AtomicLong answered = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
     private final AtomicLong passedOver = new AtomicLong();
+    private final KnownRewritings rewritings = new KnownRewritings();
     private int inARow;  // failures; guarded by this
     private long pausedUntil;  // likewise, in nanoseconds
     private volatile String lastFailure = "";
@@ -77,6 +78,11 @@ public final class PythonSide {
         } finally {
             serving.decrementAndGet();
         }
+    }
+
+    /** What became of the plans that Python was asked about. */
+    public KnownRewritings rewritings() {
+        return rewritings;
     }
 
     /** Return how many questions were answered, how many were not, and how many were not asked meanwhile. */

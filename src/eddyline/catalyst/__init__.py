@@ -97,7 +97,7 @@ from eddyline.catalyst.new_plans import (
     together,
     union,
 )
-from eddyline.catalyst.optimizer_rules import OptimizerRule, identity_of
+from eddyline.catalyst.optimizer_rules import OptimizerRule, Rewritten, identity_of
 from eddyline.catalyst.pipeline import get_ready
 from eddyline.catalyst.plan_data import (
     NodeFields,
@@ -160,7 +160,7 @@ from eddyline.catalyst.python_functions import (
     python_functions,
     staying,
 )
-from eddyline.catalyst.python_side import answers
+from eddyline.catalyst.python_side import answers, forget_rewritings
 from eddyline.catalyst.reductions import (
     bloom_filter_of,
     drops_rows,
@@ -203,6 +203,7 @@ __all__ = [
     "PickledFunction",
     "Plan",
     "ReadNode",
+    "Rewritten",
     "action_state",
     "aggregate_mode",
     "aggregated",
@@ -245,6 +246,7 @@ __all__ = [
     "expression_json",
     "filtered",
     "first_rows",
+    "forget_rewritings",
     "function_name",
     "generator",
     "get_ready",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from py4j.clientserver import ClientServer
 from py4j.protocol import Py4JError
@@ -26,8 +26,20 @@ from eddyline.catalyst.rules_at_work import RULE, begin, set_rule
 from eddyline.errors import EddylineError
 from eddyline.latest import Latest
 
-Rewrite = Callable[[SparkSession, Plan], Plan | None]
-"""From an optimized plan of a session to one with the same rows; None to leave it as it is."""
+
+class Rewritten(NamedTuple):
+    """What becomes of an optimized plan: one with the same rows, or None to leave it as it is.
+
+    Where it ``lasts``, the same becomes of every equal plan that comes later, and nobody is asked
+    about that: it follows from nothing but the plan and the settings of the session.
+    """
+
+    plan: Plan | None
+    lasts: bool = False
+
+
+Rewrite = Callable[[SparkSession, Plan], Rewritten]
+"""From an optimized plan of a session to what becomes of it."""
 
 _log: Final = logging.getLogger("eddyline")
 
@@ -121,7 +133,7 @@ class _Asked:
 
     def _rewritten(self, spark: SparkSession, java: Any) -> Any:  # noqa: ANN401 - Py4J has no types
         if not self._optimizes:
-            same_nodes = self._rewrite(spark, Plan(put_off(java)))
+            same_nodes = self._rewrite(spark, Plan(put_off(java))).plan
             return java if same_nodes is None else fetched(same_nodes.java)
         whole = whole_plan(java, java_session(spark))
         if whole is not None:
@@ -131,13 +143,13 @@ class _Asked:
             raise TypeError("a rule was compiled, but nothing to put off calls with")
         made = maker(given.pipeline)
         plan = Plan(made.withoutPruning(given if whole is None else whole.plan))
-        rewritten = self._rewrite(spark, plan)
-        if rewritten is None:
-            if whole is None:
-                return java
-            rewritten = plan
+        rewritten, lasts = self._rewrite(spark, plan)
+        lasts = lasts and whole is None  # what Spark dropped is no part of the plan
+        if rewritten is None and whole is None:
+            return fetched(made.lasting(given)) if lasts else java
         # With the former output, in its order: what stands above it in a command relies on it.
-        return fetched(made.optimizedLike(java_session(spark), given, rewritten.java))
+        like = made.optimizedLike(java_session(spark), given, (rewritten or plan).java)
+        return fetched(made.lasting(like) if lasts else like)
 
     def _tell(self, what: str, why: str = "", error: Exception | None = None) -> None:
         if self._told.get(what + why) is None:

@@ -331,7 +331,11 @@ def _loader_with(jvm: Any, name: str, loader: Any) -> Any:  # noqa: ANN401 - Py4
     return compiler.getClassLoader()
 
 
-_ALONE: Final = {"AdaptingRule": "PythonSide", "PythonSide": "ThreadConnections"}
+_ALONE: Final = {
+    "AdaptingRule": "PythonSide",
+    "PythonSide": "KnownRewritings",
+    "KnownRewritings": "ThreadConnections",
+}
 """Classes that few need, each with the one that it needs itself."""
 
 

@@ -9,6 +9,7 @@ however many threads come and go, and need no callback server.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -34,13 +35,16 @@ class RewriteCounts:
 
     ``failed`` are those about which it gave no answer in time, ``passed_over`` those about which it
     was not asked for a while after that; all of these ran as Spark had planned them. ``why`` says
-    what was the matter last.
+    what was the matter last. ``reused`` are plans for which it was not asked because an equal one
+    was known, one of the ``kept``.
     """
 
     answered: int
     failed: int
     passed_over: int
     why: str
+    reused: int
+    kept: int
 
 
 def python_side() -> Any:  # noqa: ANN401 - Py4J has no types
@@ -64,10 +68,18 @@ def answers() -> RewriteCounts | None:
         return None
     side = python_side()
     try:
-        answered, failed, passed_over = side.counts()
-        return RewriteCounts(int(answered), int(failed), int(passed_over), str(side.lastFailure()))
+        asked = [int(count) for count in side.counts()]
+        kept, _, reused = side.rewritings().counts()
+        return RewriteCounts(*asked, str(side.lastFailure()), int(reused), int(kept))
     except GONE:
         return None
+
+
+def forget_rewritings() -> None:
+    """Have every plan rewritten that comes from now on."""
+    if _side_of.cache_info().currsize:
+        with contextlib.suppress(*GONE):
+            python_side().rewritings().clear()
 
 
 _beginning: Final = threading.Lock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark import SparkContext
 
@@ -17,20 +17,22 @@ class Kept:
     """What the driver keeps of queries that have run.
 
     ``blocks`` are known with their functions, which take ``bytes``; of ``reports`` there are
-    records; ``answers`` are keys and arguments whose answers are kept for the jobs that asked.
-    Each has a bound: see "What a driver keeps" in the documentation.
+    records; ``answers`` are keys and arguments whose answers are kept for the jobs that asked;
+    ``plans`` need not be rewritten when an equal one comes. Each has a bound: see "What a driver
+    keeps" in the documentation.
     """
 
     blocks: int = 0
     bytes: int = 0
     reports: int = 0
     answers: int = 0
+    plans: int = 0
 
     def __str__(self) -> str:
         """Return it in words, for people."""
         return (
             f"keeps {self.blocks:,} blocks ({self.bytes / 1024:,.0f} kB), "
-            f"{self.reports:,} reports, {self.answers:,} answers"
+            f"{self.reports:,} reports, {self.answers:,} answers, {self.plans:,} plans"
         )
 
 
@@ -41,7 +43,7 @@ class Status:
     ``unanswered`` are those about which there was no answer in time, ``not_asked`` those for which
     nobody was asked for a while, after several of these; all of them ran as Spark had planned
     them. ``why`` says what was the matter last, empty where nothing was. ``kept`` is what is kept
-    now.
+    now. ``reused`` are plans beside these: what had become of an equal one was used again.
     """
 
     answered: int
@@ -49,10 +51,13 @@ class Status:
     not_asked: int
     why: str
     kept: Kept
+    reused: int = 0
 
     def __str__(self) -> str:
         """Return it in words, for people."""
         text = f"{self.answered:,} plans looked at"
+        if self.reused:
+            text += f", {self.reused:,} equal to one of before"
         left = self.unanswered + self.not_asked
         if left:
             text += f", {left:,} left to Spark without an answer (last: {self.why})"
@@ -73,20 +78,25 @@ def status() -> Status:
     answers = catalyst.answers()
     if answers is None:
         return Status(0, 0, 0, "", kept)
-    return Status(answers.answered, answers.failed, answers.passed_over, answers.why, kept)
+    return Status(
+        *(answers.answered, answers.failed, answers.passed_over, answers.why),
+        replace(kept, plans=answers.kept),
+        answers.reused,
+    )
 
 
 def forget() -> None:
     """Release everything that is kept of queries that have run.
 
-    That is blocks, reports, answers to lookups and calls for jobs that have ended, and past queries
-    on the page of :func:`~eddyline.live`. Queries run as before, and DataFrames returned by
-    :func:`~eddyline.adapt` can still be explained; their reports begin anew. Lookup tables and
-    concurrent functions stay known. Does nothing where Spark does not run.
+    That is blocks, reports, rewritten plans, answers to lookups and calls for jobs that have ended,
+    and past queries on the page of :func:`~eddyline.live`. Queries run as before, and DataFrames
+    returned by :func:`~eddyline.adapt` can still be explained; their reports begin anew. Lookup
+    tables and concurrent functions stay known. Does nothing where Spark does not run.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - likewise
     if context is None:
         return
+    catalyst.forget_rewritings()
     registry_of(context).forget()
     lookup_tables_of(context).forget()
     looking_of(context).book.forget()

@@ -146,11 +146,12 @@ def disable(spark: SparkSession | None = None) -> Disabled:
 
 def _adapted(
     spark: SparkSession, plan: catalyst.Plan, chosen: Chosen, memory: int, run: int
-) -> catalyst.Plan | None:
-    """Return an optimized plan with eddies in it; None to leave it to Spark."""
+) -> catalyst.Rewritten:
+    """Return what becomes of an optimized plan: one with eddies in it, or the same for Spark."""
     if next(fused_commands(plan, within_cached=False), None) is not None:
         told = told_limits(spark, plan)  # it was adapted by hand
-        return None if told is plan else told
+        return catalyst.Rewritten(None if told is plan else told)
     streaming = catalyst.is_streaming(plan)
     rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming, final=True)
-    return told_limits(spark, rewriting.plan) if rewriting.changed else None
+    adapted = told_limits(spark, rewriting.plan) if rewriting.changed else None
+    return catalyst.Rewritten(adapted, rewriting.lasts)

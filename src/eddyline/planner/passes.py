@@ -86,7 +86,7 @@ class Rewriting:
     ``plan`` is the one that was given if there is no such block. ``left`` are
     the predicates over Python functions that stay where Spark put them. ``judged`` is what was
     read and claimed on the way, ``remembering`` are those of the blocks that no claim has made (see
-    :mod:`eddyline.planner.stages`).
+    :mod:`eddyline.planner.stages`). Where it ``lasts``, the same becomes of an equal plan.
     """
 
     plan: Plan
@@ -95,6 +95,7 @@ class Rewriting:
     judged: tuple[Judged, ...] = ()
     remembering: tuple[FilterBlock, ...] = ()
     changed: bool = False
+    lasts: bool = False
 
 
 Pass: TypeAlias = Callable[[Plan, Passage], Plan]
@@ -178,6 +179,7 @@ def rewritten_plan(given: Plan, making: Making) -> Rewriting:
     UnboundLookupError where there is none, FunctionPlaceError for a concurrent function in a
     stream.
     """
+    lasts = not making.streaming and not _asks_the_driver(given, making.table_of)
     plan = with_scans(given, making.table_of)
     if making.streaming and any_declared():
         refuse_in_streams(plan)
@@ -189,7 +191,8 @@ def rewritten_plan(given: Plan, making: Making) -> Rewriting:
         except UnboundLookupError as error:
             refused = refused or error
         else:
-            return replace(rewriting, changed=rewriting.changed or form is not given)
+            changed = rewriting.changed or form is not given
+            return replace(rewriting, changed=changed, lasts=lasts)
     if refused is None:
         raise AssertionError("a plan has a form at least")
     if why := what_keeps_keys_away(plan):
@@ -201,7 +204,7 @@ def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
     """Return a plan as it is where nothing of it may be adapted, and why; else None."""
     if making.fixes_the_clock:
         reason = DeclineReason.READS_THE_CLOCK
-    elif making.settings.profiled and not _needs_eddyline(plan, making.table_of):
+    elif making.settings.profiled and not _asks_the_driver(plan, making.table_of):
         reason = DeclineReason.PROFILED
     else:
         return None
@@ -209,8 +212,11 @@ def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
     return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
 
 
-def _needs_eddyline(plan: Plan, table_of: TableOf | None) -> bool:
-    """Whether Spark could not run a plan by itself: it looks something up, or has calls made."""
+def _asks_the_driver(plan: Plan, table_of: TableOf | None) -> bool:
+    """Whether a plan looks something up, or calls a concurrent function.
+
+    Spark could not run it by itself, and what becomes of it depends on what was registered.
+    """
     if table_of is not None and next(lookup_leaves(plan), None) is not None:
         return True
     return any_declared() and next(marks_in(plan), None) is not None

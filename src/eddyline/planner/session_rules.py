@@ -109,9 +109,9 @@ def _name(spark: SparkSession) -> str:
     return catalyst.identity_of(spark)
 
 
-def _told(spark: SparkSession, plan: Plan) -> Plan | None:
+def _told(spark: SparkSession, plan: Plan) -> catalyst.Rewritten:
     told = None if catalyst.is_streaming(plan) else told_limits(spark, plan)
-    return None if told is plan else told
+    return catalyst.Rewritten(None if told is plan else told)
 
 
 def _with_limit(
