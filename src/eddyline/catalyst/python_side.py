@@ -68,9 +68,10 @@ def answers() -> RewriteCounts | None:
         return None
     side = python_side()
     try:
-        asked = [int(count) for count in side.counts()]
-        kept, _, reused = side.rewritings().counts()
-        return RewriteCounts(*asked, str(side.lastFailure()), int(reused), int(kept))
+        answered, failed, passed_over = map(int, side.counts())
+        kept, _, reused = map(int, side.rewritings().counts())
+        why = str(side.lastFailure())
+        return RewriteCounts(answered, failed, passed_over, why, reused, kept)
     except GONE:
         return None
 
