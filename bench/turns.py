@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 Outcome = TypeVar("Outcome")
@@ -107,9 +108,12 @@ def take_turns(
     warmed: bool = False,
     require_same: Callable[[object, object], None] = require_equal,
     expected: object = None,
+    before: Mapping[str, Callable[[], object]] = MappingProxyType({}),
     progress: Callable[[], None] = _nothing,
 ) -> Turns:
     """Time contestants in turn; raise AssertionError as soon as two answers differ.
+
+    What is done ``before`` each run of a contestant is not timed.
 
     Answers are compared, in between, by ``require_same`` with ``expected`` or else the first one.
     ``warmed``: each runs twice in a row, and the second run counts. It finds memory and caches as
@@ -121,6 +125,7 @@ def take_turns(
     def timed(name: str) -> float:
         nonlocal first
         for _ in range(2 if warmed else 1):
+            before.get(name, _nothing)()
             gc.collect()
             started = time.perf_counter()
             answer = contestants[name]()

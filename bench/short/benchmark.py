@@ -5,12 +5,17 @@ write them, some with none. The contestants are sessions of one application, whi
 is plain; in one a query is ``eddyline.adapt(spark.sql(text)).collect()``; one is enabled with the
 defaults. Each run makes the query from its text and collects it, and its rows are compared.
 
+``enable`` has forgotten before each run what became of the query's plan, and rewrites it. ``again``
+is the same session, to which an equal plan is known, but for the second time and the sixteenth.
+
 ``first`` is the very first run of a query by each contestant. What Spark compiles for a query it
 compiles once for all sessions, so whoever is first in the first turn pays for it: that is another
 contestant for each query. Ratios are formed turn by turn.
 
 The session that is enabled has an effect on the one that adapts: as long as there is any in a
 process, ``adapt`` asks the optimizer for a plan of its own, also where it then changes nothing.
+
+``--most-rows 200`` makes the same queries statements over tiny tables, where nothing can be gained.
 
 ``--parts``, the default, runs each query some more times after all others have been timed, and
 shows where the milliseconds go; :mod:`bench.short.parts` says what is counted as what.
@@ -34,15 +39,26 @@ from rich.table import Table
 import eddyline
 from bench import report
 from bench.against_plain import CORES, PLAIN, start
-from bench.short.parts import Ledger, Part, Parts, as_adapted, as_spark, borders_timed, medians
+from bench.short.parts import (
+    Ledger,
+    Part,
+    Parts,
+    as_adapted,
+    as_rewritten,
+    as_spark,
+    borders_timed,
+    medians,
+)
 from bench.short.queries import QUERIES, WITH, WITHOUT, Short
-from bench.short.records import ROWS, Rows, make_views, write
+from bench.short.records import ROWS, Rows, at_most, make_views, write
 from bench.short.registered import register_all
 from bench.turns import Spread, Turns, in_turns, take_turns
+from eddyline.catalyst import forget_rewritings
 
 ADAPT: Final = "adapt"
 ENABLE: Final = "enable"
-OURS: Final = (ADAPT, ENABLE)
+AGAIN: Final = "again"
+OURS: Final = (ADAPT, ENABLE, AGAIN)
 """The contestants beside plain Spark."""
 
 UNCOUNTED: Final = 2
@@ -54,6 +70,10 @@ PART_RUNS: Final = 5
 MEAN: Final = 0.80
 WORST: Final = 1.05
 """Targets of queries with functions, over plain Spark: the geometric mean, and the worst query."""
+
+MEAN_AGAIN: Final = 0.70
+WORST_AGAIN: Final = 1.03
+"""The same of queries whose plans are known."""
 
 MEAN_WITHOUT: Final = 1.00
 MORE_WITHOUT: Final = 1.0
@@ -86,14 +106,17 @@ def require_same_bag(expected: Any, answer: Any) -> None:  # noqa: ANN401 - rows
         )
 
 
-def sessions(first: SparkSession, folder: Path) -> Sessions:
-    """Return a session for each contestant, which knows the tables in a folder."""
-    made = {PLAIN: first, **{name: first.newSession() for name in OURS}}
+def sessions(first: SparkSession, folder: Path, joins: str = "auto") -> Sessions:
+    """Return a session for each contestant, which knows the tables in a folder.
+
+    ``joins`` is what the enabled one was told.
+    """
+    made = {PLAIN: first, **{name: first.newSession() for name in (ADAPT, ENABLE)}}
     for spark in made.values():
         make_views(spark, folder)
         register_all(spark)
-    eddyline.enable(made[ENABLE])
-    return made
+    eddyline.enable(made[ENABLE], joins=joins)
+    return {**made, AGAIN: made[ENABLE]}
 
 
 def plain_rows(spark: SparkSession, text: str) -> list[Row]:
@@ -108,7 +131,7 @@ def adapted_rows(spark: SparkSession, text: str) -> list[Row]:
 
 def contestants(by_name: Sessions, query: Short) -> dict[str, Callable[[], list[Row]]]:
     """Return how each contestant runs a query."""
-    runs = {PLAIN: plain_rows, ADAPT: adapted_rows, ENABLE: plain_rows}
+    runs = {PLAIN: plain_rows, ADAPT: adapted_rows, ENABLE: plain_rows, AGAIN: plain_rows}
     return {name: partial(run, by_name[name], query.text) for name, run in runs.items()}
 
 
@@ -213,7 +236,7 @@ def table(measured: Sequence[Measured]) -> Table:
         shown.add_row(
             f"mean, {group}",
             *("", "", *(f"{mean(results, name):.2f}" for name in OURS)),
-            *("", "", "", *(f"{first:.2f}" for first in firsts)),
+            *(*("",) * len(OURS), "", *(f"{first:.2f}" for first in firsts)),
         )
         slowest = [worst(results, name).over(name).median for name in OURS]
         slowest_first = [max(result.first_over(name) for result in results) for name in OURS]
@@ -228,15 +251,16 @@ def table(measured: Sequence[Measured]) -> Table:
 
 
 def verdicts(measured: Sequence[Measured]) -> list[str]:
-    """Return what became of each target, in words; they are for ``enable``."""
+    """Return what became of each target, in words; those without functions are for ``enable``."""
     lines = []
     if results := of_group(measured, WITH):
-        slowest = worst(results, ENABLE)
-        ratio = slowest.over(ENABLE).median
-        lines += [
-            f"{WITH}: geometric mean {_judged(mean(results, ENABLE), MEAN)}",
-            f"{WITH}: worst {_judged(ratio, WORST)} ({slowest.query.name})",
-        ]
+        for name, of_mean, of_worst in ((ENABLE, MEAN, WORST), (AGAIN, MEAN_AGAIN, WORST_AGAIN)):
+            slowest = worst(results, name)
+            ratio = slowest.over(name).median
+            lines += [
+                f"{WITH}, {name}: geometric mean {_judged(mean(results, name), of_mean)}",
+                f"{WITH}, {name}: worst {_judged(ratio, of_worst)} ({slowest.query.name})",
+            ]
     if results := of_group(measured, WITHOUT):
         slowest = max(results, key=lambda result: result.more(ENABLE).median)
         more = slowest.more(ENABLE).median
@@ -291,11 +315,12 @@ def parts_of(
 ) -> dict[str, dict[Part, float]]:
     """Measure the parts of a query's runs by each contestant, in turns."""
     ledger = Ledger()
-    runs = {PLAIN: as_spark, ADAPT: as_adapted, ENABLE: as_spark}
+    runs = {PLAIN: as_spark, ADAPT: as_adapted, ENABLE: as_rewritten, AGAIN: as_spark}
     with borders_timed(ledger):
         taken = in_turns(
             {name: partial(run, by_name[name], query.text, ledger) for name, run in runs.items()},
             PART_RUNS,
+            uncounted=2,
             progress=progress,
         )
     return {name: medians(parts) for name, parts in taken.items()}
@@ -313,18 +338,21 @@ def measure(
         turns=UNCOUNTED + turns,
         uncounted=0,
         require_same=require_same_bag,
+        before={ENABLE: forget_rewritings},
         progress=progress,
     )
     return Measured(query, len(taken.answer), {name: taken.seconds[name] for name in names})
 
 
-def as_dict(measured: Sequence[Measured], parts: PartsOf, turns: int) -> dict[str, object]:
+def as_dict(
+    measured: Sequence[Measured], parts: PartsOf, turns: int, rows: Rows = ROWS
+) -> dict[str, object]:
     """Return everything measured, for JSON."""
     return {
         "turns": turns,
         "uncounted": UNCOUNTED,
         "cores": CORES,
-        "table_rows": dict(ROWS),
+        "table_rows": dict(rows),
         "geometric_mean": {
             group: {name: mean(of_group(measured, group), name) for name in OURS}
             for group in groups_of(measured)
@@ -338,10 +366,10 @@ def as_dict(measured: Sequence[Measured], parts: PartsOf, turns: int) -> dict[st
     }
 
 
-def prepared(folder: Path, rows: Rows = ROWS) -> Sessions:
+def prepared(folder: Path, rows: Rows = ROWS, joins: str = "auto") -> Sessions:
     """Write the tables, start Spark, and return a session for each contestant, warm."""
     write(folder, rows)
-    by_name = sessions(start(CORES), folder)
+    by_name = sessions(start(CORES), folder, joins)
     for spark in by_name.values():
         spark.sql(WARMING).collect()
     return by_name
@@ -351,6 +379,8 @@ def main(arguments: Sequence[str]) -> int:
     """Measure all queries that the command line asks for."""
     parser = report.argument_parser("bench short", __doc__, turns=7)
     parser.add_argument("--only", default="", help="only queries with this in group and name")
+    parser.add_argument("--most-rows", type=int, default=0, help="rows of each table at most")
+    parser.add_argument("--joins", default="auto", help="what the enabled session does with joins")
     parser.add_argument(
         "--parts",
         action=argparse.BooleanOptionalAction,
@@ -363,18 +393,19 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"no query has {options.only!r} in its name")
     measured: list[Measured] = []
     parts: dict[str, dict[str, dict[Part, float]]] = {}
-    runs = options.turns + UNCOUNTED + (options.parts and PART_RUNS + 1)
+    runs = options.turns + UNCOUNTED + (options.parts and PART_RUNS + 2)
     with tempfile.TemporaryDirectory(prefix="eddyline-short-") as folder:
-        by_name = prepared(Path(folder))
+        rows = at_most(options.most_rows) if options.most_rows else ROWS
+        by_name = prepared(Path(folder), rows, options.joins)
         with report.progress(len(chosen) * len(by_name) * runs) as advance:
             for number, query in enumerate(chosen):
                 advance(query.name)
                 measured.append(measure(by_name, query, options.turns, number, advance))
-                path = report.write(options, "short", as_dict(measured, parts, options.turns))
+                path = report.write(options, "short", as_dict(measured, parts, options.turns, rows))
             for query in chosen if options.parts else ():
                 advance(f"parts of {query.name}")
                 parts[query.name] = parts_of(by_name, query, advance)
-                path = report.write(options, "short", as_dict(measured, parts, options.turns))
+                path = report.write(options, "short", as_dict(measured, parts, options.turns, rows))
         by_name[PLAIN].stop()
     tables = [parts_table(parts, name) for name in OURS] if parts else []
     report.show(table(measured), *tables, *verdicts(measured), f"written: {path}")

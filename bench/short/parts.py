@@ -35,7 +35,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 import eddyline
-from eddyline.catalyst import optimizer_rules
+from eddyline.catalyst import forget_rewritings, optimizer_rules
 from eddyline.catalyst.dataframes import dataframe_like, optimized_plan
 from eddyline.catalyst.dropped import whole_plan
 from eddyline.catalyst.gateway import execution_of
@@ -199,6 +199,12 @@ def as_spark(spark: SparkSession, text: str, ledger: Ledger) -> Parts:
     parts[Part.SPARK] += max(phase(frame, "optimization") - inside, 0)
     parts[Part.PLAN] = phase(frame, "planning")
     return _with_rest(parts, whole)
+
+
+def as_rewritten(spark: SparkSession, text: str, ledger: Ledger) -> Parts:
+    """Run a query in an enabled session to which its plan is not known; return the parts."""
+    forget_rewritings()
+    return as_spark(spark, text, ledger)
 
 
 def as_adapted(spark: SparkSession, text: str, ledger: Ledger) -> Parts:

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.DynamicPruning;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -24,6 +25,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 
 /** Makes nodes and expressions that would take many crossings, or an analysis of all below them. */
 public final class PlanMaker {
@@ -105,6 +107,40 @@ public final class PlanMaker {
         LogicalPlan made = new Project(like.output(), plan);
         made.setAnalyzed();
         return (LogicalPlan) session.sessionState().optimizer().execute(made);
+    }
+
+    /** A node with other plans in its subqueries, in their order; null if it has other than so many. */
+    public static LogicalPlan withSubqueries(LogicalPlan node, ArrayList plans) {
+        OtherPlans others = new OtherPlans(plans);
+        LogicalPlan made = (LogicalPlan) node.mapExpressions(others);
+        return others.next == plans.size() ? made : null;
+    }
+
+    /** Puts plans in place of those in subqueries, one after the other. */
+    private static final class OtherPlans extends AbstractFunction1 {
+        private final ArrayList plans;
+        private int next = 0;
+
+        OtherPlans(ArrayList plans) {
+            this.plans = plans;
+        }
+
+        public Object apply(Object given) {
+            Expression expression = (Expression) given;
+            if (!expression.containsPattern(TreePattern.PLAN_EXPRESSION())) {
+                return expression;
+            }
+            if (expression instanceof PlanExpression) {
+                LogicalPlan plan = next < plans.size() ? (LogicalPlan) plans.get(next) : null;
+                next++;
+                return plan == null ? expression : ((PlanExpression) expression).withNewPlan(plan);
+            }
+            ArrayList children = new ArrayList();
+            for (int n = 0; n < expression.children().length(); n++) {
+                children.add(apply(expression.children().apply(n)));
+            }
+            return expression.withNewChildren(PythonUtils.toSeq(children).toIndexedSeq());
+        }
     }
 
     /** A plan as it is, with a mark for `AdaptingRule`: that of equal plans the same becomes. */

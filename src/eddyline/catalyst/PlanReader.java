@@ -227,8 +227,12 @@ public final class PlanReader {
             out.append("\"functionExpr\":");
             readWhole(((MapInArrow) plan).functionExpr());
         }
+        if (number == 0) {
+            comma();
+            out.append("\"whole\":[").append(plan.isStreaming()).append(',').append(PartitionFilters.drops(plan)).append(']');
+        }
         if (output || !(run || join)) {
-            out.append(out.charAt(out.length() - 1) == '{' ? "" : ",");
+            comma();
             out.append("\"output\":[").append(PlanQuestions.outputNumbers(plan)).append(']');
         }
         out.append("}],");
@@ -379,6 +383,18 @@ public final class PlanReader {
             comma();
             out.append("\"type\":").append(word(tree.dataType().json()));
         }
+        if (tree.containsPattern(TreePattern.PYTHON_UDF())) {
+            comma();
+            out.append("\"calls\":true");
+        }
+        if (tree.containsPattern(TreePattern.PLAN_EXPRESSION())) {
+            comma();
+            out.append("\"plans\":true");
+        }
+        if (!tree.deterministic()) {
+            comma();
+            out.append("\"deterministic\":false");
+        }
         if (shown.containsKey(tree)) {
             comma();
             out.append("\"shown\":");
@@ -397,8 +413,12 @@ public final class PlanReader {
             out.append("\"escape\":");
             PlanQuestions.string(out, String.valueOf(((Like) tree).escapeChar()));
         } else if (tree instanceof PythonUDF) {
-            comma();
-            out.append("\"deterministic\":").append(tree.deterministic());
+            String known = PlanQuestions.pickleName(((PythonUDF) tree).func());
+            if (known != null) {
+                comma();
+                out.append("\"pickle\":");
+                PlanQuestions.string(out, known);
+            }
         } else if (tree instanceof Literal && ((Literal) tree).value() instanceof Long) {
             comma();
             out.append("\"value\":").append(((Literal) tree).value());

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard, cast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-from eddyline.catalyst.dropped import whole_plan
+from eddyline.catalyst.dropped import loses_filters, whole_plan
 from eddyline.catalyst.gateway import (
     EXPRESSIONS,
     LOGICAL,
@@ -78,14 +78,20 @@ def optimized_plan(df: ClassicDataFrame, *, as_written: bool = False) -> Plan:
             optimized = put_off(optimizer.execute(plan))
     else:
         optimized = put_off(execution.optimizedPlan())
+    plan = _without_pruning(optimized)
+    if not loses_filters(plan):
+        return plan
     whole = whole_plan(fetched(optimized), java_session(df.sparkSession))
-    if whole is not None and (as_written or not any_rules()):
-        optimized = put_off(whole.plan)
-    if isinstance(optimized, Later):
-        optimized = maker(optimized.pipeline).withoutPruning(optimized)
-    plan = Plan(optimized)
-    plan.told[_DROPPED] = () if whole is None else whole.dropped
+    if as_written or not any_rules():
+        plan = _without_pruning(put_off(whole.plan))
+    plan.told[_DROPPED] = whole.dropped
     return plan
+
+
+def _without_pruning(optimized: Any) -> Plan:  # noqa: ANN401  # Py4J has no types
+    if isinstance(optimized, Later):
+        return Plan(maker(optimized.pipeline).withoutPruning(optimized))
+    return Plan(optimized)
 
 
 def dropped_filters(plan: Plan) -> tuple[str, ...]:

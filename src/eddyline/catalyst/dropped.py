@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from eddyline.catalyst.pipeline import partition_filters
+from eddyline.catalyst.handles import Plan
+from eddyline.catalyst.pipeline import new_partition_filters
+from eddyline.catalyst.plan_data import read_plan
 from eddyline.catalyst.rules_at_work import plans_left_alone
 
 LOST: Final = (
@@ -26,16 +28,21 @@ class WholePlan(NamedTuple):
     dropped: tuple[str, ...]
 
 
-def whole_plan(optimized: Any, session: Any) -> WholePlan | None:  # noqa: ANN401  # Py4J has no types
-    """Return an optimized plan with the filters that Spark has dropped; None if it dropped none.
+def loses_filters(plan: Plan) -> bool:
+    """Whether Spark has dropped filters from an optimized plan.
 
-    Where one cannot be put back the plan is as it was. None as well where no class of ours can be
-    compiled in the JVM, so that nobody knows.
+    False as well where no class of ours can be compiled in the JVM, so that nobody knows.
     """
-    known = partition_filters()
-    if known is None or not known.drops(optimized):
-        return None
-    filters = partition_filters(fresh=True)
+    read_plan(plan)
+    return bool(plan.told.get(loses_filters.__name__))
+
+
+def whole_plan(optimized: Any, session: Any) -> WholePlan:  # noqa: ANN401  # Py4J has no types
+    """Return an optimized plan that loses filters with these; one that cannot be put back is lost.
+
+    Where none can be the plan is as it was.
+    """
+    filters = new_partition_filters()
     with plans_left_alone():
         whole = filters.whole(optimized, session)
     dropped = filters.dropped()

@@ -72,6 +72,7 @@ def is_deterministic(expression: CatalystExpression) -> bool:
     return bool(expression.java.deterministic())
 
 
+@remembered
 def holds_subquery(expression: CatalystExpression) -> bool:
     """Whether the plan of a subquery is anywhere in an expression."""
     return bool(expression.java.containsPattern(tree_pattern("PLAN_EXPRESSION")))

@@ -59,12 +59,17 @@ def in_struct(expression: CatalystExpression) -> CatalystExpression:
 
 def literal_true() -> CatalystExpression:
     """Return the constant TRUE."""
-    return CatalystExpression(static(EXPRESSIONS + "Literal", "TrueLiteral")())
+    return CatalystExpression(_literal_in(id(jvm()), "TrueLiteral"))
 
 
 def literal_false() -> CatalystExpression:
     """Return the constant FALSE."""
-    return CatalystExpression(static(EXPRESSIONS + "Literal", "FalseLiteral")())
+    return CatalystExpression(_literal_in(id(jvm()), "FalseLiteral"))
+
+
+@functools.cache
+def _literal_in(_gateway: int, name: str) -> Any:  # noqa: ANN401  # Py4J has no types
+    return static(EXPRESSIONS + "Literal", name)()
 
 
 def negation(condition: CatalystExpression) -> CatalystExpression:

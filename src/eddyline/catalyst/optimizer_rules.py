@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from eddyline.catalyst.dropped import LOST, whole_plan
+from eddyline.catalyst.dropped import LOST, loses_filters, whole_plan
 from eddyline.catalyst.gateway import (
     fetched,
     java_session,
@@ -135,14 +135,15 @@ class _Asked:
         if not self._optimizes:
             same_nodes = self._rewrite(spark, Plan(put_off(java))).plan
             return java if same_nodes is None else fetched(same_nodes.java)
-        whole = whole_plan(java, java_session(spark))
-        if whole is not None:
-            self._tell(f"{LOST} {', '.join(whole.dropped)}")
         given = put_off(java)
         if not isinstance(given, Later):
             raise TypeError("a rule was compiled, but nothing to put off calls with")
         made = maker(given.pipeline)
-        plan = Plan(made.withoutPruning(given if whole is None else whole.plan))
+        plan = Plan(made.withoutPruning(given))
+        whole = whole_plan(java, java_session(spark)) if loses_filters(plan) else None
+        if whole is not None:
+            self._tell(f"{LOST} {', '.join(whole.dropped)}")
+            plan = Plan(made.withoutPruning(whole.plan))
         rewritten, lasts = self._rewrite(spark, plan)
         lasts = lasts and whole is None  # what Spark dropped is no part of the plan
         if rewritten is None and whole is None:

@@ -27,8 +27,8 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
-_SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PlanReader", "PartitionFilters")
-"""Classes in Java, each a file beside this one."""
+_SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PartitionFilters", "PlanReader")
+"""Classes in Java, each a file beside this one; the last one needs those before it."""
 
 _WHOLE: Final = range(-(2**31), 2**31)
 """What Java's int can hold."""
@@ -269,15 +269,9 @@ def maker(of_thread: Pipeline) -> Any:  # noqa: ANN401  # Py4J has no types
     return _class_of(of_thread, "PlanMaker")
 
 
-def partition_filters(*, fresh: bool = False) -> Any:  # noqa: ANN401  # Py4J has no types
-    """Return an object that finds filters which Spark drops; None where nothing is compiled.
-
-    What it finds of one plan a ``fresh`` one keeps for itself.
-    """
-    if pipeline() is None:
-        return None
-    known = _object_in(id(SparkContext._jvm), "PartitionFilters")
-    return _new(_loaded("PartitionFilters")) if fresh else known
+def new_partition_filters() -> Any:  # noqa: ANN401  # Py4J has no types
+    """Return an object that puts filters back which Spark has dropped from one plan."""
+    return _new(_loaded("PartitionFilters"))
 
 
 def _class_of(of_thread: Pipeline, name: str) -> Later:

@@ -74,10 +74,16 @@ _TOLD: Final = {
     "always": "always_casts",
     "escape": "escapeChar",
     "deterministic": "is_deterministic",
+    "calls": "holds_function",
+    "plans": "holds_subquery",
+    "pickle": "pickle_name",
     "value": "literal_value",
     "shown": "text_of_spark",
 }
 """What the text tells beside fields, by the function of this room or the field that tells it."""
+
+_USUAL: Final = {"is_deterministic": True, "holds_function": False, "holds_subquery": False}
+"""What the text tells only of expressions of which something else is true."""
 
 _ONE: Final = ("condition", "functionExpr")
 """Fields of a node that are one expression, not several."""
@@ -114,12 +120,14 @@ class _Reading:
         number, kind, children, patterns, deterministic, fields = entry
         plan = Plan(fetch=partial(self._java.plan, number))
         told = plan.told
-        told["class_name"] = self._words[kind]
+        class_name = told["class_name"] = self._words[kind]
         told |= told_by_patterns(patterns)
         if "output" in fields:
             told["output_numbers"] = tuple(fields.pop("output"))
         if "joinType" in fields:
             told["join_type"] = fields.pop("joinType")
+        if "whole" in fields:
+            told["is_streaming"], told["loses_filters"] = fields.pop("whole")
         several = {
             name: [given] if name in _ONE else given
             for name, given in fields.items()
@@ -129,6 +137,8 @@ class _Reading:
         told["node_fields"] = NodeFields(read, bool(deterministic))
         if "functionExpr" in read:
             told["evaluated_functions"] = (read["functionExpr"][0][0].handle,)
+        elif "udfs" in read and class_name.endswith(".ArrowEvalPython"):
+            told["evaluated_functions"] = tuple(map(handle_of, read["udfs"]))
         return plan, children
 
     def _attribute(self, entry: list[Any]) -> ReadNode:
@@ -141,7 +151,7 @@ class _Reading:
             "exprId": {"id": identity, "jvmId": self._words[jvm]},
         }
         node = ReadNode(_ATTRIBUTE, 0, fields, handle)
-        handle.told |= {
+        handle.told |= _USUAL | {
             "read_expression": (node,),
             "identity_number": identity,
             "data_type": self._words[kind],
@@ -162,6 +172,7 @@ class _Reading:
         attributes: Sequence[int] | None = None,
     ) -> ReadNode:
         handle = CatalystExpression(fetch=partial(self._java.expression, number))
+        handle.told |= _USUAL
         for name, value in told.items():
             if name == "type":
                 handle.told["data_type"] = self._words[int(str(value))]

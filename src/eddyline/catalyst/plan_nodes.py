@@ -25,7 +25,7 @@ from eddyline.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan, remember, remembered
-from eddyline.catalyst.pipeline import Later, questions
+from eddyline.catalyst.pipeline import Later, maker, questions
 from eddyline.catalyst.plan_data import (
     NodeFields,
     handle_of,
@@ -153,8 +153,12 @@ def _has(plan: Plan, name: str, pattern: str) -> bool:
     return bool(plan.java.containsPattern(tree_pattern(pattern)))
 
 
+@remembered
 def is_streaming(plan: Plan) -> bool:
     """Whether a plan reads a stream, or one micro-batch of it."""
+    read_plan(plan)
+    if (known := plan.told.get(is_streaming.__name__)) is not None:
+        return bool(known)
     return bool(plan.java.isStreaming())
 
 
@@ -271,6 +275,8 @@ def evaluated_function(plan: Plan, index: int) -> CatalystExpression:
 def evaluated_functions(plan: Plan) -> tuple[CatalystExpression, ...]:
     """Return the ``PythonUDF``s that the top node evaluates with Arrow."""
     name = class_name(plan).rpartition(".")[2]
+    if (known := plan.told.get(evaluated_functions.__name__)) is not None:  # was read just now
+        return cast("tuple[CatalystExpression, ...]", known)
     if name == "MapInArrow":
         return (CatalystExpression(plan.java.functionExpr()),)
     if name != "ArrowEvalPython":
@@ -411,7 +417,11 @@ def with_subqueries(plan: Plan, new: Sequence[Plan]) -> Plan | None:
     None if the node holds one elsewhere than in a field that is an expression, or in a
     sequence or an option of expressions.
     """
-    remaining = iter([replacement.java for replacement in new])
+    javas = [replacement.java for replacement in new]
+    if isinstance(plan.java, Later):
+        made = maker(plan.java.pipeline).withSubqueries(plan.java, javas)
+        return None if made.fetch() is None else Plan(made)
+    remaining = iter(javas)
     # An array that is changed in place: at once, not later.
     fields = fetched(plan.java.productIterator().toArray(static("scala.reflect.ClassTag", "Any")()))
     for position in range(len(fields)):

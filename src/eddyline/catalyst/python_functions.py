@@ -32,6 +32,8 @@ from eddyline.catalyst.gateway import (
 )
 from eddyline.catalyst.handles import CatalystExpression, Plan, remembered
 from eddyline.catalyst.pipeline import Later, questions
+from eddyline.catalyst.plan_data import node_fields
+from eddyline.latest import Latest
 
 _PYTHON_FUNCTION: Final = "org.apache.spark.api.python.PythonFunction"
 
@@ -97,8 +99,32 @@ def pickled_function(expression: CatalystExpression) -> PickledFunction:
 
 
 def pickled_functions(plan: Plan) -> list[PickledFunction]:
-    """Return the functions of a node that evaluates Python functions, in some ten calls."""
-    return _pickled(plan.java.udfs())
+    """Return the functions of a node that evaluates Python functions, in some ten calls.
+
+    In none where all of them were fetched before, for whatever plan.
+    """
+    functions = [expression[0].handle for expression in node_fields(plan).fields["udfs"]]
+    names = [None if handle is None else handle.told.get("pickle_name") for handle in functions]
+    known = [
+        PickledFunction(*fetched, functools.partial(_function_of, handle))
+        for name, handle in zip(names, functions, strict=True)
+        if (fetched := _FETCHED.get(str(name))) is not None
+    ]
+    if len(known) == len(functions):
+        return known
+    pickled = _pickled(plan.java.udfs())
+    for name, function in zip(names, pickled, strict=True):
+        if name is not None:
+            _FETCHED.put(str(name), (function.command, function.surroundings))
+    return pickled
+
+
+_FETCHED: Final = Latest[str, tuple[bytes, str]](1_000, lambda fetched: len(fetched[0]), 1 << 23)
+"""Pickles of functions, and their surroundings, by the names that the JVM has for these."""
+
+
+def _function_of(expression: CatalystExpression | None) -> Any:  # noqa: ANN401  # Py4J has no types
+    return None if expression is None else expression.java.func()
 
 
 def _pickled(expressions: Any) -> list[PickledFunction]:  # noqa: ANN401  # Py4J has no types

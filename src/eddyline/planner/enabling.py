@@ -153,5 +153,7 @@ def _adapted(
         return catalyst.Rewritten(None if told is plan else told)
     streaming = catalyst.is_streaming(plan)
     rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming, final=True)
-    adapted = told_limits(spark, rewriting.plan) if rewriting.changed else None
+    adapted = rewriting.plan if rewriting.changed else None
+    if adapted is not None and not rewriting.lasts:  # somebody may be asked for each row
+        adapted = told_limits(spark, adapted)
     return catalyst.Rewritten(adapted, rewriting.lasts)
