@@ -8,6 +8,7 @@ import java.util.IdentityHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.api.python.PythonFunction;
 import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -304,7 +305,9 @@ public final class KnownRewritings {
 
         Expression named(Expression expression) {
             if (expression instanceof PythonUDF) {
-                bytes += ((PythonUDF) expression).func().command().length();
+                PythonFunction function = ((PythonUDF) expression).func();
+                bytes += function.command().length();
+                failed = failed || !function.broadcastVars().isEmpty();  // whose data would outlive their users
             }
             return expression;
         }
