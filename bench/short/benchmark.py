@@ -15,8 +15,6 @@ contestant for each query. Ratios are formed turn by turn.
 The session that is enabled has an effect on the one that adapts: as long as there is any in a
 process, ``adapt`` asks the optimizer for a plan of its own, also where it then changes nothing.
 
-``--most-rows 200`` makes the same queries statements over tiny tables, where nothing can be gained.
-
 ``--parts``, the default, runs each query some more times after all others have been timed, and
 shows where the milliseconds go; :mod:`bench.short.parts` says what is counted as what.
 """
@@ -50,7 +48,7 @@ from bench.short.parts import (
     medians,
 )
 from bench.short.queries import QUERIES, WITH, WITHOUT, Short
-from bench.short.records import ROWS, Rows, at_most, make_views, write
+from bench.short.records import ROWS, Rows, make_views, write
 from bench.short.registered import register_all
 from bench.turns import Spread, Turns, in_turns, take_turns
 from eddyline.catalyst import forget_rewritings
@@ -106,16 +104,13 @@ def require_same_bag(expected: Any, answer: Any) -> None:  # noqa: ANN401 - rows
         )
 
 
-def sessions(first: SparkSession, folder: Path, joins: str = "auto") -> Sessions:
-    """Return a session for each contestant, which knows the tables in a folder.
-
-    ``joins`` is what the enabled one was told.
-    """
+def sessions(first: SparkSession, folder: Path) -> Sessions:
+    """Return a session for each contestant, which knows the tables in a folder."""
     made = {PLAIN: first, **{name: first.newSession() for name in (ADAPT, ENABLE)}}
     for spark in made.values():
         make_views(spark, folder)
         register_all(spark)
-    eddyline.enable(made[ENABLE], joins=joins)
+    eddyline.enable(made[ENABLE])
     return {**made, AGAIN: made[ENABLE]}
 
 
@@ -344,15 +339,13 @@ def measure(
     return Measured(query, len(taken.answer), {name: taken.seconds[name] for name in names})
 
 
-def as_dict(
-    measured: Sequence[Measured], parts: PartsOf, turns: int, rows: Rows = ROWS
-) -> dict[str, object]:
+def as_dict(measured: Sequence[Measured], parts: PartsOf, turns: int) -> dict[str, object]:
     """Return everything measured, for JSON."""
     return {
         "turns": turns,
         "uncounted": UNCOUNTED,
         "cores": CORES,
-        "table_rows": dict(rows),
+        "table_rows": dict(ROWS),
         "geometric_mean": {
             group: {name: mean(of_group(measured, group), name) for name in OURS}
             for group in groups_of(measured)
@@ -366,10 +359,10 @@ def as_dict(
     }
 
 
-def prepared(folder: Path, rows: Rows = ROWS, joins: str = "auto") -> Sessions:
+def prepared(folder: Path, rows: Rows = ROWS) -> Sessions:
     """Write the tables, start Spark, and return a session for each contestant, warm."""
     write(folder, rows)
-    by_name = sessions(start(CORES), folder, joins)
+    by_name = sessions(start(CORES), folder)
     for spark in by_name.values():
         spark.sql(WARMING).collect()
     return by_name
@@ -379,8 +372,6 @@ def main(arguments: Sequence[str]) -> int:
     """Measure all queries that the command line asks for."""
     parser = report.argument_parser("bench short", __doc__, turns=7)
     parser.add_argument("--only", default="", help="only queries with this in group and name")
-    parser.add_argument("--most-rows", type=int, default=0, help="rows of each table at most")
-    parser.add_argument("--joins", default="auto", help="what the enabled session does with joins")
     parser.add_argument(
         "--parts",
         action=argparse.BooleanOptionalAction,
@@ -395,17 +386,16 @@ def main(arguments: Sequence[str]) -> int:
     parts: dict[str, dict[str, dict[Part, float]]] = {}
     runs = options.turns + UNCOUNTED + (options.parts and PART_RUNS + 2)
     with tempfile.TemporaryDirectory(prefix="eddyline-short-") as folder:
-        rows = at_most(options.most_rows) if options.most_rows else ROWS
-        by_name = prepared(Path(folder), rows, options.joins)
+        by_name = prepared(Path(folder))
         with report.progress(len(chosen) * len(by_name) * runs) as advance:
             for number, query in enumerate(chosen):
                 advance(query.name)
                 measured.append(measure(by_name, query, options.turns, number, advance))
-                path = report.write(options, "short", as_dict(measured, parts, options.turns, rows))
+                path = report.write(options, "short", as_dict(measured, parts, options.turns))
             for query in chosen if options.parts else ():
                 advance(f"parts of {query.name}")
                 parts[query.name] = parts_of(by_name, query, advance)
-                path = report.write(options, "short", as_dict(measured, parts, options.turns, rows))
+                path = report.write(options, "short", as_dict(measured, parts, options.turns))
         by_name[PLAIN].stop()
     tables = [parts_table(parts, name) for name in OURS] if parts else []
     report.show(table(measured), *tables, *verdicts(measured), f"written: {path}")
