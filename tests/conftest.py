@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import eddyline
 from eddyline.catalyst.compiled_java import VARIABLE
+from eddyline.engine.storage.few_rows import compile_at_once
 from tests import looked_up, properties, quick_files
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
@@ -51,6 +52,7 @@ def file_of(item: pytest.Item) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     looked_up.remember()
+    compile_at_once()  # what stands in for few rows has tests of its own
     java = QuickJava(config.rootpath / ".pytest_cache" / "java")
     java.use()
     os.environ.setdefault(VARIABLE, str(config.rootpath / ".pytest_cache" / "classes"))
