@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import io
 import logging
 import os
 import tempfile
@@ -36,8 +37,8 @@ _VERSIONS: Final = 8
 
 _OTHERS_MAY_WRITE: Final = 0o022
 
-_DAMAGED: Final = (OSError, ValueError, zipfile.BadZipFile, EOFError, NotImplementedError)
-"""What reading a file as an archive may raise, whatever stands in it."""
+_DIGEST: Final = hashlib.sha256().digest_size
+"""Bytes at the front of a file that tell whether all others are as they were written."""
 
 Classes = Mapping[str, bytes]
 """Compiled classes by their names."""
@@ -46,10 +47,10 @@ _log: Final = logging.getLogger("eddyline")
 
 
 class ClassFiles:
-    """A folder with compiled classes: an archive for each source and version of all else.
+    """A folder with compiled classes: for each source and version of all else a file.
 
-    Many processes may read and write at the same time: a file comes to be as a whole, and who reads
-    it finds that it is not damaged.
+    It has an archive behind its digest. Many processes may read and write at the same time: a file
+    comes to be as a whole, and whoever reads one compares the digest.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,29 +62,32 @@ class ClassFiles:
         try:
             if not (_is_ours(self._folder) and _is_ours(file)):
                 return None
-            with zipfile.ZipFile(file) as archive:  # which compares a checksum of each class
-                classes = {name: archive.read(name) for name in archive.namelist()}
+            content = file.read_bytes()
         except FileNotFoundError:
             return None
-        except _DAMAGED as error:
+        except OSError as error:
             _log.info("%s is compiled again, as what was kept cannot be read: %s", source, error)
             return None
-        return classes or None
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+            _log.info("%s is compiled again, as what was kept is damaged.", source)
+            return None
+        with zipfile.ZipFile(io.BytesIO(content[_DIGEST:])) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
 
     def write(self, source: str, version: str, classes: Classes) -> None:
         """Keep the classes of a source, if that is possible, and not too many versions."""
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, code in classes.items():
+                archive.writestr(name, code)
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not _is_ours(self._folder):
                 return
-            descriptor, draft = tempfile.mkstemp(dir=self._folder, suffix=".draft")
+            descriptor, draft = tempfile.mkstemp(".draft", f"{source}-", self._folder)
             try:
-                with (
-                    os.fdopen(descriptor, "wb") as opened,
-                    zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive,
-                ):
-                    for name, code in classes.items():
-                        archive.writestr(name, code)
+                with os.fdopen(descriptor, "wb") as opened:
+                    opened.write(hashlib.sha256(content.getvalue()).digest() + content.getvalue())
                 Path(draft).replace(self._file(source, version))
             finally:
                 Path(draft).unlink(missing_ok=True)
@@ -93,7 +97,7 @@ class ClassFiles:
             _log.info("Compiled classes are not kept: %s", error)
 
     def _file(self, source: str, version: str) -> Path:
-        return self._folder / f"{source}-{version}.zip"
+        return self._folder / f"{source}-{version}.classes"
 
 
 def _is_ours(path: Path) -> bool:
