@@ -10,6 +10,7 @@ import bench.beginnings
 import bench.calls.benchmark
 import bench.enabling
 import bench.engine_joins.benchmark
+import bench.first_use.benchmark
 import bench.flights
 import bench.growth.benchmark
 import bench.looking
@@ -40,6 +41,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "flights": bench.flights.main,
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
+    "first": bench.first_use.benchmark.main,
     "calls": bench.calls.benchmark.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import eddyline
+from eddyline.catalyst.compiled_java import VARIABLE
+from eddyline.engine.storage.few_rows import compile_at_once
 from tests import looked_up, properties, quick_files
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
@@ -49,8 +52,10 @@ def file_of(item: pytest.Item) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     looked_up.remember()
+    compile_at_once()  # what stands in for few rows has tests of its own
     java = QuickJava(config.rootpath / ".pytest_cache" / "java")
     java.use()
+    os.environ.setdefault(VARIABLE, str(config.rootpath / ".pytest_cache" / "classes"))
     if getattr(config.option, "numprocesses", None) and "not spark" not in config.option.markexpr:
         java.make_archive()
         config.add_cleanup(java.end)

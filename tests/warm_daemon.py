@@ -13,11 +13,13 @@ from pyspark import worker
 from pyspark.daemon import manager
 
 import tests.joins as small
+from eddyline.engine.storage.few_rows import compile_at_once
 from eddyline.tasks.daemon import prepare, without_archive, writing_any_text
 
 
 def warm() -> None:
-    """Load the kernels of a join."""
+    """Load the kernels of a join, and have them used for few rows, too."""
+    compile_at_once()
     query = small.query_of([small.relation("R"), small.relation("S")], small.equal((0, 1), (1, 0)))
     small.joined(query, [[(0, key) for key in range(50)], [(key * 10**9, 0) for key in range(50)]])
 

@@ -6,8 +6,9 @@ their result is of no interest here. So a call on a :class:`Later` gives a Later
 into a program; where a value is asked for, by ``int``, ``str``, ``bool`` or ``==``, all that was
 put off crosses with the question. (Liskov and Shrira, Promises, 1988, call this call streaming.)
 
-The program is run by a small class in Java that Spark's own compiler, Janino, compiles at run time.
-Where that does not work, nothing is put off: a call is what Py4J makes of it.
+The program is run by a small class in Java that Spark's own compiler, Janino, compiles at run time,
+once on a machine (:mod:`eddyline.catalyst.compiled_java`). Where that does not work, nothing is put
+off: a call is what Py4J makes of it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+
+from eddyline.catalyst.compiled_java import loader_with, mistakes_in, parent_of_all
 
 _SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PartitionFilters", "PlanReader")
 """Classes in Java, each a file beside this one; the last one needs those before it."""
@@ -281,7 +284,7 @@ def _class_of(of_thread: Pipeline, name: str) -> Later:
 
 
 def get_ready() -> None:
-    """Compile, in the background: 0.5 s in a JVM that has just started; nothing without one."""
+    """Load or compile, in the background: up to 0.5 s in a new JVM; nothing without one."""
     if SparkContext._jvm is not None and id(SparkContext._jvm) not in _compiled:
         threading.Thread(target=_loader, name="eddyline-compiling", daemon=True).start()
 
@@ -309,20 +312,13 @@ def _loader() -> Any:  # noqa: ANN401 - Py4J has no types
 
 def _compile(jvm: Any) -> Any:  # noqa: ANN401 - Py4J has no types
     try:
-        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+        loader = parent_of_all(jvm)
         for name in _SOURCES:
-            loader = _loader_with(jvm, name, loader)
+            loader = loader_with(jvm, name, loader)
     except (Py4JError, TypeError) as error:  # TypeError: no such class
         logging.getLogger("eddyline").info("Calls into the JVM are made one by one: %s", error)
         return None
     return loader
-
-
-def _loader_with(jvm: Any, name: str, loader: Any) -> Any:  # noqa: ANN401 - Py4J has no types
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(loader)
-    compiler.cook(Path(__file__).with_name(f"{name}.java").read_text("utf-8"))
-    return compiler.getClassLoader()
 
 
 _ALONE: Final = {
@@ -339,8 +335,8 @@ def _compiled_alone(_gateway: int, name: str) -> Any:  # noqa: ANN401 - Py4J has
     if name in _ALONE:
         loader = _compiled_alone(_gateway, _ALONE[name]).getClassLoader()
     else:
-        loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
-    return _loader_with(jvm, name, loader).loadClass(f"eddyline.catalyst.{name}")
+        loader = parent_of_all(jvm)
+    return loader_with(jvm, name, loader).loadClass(f"eddyline.catalyst.{name}")
 
 
 def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
@@ -355,19 +351,9 @@ def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
 
 def mistakes_in_java() -> dict[str, str]:
     """Compile every class in the JVM that runs; return what is wrong with each, "" for nothing."""
-    jvm = cast("Any", SparkContext._jvm)
-    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
     names = {file.stem for file in Path(__file__).parent.glob("*.java")}
     alone = sorted(names.difference(_SOURCES), key=_depth)
-    mistakes = {}
-    for name in (*_SOURCES, *alone):
-        try:
-            loader = _loader_with(jvm, name, loader)
-        except Py4JJavaError as error:
-            mistakes[name] = str(error.java_exception.getMessage())
-        else:
-            mistakes[name] = ""
-    return mistakes
+    return mistakes_in(cast("Any", SparkContext._jvm), (*_SOURCES, *alone))
 
 
 def _depth(name: str) -> int:

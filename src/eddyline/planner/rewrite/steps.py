@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -59,13 +58,14 @@ def blobs_of(
 def in_one_row(spark: SparkSession, framed: Plan) -> Plan:
     """Return all frames in one column of one row; NULL where there are none.
 
-    What gathers them is analyzed once a session: that takes 20 ms, whatever is below it.
+    What gathers them is analyzed once a session: that takes 20 ms, whatever is below it, and the
+    first time in a JVM 0.2 s; put together of DataFrames, 0.4.
     """
     known = _gathering.get(spark)
     if known is None:
         (frame,) = _FRAMES_APART
         nothing = f"SELECT CAST(NULL AS {frame.dataType.simpleString()}) AS {frame.name}"
-        gathered = spark.sql(nothing).agg(F.expr(FRAMES))
+        gathered = spark.sql(f"SELECT {FRAMES} FROM ({nothing})")  # noqa: S608 - names of ours
         known = _gathering[spark] = catalyst.analyzed_plan(gathered)
     return catalyst.over_rows_of(known, framed)
 

@@ -1,0 +1,1 @@
+"""The first use of Eddyline in a process, beside Spark's own."""
