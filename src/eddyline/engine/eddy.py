@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.lane import Lane
 from eddyline.engine.modules.module import ConcurrentModule, Module
-from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.policy import Policy, TakesPriors
+from eddyline.engine.prior import Prior
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument, Routing, VisitCosts
@@ -27,6 +29,8 @@ On a 2 GHz machine it measures 10 to 20 microseconds; too low a guess only makes
 the very first quanta too small.
 """
 
+NO_PRIORS: Final[Mapping[int, Prior]] = MappingProxyType({})
+"""Nothing is known of any module beforehand."""
 
 Witness: TypeAlias = Callable[[Signature | None, TupleBatch], None]
 """Is shown tuples that come into being, and the signature of those they were made from, if any."""
@@ -80,6 +84,7 @@ class Eddy:
         visit_costs: Sequence[float] | None = None,
         routing_cost: float = ROUTING_COST_PRIOR,
         learned: LearnedCosts | None = None,
+        priors: Mapping[int, Prior] = NO_PRIORS,
         instrument: Instrument | None = None,
     ) -> None:
         """Make an eddy over ``modules``, which are numbered as they come.
@@ -87,7 +92,9 @@ class Eddy:
         ``visit_costs`` are guesses of each module's fixed cost a visit, where modules of one
         kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
-        replaces both by what another eddy over the same modules has measured.
+        replaces both by what another eddy over the same modules has measured. Without it
+        ``priors``, by number of the module, are where a policy that takes any begins. The cost
+        models do not: how many tuples a visit takes is measured, in two visits.
         ValueError if modules that answer later do not all use one agenda, or the routes, or what
         was learned, are of modules with other numbers.
         """
@@ -130,6 +137,8 @@ class Eddy:
             queues={number: module.queue for number, module in later.items()},
             instrument=instrument,
         )
+        if learned is None and priors and isinstance(policy, TakesPriors):
+            policy.believe(priors)
 
     def add(self, make: Callable[[int], Module | ConcurrentModule], visit_cost: float = 0.0) -> int:
         """Take one more module, made from the number that it gets; return the number.

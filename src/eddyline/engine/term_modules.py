@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
-from eddyline.engine.eddy import Eddy, Learned, LearnedCosts
+from eddyline.engine.eddy import NO_PRIORS, Eddy, Learned, LearnedCosts
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested
 from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
@@ -21,6 +21,7 @@ from eddyline.engine.modules.selection import (
     SelectionStatistics,
 )
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.prior import Prior
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument
@@ -38,6 +39,25 @@ VECTOR_VISIT_COST = 300e-6
 
 TermModule: TypeAlias = Selection | Nested | ConcurrentSelection | ConcurrentNested
 """The module of a term: one that computes, or one that answers later."""
+
+
+Priors: TypeAlias = "Sequence[Prior | None]"
+"""What is known beforehand of terms, in their order, None for those of which nothing is."""
+
+
+def nested_priors(prior: Prior | None, terms: int) -> Priors:
+    """Return what is known of the terms of an AND or OR with so many of them."""
+    known = () if prior is None else prior.nested
+    return known if len(known) == terms else (None,) * terms
+
+
+def by_number(priors: Priors, *, inverted: bool = False) -> dict[int, Prior]:
+    """Return what is known of the modules of terms, which may be ``inverted``, by their number."""
+    return {
+        number: prior.inverted() if inverted else prior
+        for number, prior in enumerate(priors)
+        if prior is not None
+    }
 
 
 class TermModules:
@@ -67,21 +87,34 @@ class TermModules:
         self._eddies: list[Eddy] = []
 
     def module(
-        self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool
+        self,
+        position: int,
+        term: Term,
+        name: str,
+        held: HeldErrors,
+        *,
+        inverted: bool,
+        prior: Prior | None = None,
     ) -> Selection | Nested:
-        """Make the module of a term, number ``position`` of its eddy, which is made later."""
+        """Make the module of a term, number ``position`` of its eddy, which is made later.
+
+        ``prior`` is what is known of it beforehand: its terms begin with that.
+        """
         if isinstance(term, Leaf):
             return Selection(position, name, term.expression, self._source, held, inverted=inverted)
         disjunction = isinstance(term, Disjunction)
         inner = HeldErrors()
+        of_terms = nested_priors(prior, len(term.terms))
         modules = tuple(
-            self.module(place, part, self._text_of(part), inner, inverted=disjunction)
+            self.module(
+                place, part, self._text_of(part), inner, inverted=disjunction, prior=of_terms[place]
+            )
             for place, part in enumerate(term.terms)
         )
         return Nested(
             position,
             name,
-            self.eddy(modules, None),
+            self.eddy(modules, None, priors=by_number(of_terms, inverted=disjunction)),
             inner,
             held,
             disjunction=disjunction,
@@ -93,6 +126,7 @@ class TermModules:
         modules: Sequence[TermModule],
         instrument: Instrument | None,
         precedence: Mapping[int, int] | None = None,
+        priors: Mapping[int, Prior] = NO_PRIORS,
     ) -> Eddy:
         """Make the eddy over the modules of one AND or OR; ``precedence`` as in its routes."""
         policy, costs = self.known()
@@ -108,6 +142,7 @@ class TermModules:
                 for module in modules
             ],
             learned=costs,
+            priors=priors,
             instrument=instrument,
         )
         self.add(eddy)
