@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,13 +13,12 @@ from eddyline.engine.clock import Clock
 from eddyline.engine.cost_model import CostModel, TypicalVisit
 from eddyline.engine.lane import Lane
 from eddyline.engine.modules.module import ConcurrentModule, Module
-from eddyline.engine.policies.policy import Policy, TakesPriors
-from eddyline.engine.prior import Prior
+from eddyline.engine.policies.policy import Policy
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument, Routing, VisitCosts
 from eddyline.engine.signature import Signature
-from eddyline.engine.statistics import EddyStatistics
+from eddyline.engine.statistics import EddyStatistics, Spent
 
 ROUTING_COST_PRIOR = 15e-6
 """Seconds that the eddy itself spends on a visit, until it has measured it.
@@ -29,8 +27,6 @@ On a 2 GHz machine it measures 10 to 20 microseconds; too low a guess only makes
 the very first quanta too small.
 """
 
-NO_PRIORS: Final[Mapping[int, Prior]] = MappingProxyType({})
-"""Nothing is known of any module beforehand."""
 
 Witness: TypeAlias = Callable[[Signature | None, TupleBatch], None]
 """Is shown tuples that come into being, and the signature of those they were made from, if any."""
@@ -84,7 +80,6 @@ class Eddy:
         visit_costs: Sequence[float] | None = None,
         routing_cost: float = ROUTING_COST_PRIOR,
         learned: LearnedCosts | None = None,
-        priors: Mapping[int, Prior] = NO_PRIORS,
         instrument: Instrument | None = None,
     ) -> None:
         """Make an eddy over ``modules``, which are numbered as they come.
@@ -92,9 +87,7 @@ class Eddy:
         ``visit_costs`` are guesses of each module's fixed cost a visit, where modules of one
         kind have the same and learn it from each other, and
         ``routing_cost`` one of the eddy's own, in the clock's unit; ``learned``
-        replaces both by what another eddy over the same modules has measured. Without it
-        ``priors``, by number of the module, are where a policy that takes any begins. The cost
-        models do not: how many tuples a visit takes is measured, in two visits.
+        replaces both by what another eddy over the same modules has measured.
         ValueError if modules that answer later do not all use one agenda, or the routes, or what
         was learned, are of modules with other numbers.
         """
@@ -137,8 +130,6 @@ class Eddy:
             queues={number: module.queue for number, module in later.items()},
             instrument=instrument,
         )
-        if learned is None and priors and isinstance(policy, TakesPriors):
-            policy.believe(priors)
 
     def add(self, make: Callable[[int], Module | ConcurrentModule], visit_cost: float = 0.0) -> int:
         """Take one more module, made from the number that it gets; return the number.
@@ -208,6 +199,10 @@ class Eddy:
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module so far."""
         return self._routing.table.seconds_in(module)
+
+    def spent_in(self, module: int) -> Spent:
+        """Return the same, and how much of it in the first visit."""
+        return self._routing.table.spent_in(module)
 
     def renew(self, clock: Clock, instrument: Instrument | None) -> None:
         """Go on with another clock and another instrument."""

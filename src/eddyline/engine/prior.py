@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,25 @@ class Prior:
     def inverted(self) -> Prior:
         """Return what is known of a term of an OR, which those leave that it accepts."""
         return replace(self, returned=self.tuples - self.returned)
+
+
+NO_PRIORS: Final[Mapping[int, Prior]] = MappingProxyType({})
+"""Nothing is known of any module beforehand."""
+
+Priors: TypeAlias = Sequence[Prior | None]
+"""What is known beforehand of terms, in their order, None for those of which nothing is."""
+
+
+def nested_priors(prior: Prior | None, terms: int) -> Priors:
+    """Return what is known of the terms of an AND or OR with so many of them."""
+    known = () if prior is None else prior.nested
+    return known if len(known) == terms else (None,) * terms
+
+
+def by_number(priors: Priors, *, inverted: bool = False) -> dict[int, Prior]:
+    """Return what is known of the modules of terms, which may be ``inverted``, by their number."""
+    return {
+        number: prior.inverted() if inverted else prior
+        for number, prior in enumerate(priors)
+        if prior is not None
+    }

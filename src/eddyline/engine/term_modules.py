@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
 from eddyline.engine.clock import Clock
-from eddyline.engine.eddy import NO_PRIORS, Eddy, Learned, LearnedCosts
+from eddyline.engine.eddy import Eddy, Learned, LearnedCosts
 from eddyline.engine.modules.concurrent_nested import ConcurrentNested
 from eddyline.engine.modules.concurrent_selection import ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
@@ -20,12 +20,13 @@ from eddyline.engine.modules.selection import (
     Selection,
     SelectionStatistics,
 )
-from eddyline.engine.policies.policy import Policy
-from eddyline.engine.prior import Prior
+from eddyline.engine.policies.policy import Policy, begin_with
+from eddyline.engine.prior import NO_PRIORS, Prior, by_number, nested_priors
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
+from eddyline.engine.statistics import Spent
 from eddyline.expressions import Expression
 from eddyline.expressions.terms import Disjunction, Leaf, Term
 from eddyline.expressions.vector import Scope
@@ -39,25 +40,6 @@ VECTOR_VISIT_COST = 300e-6
 
 TermModule: TypeAlias = Selection | Nested | ConcurrentSelection | ConcurrentNested
 """The module of a term: one that computes, or one that answers later."""
-
-
-Priors: TypeAlias = "Sequence[Prior | None]"
-"""What is known beforehand of terms, in their order, None for those of which nothing is."""
-
-
-def nested_priors(prior: Prior | None, terms: int) -> Priors:
-    """Return what is known of the terms of an AND or OR with so many of them."""
-    known = () if prior is None else prior.nested
-    return known if len(known) == terms else (None,) * terms
-
-
-def by_number(priors: Priors, *, inverted: bool = False) -> dict[int, Prior]:
-    """Return what is known of the modules of terms, which may be ``inverted``, by their number."""
-    return {
-        number: prior.inverted() if inverted else prior
-        for number, prior in enumerate(priors)
-        if prior is not None
-    }
 
 
 class TermModules:
@@ -142,10 +124,11 @@ class TermModules:
                 for module in modules
             ],
             learned=costs,
-            priors=priors,
             instrument=instrument,
         )
         self.add(eddy)
+        if costs is None:
+            begin_with(policy, priors)
         return eddy
 
     def known(self) -> tuple[Policy, LearnedCosts | None]:
@@ -201,10 +184,17 @@ class RoutedTerm:
     The answer is that of :func:`~eddyline.expressions.terms.decide`, whatever the routing.
     """
 
-    def __init__(self, term: Term, name: str, tuples: TuplesInHand, modules: TermModules) -> None:
+    def __init__(
+        self,
+        term: Term,
+        name: str,
+        tuples: TuplesInHand,
+        modules: TermModules,
+        prior: Prior | None = None,
+    ) -> None:
         self._tuples = tuples
         self._held = HeldErrors()
-        self._module = modules.module(0, term, name, self._held, inverted=False)
+        self._module = modules.module(0, term, name, self._held, inverted=False, prior=prior)
 
     def decide(self, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
         """Return for which tuples the term is TRUE, and the errors where that is unknown."""
@@ -224,4 +214,4 @@ class RoutedTerm:
 
     def nested(self) -> tuple[SelectionStatistics, ...]:
         """Return what the terms did so far."""
-        return self._module.statistics(0.0).nested
+        return self._module.statistics(Spent()).nested

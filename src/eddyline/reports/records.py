@@ -33,6 +33,8 @@ class PredicateRecord:
     never counted, because another predicate decided the row. ``seconds`` is the
     time spent evaluating. ``nested`` are the disjuncts of an OR; of their errors
     none is counted as dropped, since the OR as a whole holds or drops them.
+    Of the seconds ``first_seconds`` are those of the first visit of each task, with ``first_rows``
+    in all, which may have waited for a model to load.
     ``text`` may be empty where the predicate is not known as the user wrote it.
     """
 
@@ -45,6 +47,8 @@ class PredicateRecord:
     errors_dropped: int = 0
     seconds: float = 0.0
     nested: tuple[PredicateRecord, ...] = ()
+    first_rows: int = 0
+    first_seconds: float = 0.0
 
     @property
     def selectivity(self) -> float | None:

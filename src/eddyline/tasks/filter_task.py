@@ -188,6 +188,7 @@ class FilterTask(BlockTask):
                 tuple(function.name for function in block.functions),
                 block.argument_names,
                 block.waits,
+                block.priors,
             ),
             self.functions,
             lambda: make_policy(options.policy),

@@ -350,6 +350,8 @@ def _predicate_since(now: PredicateRecord, then: PredicateRecord) -> PredicateRe
         null=now.null - then.null,
         errors_held=now.errors_held - then.errors_held,
         seconds=now.seconds - then.seconds,
+        first_rows=now.first_rows - then.first_rows,
+        first_seconds=now.first_seconds - then.first_seconds,
         nested=tuple(map(_predicate_since, now.nested, then.nested)),
     )
 

@@ -17,14 +17,14 @@ from eddyline.engine.filter.later_terms import LaterTerms
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
-from eddyline.engine.prior import Prior
+from eddyline.engine.prior import Prior, by_number
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation, require_functions, require_lengths
 from eddyline.engine.routing import Instrument
 from eddyline.engine.settling import Verdict, cause, settle, verdicts
 from eddyline.engine.signature import ENTERING
 from eddyline.engine.statistics import EddyStatistics
-from eddyline.engine.term_modules import TermModules, by_number
+from eddyline.engine.term_modules import TermModules
 from eddyline.expressions import Call, Case, Expression, Literal, evaluate, render, require_boolean
 from eddyline.expressions.terms import Term, conjuncts_of, decide, expression_of
 from eddyline.expressions.vector import CollectiveFailure, Function, Vector
@@ -211,7 +211,7 @@ class FilterEddy:
             self._rows_in,
             self._rows_out,
             tuple(
-                module.statistics(self._eddy.seconds_in(position))
+                module.statistics(self._eddy.spent_in(position))
                 for position, module in enumerate(self._modules)
             ),
             self._relation.statistics(),

@@ -70,9 +70,7 @@ class LaterTerms:
     ) -> TermModule:
         expression = expression_of(term)
         if agenda is None or not later_calls(self._functions, [expression]):
-            return self._modules.module(
-                position, term, name, held, inverted=inverted, prior=prior
-            )
+            return self._modules.module(position, term, name, held, inverted=inverted, prior=prior)
         if isinstance(term, Leaf):
             return self._leaf(position, expression, name, held, agenda, inverted=inverted)
         disjunction = isinstance(term, Disjunction)

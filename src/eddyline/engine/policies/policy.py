@@ -89,9 +89,15 @@ class TakesPriors(Protocol):
     """A policy that begins with what is known of modules beforehand, where anything is."""
 
     def believe(self, priors: Mapping[int, Prior]) -> None:
-        """Take what is known, by number of the module, before any tuple was sent.
+        """Take what is known, by number of the module, once it has started, before any tuple.
 
         What is learned from then on overrules it. Other modules than those of the routes are
         left out.
         """
         ...
+
+
+def begin_with(policy: Policy, priors: Mapping[int, Prior]) -> None:
+    """Let a policy that has started begin with what is known beforehand, if it takes any."""
+    if priors and isinstance(policy, TakesPriors):
+        policy.believe(priors)
