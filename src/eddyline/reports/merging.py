@@ -75,6 +75,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             output_seconds=left.output_seconds + right.output_seconds,
             core_seconds=left.core_seconds + right.core_seconds,
             join=_merged_joins(left.join, right.join),
+            explored=left.explored + right.explored,
         )
     )
 

@@ -222,6 +222,7 @@ class TaskRecord:
     Two fields belong to merging: ``slice_seconds`` is the width of the grid of
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
+    ``explored`` tuples were sent another way than was planned for them, to learn of it.
     ``worker`` names the process that ran the task, None where there were several.
     ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
     after merging, -1 where it has none.
@@ -249,6 +250,7 @@ class TaskRecord:
     output_seconds: float = 0.0
     core_seconds: float = 0.0
     join: JoinRecord | None = None
+    explored: int = 0
 
     @property
     def other_seconds(self) -> float:

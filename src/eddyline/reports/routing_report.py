@@ -98,7 +98,8 @@ class RoutingReport:
 
         A ``run`` has:
 
-        - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``;
+        - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``, and tuples
+          ``explored``: sent another way than was planned for them, to learn of it;
         - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
           ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core)
           and ``other_seconds``;

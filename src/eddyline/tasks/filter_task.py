@@ -265,6 +265,7 @@ class FilterTask(BlockTask):
             predicates=_predicates(statistics),
             functions=self._functions(statistics),
             changes=tuple(self._changes_noticed),
+            explored=self.explored(self._eddy.learned()),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
 

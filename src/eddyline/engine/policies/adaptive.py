@@ -323,7 +323,7 @@ class AdaptivePolicy:
             known.standing = WORTH_DECIDING * self._overhead(outlook.best)
             if self._many:
                 known.chosen = self._on_the_way(signature, outlook, tuples, len(candidates))
-        return Allotment(known.chosen, min(tuples, self._trusted(signature, known.chosen)))
+        return Allotment(known.chosen, self._trusted(signature, known.chosen, tuples))
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is on its way, and reserve what it is expected to cost too much."""
@@ -458,11 +458,14 @@ class AdaptivePolicy:
         apart = candidates * self._overhead(best)
         return best if saved > apart else usual
 
-    def _trusted(self, signature: Signature, module: int) -> int:
-        """Return how many tuples a decision may stand for, by what is known of the module."""
+    def _trusted(self, signature: Signature, module: int, tuples: int) -> int:
+        """Return for how many of so many tuples a decision may stand."""
         if not self._warm[module] and self._knowledge.believes(module):
             return 1  # as of a first look
-        return max(self._decided - self._doubted_at, self._short(signature, module))
+        trusted = self._decided - self._doubted_at
+        if trusted >= tuples:
+            return tuples
+        return min(tuples, max(trusted, self._short(signature, module)))
 
     def _short(self, signature: Signature, module: int) -> int:
         """Return the tuples of the shortest decision that is worth its visit."""
