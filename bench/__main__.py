@@ -13,6 +13,7 @@ import bench.engine_joins.benchmark
 import bench.first_use.benchmark
 import bench.flights
 import bench.growth.benchmark
+import bench.learned
 import bench.looking
 import bench.lookups.benchmark
 import bench.lookups.functions
@@ -46,6 +47,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,
+    "learned": bench.learned.main,
     "looking": bench.looking.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from eddyline.engine.prior import Prior
 from eddyline.expressions import (
     And,
     Argument,
@@ -130,6 +131,22 @@ def predicates() -> st.SearchStrategy[Expression]:
         ),
         max_leaves=9,
     )
+
+
+def _prior(nested: st.SearchStrategy[Prior | None]) -> st.SearchStrategy[Prior | None]:
+    amounts = st.sampled_from([1e-6, 0.5, 1.0, 40.0, 1e3, 1e12])
+    known = st.builds(
+        lambda tuples, share, cost, terms: Prior(tuples, share * tuples, cost, tuple(terms)),
+        amounts,
+        st.sampled_from([0.0, 0.001, 0.5, 1.0]),
+        st.one_of(st.just(0.0), amounts),
+        st.lists(nested, max_size=3),
+    )
+    return st.one_of(st.none(), known)
+
+
+PRIORS = st.lists(_prior(_prior(st.none())), max_size=3)
+"""What is known of terms, right or wrong: as it comes, it need not even be of as many terms."""
 
 
 TABLES = st.lists(

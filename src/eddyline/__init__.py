@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eddyline.planner.declare.concurrent import concurrent
     from eddyline.planner.declare.lookup_registration import lookup_table
     from eddyline.planner.enabling import disable, enable
-    from eddyline.planner.reporting import report
+    from eddyline.planner.reporting import learned, report
     from eddyline.standing.standing_queries import StandingQueries
     from eddyline.watching.watch import watch
 
@@ -46,6 +46,7 @@ __all__ = [
     "explain",
     "forget",
     "forgetful",
+    "learned",
     "live",
     "lookup_table",
     "progress",
@@ -70,6 +71,7 @@ _ON_FIRST_USE = {
     "enable": "eddyline.planner.enabling",
     "explain": "eddyline.planner.adapt",
     "forget": "eddyline.monitor.status",
+    "learned": "eddyline.planner.reporting",
     "live": "eddyline.monitor.live_page",
     "lookup_table": "eddyline.planner.declare.lookup_registration",
     "progress": "eddyline.monitor.progress",

@@ -73,6 +73,11 @@ class Latest(Generic[Key, Value]):
         with self._changing:
             return list(self._values.values())
 
+    def items(self) -> list[tuple[Key, Value]]:
+        """Return all that are kept, with their keys."""
+        with self._changing:
+            return list(self._values.items())
+
     def __len__(self) -> int:
         """Return how many are kept."""
         return len(self._values)

@@ -7,10 +7,11 @@ the Python workers. Nothing here holds a handle into the JVM.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from eddyline.asking.driver_channel import Address
+from eddyline.engine.prior import Prior
 from eddyline.expressions import Call, Case, Expression
 
 
@@ -123,7 +124,8 @@ class FilterBlock:
     them. ``joined`` says in words what was done to its rows before, and what joins them after;
     ``reduced`` is whether joins have dropped rows before. ``limit`` is how many of its rows a limit
     above keeps of each task's, or somebody between wants first; 0 where there is none. A task that
-    has given as many ``stops`` if nothing between drops any.
+    has given as many ``stops`` if nothing between drops any. ``priors`` are what is known of the
+    conjuncts beforehand: whatever they are, it is the same block, and its text is the same.
     """
 
     identity: str
@@ -142,3 +144,4 @@ class FilterBlock:
     spared: bool = False
     limit: int = 0
     stops: bool = False
+    priors: tuple[Prior | None, ...] = field(default=(), repr=False)

@@ -18,7 +18,7 @@ from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument, Routing, VisitCosts
 from eddyline.engine.signature import Signature
-from eddyline.engine.statistics import EddyStatistics
+from eddyline.engine.statistics import EddyStatistics, Spent
 
 ROUTING_COST_PRIOR = 15e-6
 """Seconds that the eddy itself spends on a visit, until it has measured it.
@@ -199,6 +199,10 @@ class Eddy:
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module so far."""
         return self._routing.table.seconds_in(module)
+
+    def spent_in(self, module: int) -> Spent:
+        """Return the same, and how much of it in the first visit."""
+        return self._routing.table.spent_in(module)
 
     def renew(self, clock: Clock, instrument: Instrument | None) -> None:
         """Go on with another clock and another instrument."""

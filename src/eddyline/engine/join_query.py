@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 
+from eddyline.engine.prior import Prior
 from eddyline.expressions import Argument, Call, Case, Expression, render, require_boolean
 from eddyline.expressions.value_types import is_joinable
 
@@ -71,6 +72,9 @@ class JoinQuery:
     texts: tuple[str, ...] = field(default=(), compare=False)
     function_names: tuple[str, ...] = field(default=(), compare=False)
     column_names: tuple[str, ...] = field(default=(), compare=False)
+    # What is known beforehand of the predicates of its join graph. It may be left out, and is no
+    # part of what makes two queries equal, or of their texts.
+    priors: tuple[Prior | None, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.relations:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from eddyline.engine.signature import Signature
 
@@ -33,6 +34,17 @@ class VisitStatistics:
         return self.seconds / self.rows_in if self.rows_in else 0.0
 
 
+class Spent(NamedTuple):
+    """The time spent in a module, in the clock's unit, and how much of it in the first visit.
+
+    That may have waited for a model to load: what it took for its tuples is no cost of theirs.
+    """
+
+    seconds: float = 0.0
+    first_tuples: int = 0
+    first_seconds: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class EddyStatistics:
     """One eddy's totals: ``visits`` per (signature, module), and what routing cost."""
@@ -54,12 +66,17 @@ class StatisticsTable:
         # By signature, then by module: comparing modules hashes a signature once.
         self._cells: dict[Signature, dict[int, list[float]]] = {}
         self._seconds: dict[int, float] = {}  # by module, over all signatures
+        self._first: dict[int, tuple[int, float]] = {}  # tuples and seconds of the first visit
 
     def record(
         self, signature: Signature, module: int, rows_in: int, rows_out: int, seconds: float
     ) -> None:
         """Add one visit."""
-        self._seconds[module] = self._seconds.get(module, 0.0) + seconds
+        before = self._seconds.get(module)
+        if before is None:
+            self._first[module] = rows_in, seconds
+            before = 0.0
+        self._seconds[module] = before + seconds
         cells = self._cells.setdefault(signature, {})
         cell = cells.get(module)
         if cell is None:
@@ -82,6 +99,7 @@ class StatisticsTable:
                     merged[module] = [one + more for one, more in zip(other, cell, strict=True)]
         for module in modules:
             self._seconds.pop(module, None)
+            self._first.pop(module, None)
 
     def of(self, signature: Signature, module: int) -> VisitStatistics:
         """Return the totals of one signature at one module."""
@@ -114,6 +132,10 @@ class StatisticsTable:
     def seconds_in(self, module: int) -> float:
         """Return the time spent in a module, over all signatures."""
         return self._seconds.get(module, 0.0)
+
+    def spent_in(self, module: int) -> Spent:
+        """Return the same, and how much of it in the first visit."""
+        return Spent(self.seconds_in(module), *self._first.get(module, (0, 0.0)))
 
     def snapshot(self) -> dict[tuple[Signature, int], VisitStatistics]:
         """Return all totals."""

@@ -20,11 +20,13 @@ from eddyline.engine.modules.selection import (
     Selection,
     SelectionStatistics,
 )
-from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.policy import Policy, begin_with
+from eddyline.engine.prior import NO_PRIORS, Prior, by_number, nested_priors
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.routes import Routes
 from eddyline.engine.routing import Instrument
 from eddyline.engine.signature import ENTERING
+from eddyline.engine.statistics import Spent
 from eddyline.expressions import Expression
 from eddyline.expressions.terms import Disjunction, Leaf, Term
 from eddyline.expressions.vector import Scope
@@ -67,21 +69,34 @@ class TermModules:
         self._eddies: list[Eddy] = []
 
     def module(
-        self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool
+        self,
+        position: int,
+        term: Term,
+        name: str,
+        held: HeldErrors,
+        *,
+        inverted: bool,
+        prior: Prior | None = None,
     ) -> Selection | Nested:
-        """Make the module of a term, number ``position`` of its eddy, which is made later."""
+        """Make the module of a term, number ``position`` of its eddy, which is made later.
+
+        ``prior`` is what is known of it beforehand: its terms begin with that.
+        """
         if isinstance(term, Leaf):
             return Selection(position, name, term.expression, self._source, held, inverted=inverted)
         disjunction = isinstance(term, Disjunction)
         inner = HeldErrors()
+        of_terms = nested_priors(prior, len(term.terms))
         modules = tuple(
-            self.module(place, part, self._text_of(part), inner, inverted=disjunction)
+            self.module(
+                place, part, self._text_of(part), inner, inverted=disjunction, prior=of_terms[place]
+            )
             for place, part in enumerate(term.terms)
         )
         return Nested(
             position,
             name,
-            self.eddy(modules, None),
+            self.eddy(modules, None, priors=by_number(of_terms, inverted=disjunction)),
             inner,
             held,
             disjunction=disjunction,
@@ -93,6 +108,7 @@ class TermModules:
         modules: Sequence[TermModule],
         instrument: Instrument | None,
         precedence: Mapping[int, int] | None = None,
+        priors: Mapping[int, Prior] = NO_PRIORS,
     ) -> Eddy:
         """Make the eddy over the modules of one AND or OR; ``precedence`` as in its routes."""
         policy, costs = self.known()
@@ -111,6 +127,8 @@ class TermModules:
             instrument=instrument,
         )
         self.add(eddy)
+        if costs is None:
+            begin_with(policy, priors)
         return eddy
 
     def known(self) -> tuple[Policy, LearnedCosts | None]:
@@ -166,10 +184,17 @@ class RoutedTerm:
     The answer is that of :func:`~eddyline.expressions.terms.decide`, whatever the routing.
     """
 
-    def __init__(self, term: Term, name: str, tuples: TuplesInHand, modules: TermModules) -> None:
+    def __init__(
+        self,
+        term: Term,
+        name: str,
+        tuples: TuplesInHand,
+        modules: TermModules,
+        prior: Prior | None = None,
+    ) -> None:
         self._tuples = tuples
         self._held = HeldErrors()
-        self._module = modules.module(0, term, name, self._held, inverted=False)
+        self._module = modules.module(0, term, name, self._held, inverted=False, prior=prior)
 
     def decide(self, scope: Scope) -> tuple[npt.NDArray[np.bool_], dict[int, Exception]]:
         """Return for which tuples the term is TRUE, and the errors where that is unknown."""
@@ -189,4 +214,4 @@ class RoutedTerm:
 
     def nested(self) -> tuple[SelectionStatistics, ...]:
         """Return what the terms did so far."""
-        return self._module.statistics(0.0).nested
+        return self._module.statistics(Spent()).nested

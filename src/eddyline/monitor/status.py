@@ -18,21 +18,23 @@ class Kept:
 
     ``blocks`` are known with their functions, which take ``bytes``; of ``reports`` there are
     records; ``answers`` are keys and arguments whose answers are kept for the jobs that asked;
-    ``plans`` need not be rewritten when an equal one comes. Each has a bound: see "What a driver
-    keeps" in the documentation.
+    of so many predicates and functions something was ``learned``; ``plans`` need not be rewritten
+    when an equal one comes. Each has a bound: see "What a driver keeps" in the documentation.
     """
 
     blocks: int = 0
     bytes: int = 0
     reports: int = 0
     answers: int = 0
+    learned: int = 0
     plans: int = 0
 
     def __str__(self) -> str:
         """Return it in words, for people."""
         return (
             f"keeps {self.blocks:,} blocks ({self.bytes / 1024:,.0f} kB), "
-            f"{self.reports:,} reports, {self.answers:,} answers, {self.plans:,} plans"
+            f"{self.reports:,} reports, {self.answers:,} answers, "
+            f"{self.learned:,} predicates and functions learned, {self.plans:,} plans"
         )
 
 
@@ -88,10 +90,11 @@ def status() -> Status:
 def forget() -> None:
     """Release everything that is kept of queries that have run.
 
-    That is blocks, reports, rewritten plans, answers to lookups and calls for jobs that have ended,
-    and past queries on the page of :func:`~eddyline.live`. Queries run as before, and DataFrames
-    returned by :func:`~eddyline.adapt` can still be explained; their reports begin anew. Lookup
-    tables and concurrent functions stay known. Does nothing where Spark does not run.
+    That is blocks, reports, rewritten plans, what was :func:`~eddyline.learned`, answers to lookups
+    and calls for jobs that have ended, and past queries on the page of :func:`~eddyline.live`.
+    Queries run as before, and DataFrames returned by :func:`~eddyline.adapt` can still be
+    explained; their reports begin anew. Lookup tables and concurrent functions stay known. Does
+    nothing where Spark does not run.
     """
     context = SparkContext._active_spark_context  # noqa: SLF001 - likewise
     if context is None:
@@ -103,5 +106,7 @@ def forget() -> None:
 
 
 def _kept(context: SparkContext) -> Kept:
-    blocks, size, reports = registry_of(context).kept
-    return Kept(blocks, size, reports, lookup_tables_of(context).answers)
+    registry = registry_of(context)
+    blocks, size, reports = registry.kept
+    answers = lookup_tables_of(context).answers
+    return Kept(blocks, size, reports, answers, len(registry.learned))

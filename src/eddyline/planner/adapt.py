@@ -188,6 +188,7 @@ def rewritten(
     ``final`` where it is about to run, and nothing can be added to it.
     """
     registry = registry_of(spark.sparkContext)
+    telling = registry.learned.for_one_rewriting()
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
     context = JoinBlockContext(
         spark,
@@ -195,12 +196,13 @@ def rewritten(
         registry.records,
         lambda block, command, make: registry.remember(command, block, options, make),
         lambda: lookup_tables_of(spark.sparkContext).address,
+        telling,
     )
     tables = lookup_tables_of(spark.sparkContext)
     table_of = table_of_session(spark)
     making = Making(
         session_settings(spark),
-        lambda block: registry.fuse(served(block, tables), options),
+        lambda block: registry.fuse(telling(served(block, tables)), options),
         # Joins of streams keep state, which is Spark's.
         None if streaming else JoinRules(context, chosen.joins, table_of, final),
         lambda block: registry.remembered(block, options),

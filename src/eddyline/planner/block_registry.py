@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakMethod, WeakValueDictionary
 
 from pyspark import Accumulator, SparkContext
 
@@ -22,6 +22,7 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.digest import digest
 from eddyline.host.per_context import PerContext
 from eddyline.latest import Latest
+from eddyline.planner.learned.learned_store import LearnedStore
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.tasks.filter_task import fused_command, result_type
 from eddyline.tasks.remembered_call import remembered_command
@@ -78,7 +79,12 @@ class Registry:
     """The fused functions of one Spark context."""
 
     def __init__(self, context: SparkContext) -> None:
-        self.records: Final[Accumulator[Records]] = context.accumulator({}, RecordsParam())
+        # PySpark keeps accumulators for good, also those of contexts that have stopped.
+        self.records: Final[Accumulator[Records]] = context.accumulator(
+            {}, RecordsParam(WeakMethod(self._hear))
+        )
+        self.learned: Final = LearnedStore()
+        """What tasks have reported of functions and predicates."""
         self._latest = Latest[bytes, Fused](BLOCKS, lambda fused: fused.size, BYTES)
         # What is kept by somebody: among the latest, or with a DataFrame.
         self._by_digest: WeakValueDictionary[bytes, Fused] = WeakValueDictionary()
@@ -97,7 +103,10 @@ class Registry:
         return tuple(fused for fused in self._latest.values() if fused.options.run == run)
 
     def fuse(self, block: FilterBlock, options: RoutingOptions) -> FusedFunction:
-        """Return the function of a block; the same one for an equal block and options."""
+        """Return the function of a block; the same one for an equal block and options.
+
+        One with other priors is made again.
+        """
 
         def made(of: FilterBlock) -> bytes:
             return fused_command(of, options, self.records)
@@ -155,11 +164,25 @@ class Registry:
         """Keep nothing but what DataFrames have, and no records."""
         self._latest.clear()
         forget_records(self.records.value)
+        self.learned.forget()
+
+    def close(self) -> None:
+        """Keep what was learned, where somebody wants that: the context has stopped."""
+        self.learned.save()
+
+    def _hear(self, records: Records) -> None:
+        for key, record in records.items():
+            fused = self._by_key.get(key)
+            if fused is not None:
+                self.learned.reported(fused.block, record)
 
     def _known(
         self, block: FilterBlock, options: RoutingOptions, *, one_value: bool
     ) -> Fused | None:
-        return self._by_block.get((block.identity, options, one_value))
+        fused = self._by_block.get((block.identity, options, one_value))
+        if fused is None or not isinstance(fused.block, FilterBlock):
+            return None
+        return fused if fused.block.priors == block.priors else None
 
     def _note(self, fused: Fused) -> None:
         self._keep(fused)
@@ -175,7 +198,7 @@ def _parts(fused: Fused | None) -> tuple[Block, RoutingOptions] | None:
     return None if fused is None else (fused.block, fused.options)
 
 
-_registries = PerContext(Registry)
+_registries = PerContext(Registry, Registry.close)
 
 
 def registry_of(context: SparkContext) -> Registry:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -14,6 +16,7 @@ from eddyline.host.classic import chosen_session, classic_session
 from eddyline.planner.adapt import Chosen, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
+from eddyline.planner.learned.learned_file import keep_learned
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.rewrite.block_walk import Joins
 from eddyline.planner.session_rules import change_rules, told_limits
@@ -52,6 +55,7 @@ class Enabled(contextlib.AbstractContextManager["Enabled"]):
             return
         own = self._rule
         change_rules(self.spark, lambda rules: [rule for rule in rules if rule is not own])
+        registry_of(self.spark.sparkContext).learned.save()
 
     def __repr__(self) -> str:
         return "Eddyline adapts what this session runs; eddyline.disable() ends it."
@@ -90,6 +94,7 @@ def enable(
     memory: int | str | None = None,
     worth: Mapping[str, float] | None = None,
     remember: bool = True,
+    learned: str | PathLike[str] | None = None,
 ) -> Enabled:
     """Adapt everything that a session runs, as :func:`adapt` does it for one DataFrame.
 
@@ -110,16 +115,25 @@ def enable(
     enabled before it, and has not ended, is in force again; otherwise :func:`disable` ends all of
     it. A stream keeps what was chosen when it started.
 
+    ``learned`` names a file that keeps what is :func:`~eddyline.learned` from one application to
+    the next: what stands there is where this one begins, and what it learns is written there, while
+    queries run every half minute at the most, with :func:`disable`, and when Python or Spark ends.
+    Where it cannot be read or written, the logger ``eddyline`` says so once. It holds texts of
+    predicates, with their constants. A context has one such file, the last one that was named.
+
     A query that cannot be adapted runs as Spark planned it, and the logger ``eddyline`` says why.
     Queries that only Eddyline can run, such as those with concurrent functions, raise as
     :func:`adapt` does.
 
-    Raises as :func:`adapt` does, and ``RuntimeError`` where there is no session or it was stopped,
-    with ``PYSPARK_PIN_THREAD=false``, and where Spark has no Janino.
+    Raises as :func:`adapt` does, ``TypeError`` for a ``learned`` that is no path, and
+    ``RuntimeError`` where there is no session or it was stopped, with
+    ``PYSPARK_PIN_THREAD=false``, and where Spark has no Janino.
     """
     active = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
     budget = task_memory(active, memory)
+    if learned is not None:
+        keep_learned(registry_of(active.sparkContext).learned, Path(learned))
     run = registry_of(active.sparkContext).next_run()  # one for all: equal blocks report together
     rule = catalyst.OptimizerRule(
         lambda session, plan: _adapted(session, plan, chosen, budget, run),
@@ -141,7 +155,9 @@ def disable(spark: SparkSession | None = None) -> Disabled:
     if spark is not None and catalyst.is_stopped(classic_session(spark)):
         return Disabled(spark, [])
     active = chosen_session(spark)
-    return Disabled(active, change_rules(active, lambda _: []))
+    rules = change_rules(active, lambda _: [])
+    registry_of(active.sparkContext).learned.save()
+    return Disabled(active, rules)
 
 
 def _adapted(

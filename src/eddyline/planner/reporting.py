@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from eddyline import catalyst
 from eddyline.asking.checked_numbers import switch
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.routing_options import RoutingOptions
+from eddyline.host.classic import chosen_session
 from eddyline.host.classic import classic as classic_frame
 from eddyline.planner.adapt import adapted_blocks, is_derived, left_in
 from eddyline.planner.block_registry import Block, registry_of
 from eddyline.planner.block_reports import DriverCalls, block_report
 from eddyline.planner.declare.lookup_tables import lookup_tables_of
 from eddyline.reports.driver_records import AskedTable, CalledFunction
+from eddyline.reports.learned_report import LearnedReport
 from eddyline.reports.routing_report import RoutingReport
 from eddyline.tasks.task_records import record_key, recorded
 
@@ -77,6 +79,23 @@ def report(df: DataFrame, *, all: bool = False) -> RoutingReport:  # noqa: A002 
         blocks.append(block_report(block, options, record, whole=counted))
     left = tuple((predicate.text, predicate.why) for predicate in left_in(df))
     return RoutingReport(tuple(blocks), left, _called(df, adapted), _asked(df, adapted))
+
+
+def learned(spark: SparkSession | None = None) -> LearnedReport:
+    """Return what is known of predicates and functions from the queries that have run.
+
+    Later blocks over the same functions, with the same code and closure, begin with it instead of
+    finding out anew: which of them are cheap and which selective. What their tasks see overrules
+    it, and no row depends on it. :func:`~eddyline.forget` forgets it, and
+    ``eddyline.enable(learned=path)`` keeps it for the next application.
+
+    The result shows itself as tables: for each predicate the rows that it has seen, the share that
+    passed and the time a row; for each function the time a call, and the share of the rows that
+    came with arguments of before. ``to_dict()`` has the same as plain data. ``spark`` is the
+    active session by default; all sessions of a context share what is known. Raises
+    ``RuntimeError`` where there is no session or it was stopped.
+    """
+    return registry_of(chosen_session(spark).sparkContext).learned.report()
 
 
 def _asked(

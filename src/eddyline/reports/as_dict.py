@@ -71,6 +71,7 @@ def _run(record: TaskRecord) -> dict[str, Any]:
         "core_seconds": record.core_seconds,
         "other_seconds": record.other_seconds,
         "decisions": record.decisions,
+        "explored": record.explored,
         "calls": record.calls,
         "calls_possible": record.calls_possible,
         "calls_avoided": record.calls_avoided,

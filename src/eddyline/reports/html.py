@@ -5,7 +5,7 @@ To import this module takes some 60 ms, for jinja2, so it is imported when a pag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -47,6 +47,13 @@ def fragment(sections: ReportSections) -> str:
     of it and say more on hovering.
     """
     return _rendered("fragment.html.j2", sections, images=True)
+
+
+def tables_fragment(title: str, tables: Sequence[TableSection], without: str) -> str:
+    """Return tables alone as one element; ``without`` is what stands there where there are none."""
+    return _TEMPLATES.get_template("tables.html.j2").render(
+        title=title, tables=tables, without=without, colours=_COLOURS
+    )
 
 
 def _rendered(template: str, sections: ReportSections, *, images: bool) -> str:

@@ -75,6 +75,7 @@ def merge(left: TaskRecord, right: TaskRecord) -> TaskRecord:
             output_seconds=left.output_seconds + right.output_seconds,
             core_seconds=left.core_seconds + right.core_seconds,
             join=_merged_joins(left.join, right.join),
+            explored=left.explored + right.explored,
         )
     )
 
@@ -121,6 +122,8 @@ def _merged_predicates(
             errors_held=one.errors_held + two.errors_held,
             errors_dropped=one.errors_dropped + two.errors_dropped,
             seconds=one.seconds + two.seconds,
+            first_rows=one.first_rows + two.first_rows,
+            first_seconds=one.first_seconds + two.first_seconds,
             # A task that has not routed an OR names no terms of it.
             nested=_merged_predicates(one.nested, two.nested)
             if one.nested and two.nested

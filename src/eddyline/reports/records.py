@@ -33,6 +33,8 @@ class PredicateRecord:
     never counted, because another predicate decided the row. ``seconds`` is the
     time spent evaluating. ``nested`` are the disjuncts of an OR; of their errors
     none is counted as dropped, since the OR as a whole holds or drops them.
+    Of the seconds ``first_seconds`` are those of the first visit of each task, with ``first_rows``
+    in all, which may have waited for a model to load.
     ``text`` may be empty where the predicate is not known as the user wrote it.
     """
 
@@ -45,6 +47,8 @@ class PredicateRecord:
     errors_dropped: int = 0
     seconds: float = 0.0
     nested: tuple[PredicateRecord, ...] = ()
+    first_rows: int = 0
+    first_seconds: float = 0.0
 
     @property
     def selectivity(self) -> float | None:
@@ -218,6 +222,7 @@ class TaskRecord:
     Two fields belong to merging: ``slice_seconds`` is the width of the grid of
     time that ``orders`` lie on, 0.0 as long as no slices had to be joined, and
     ``changes_dropped`` counts changes that were noticed but not kept.
+    ``explored`` tuples were sent another way than was planned for them, to learn of it.
     ``worker`` names the process that ran the task, None where there were several.
     ``action`` is the number that Spark gave to the action the task belongs to, the greatest one
     after merging, -1 where it has none.
@@ -245,6 +250,7 @@ class TaskRecord:
     output_seconds: float = 0.0
     core_seconds: float = 0.0
     join: JoinRecord | None = None
+    explored: int = 0
 
     @property
     def other_seconds(self) -> float:

@@ -98,14 +98,16 @@ class RoutingReport:
 
         A ``run`` has:
 
-        - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``;
+        - ``block`` (identity), ``tasks``, ``rows_in``, ``rows_out``, ``decisions``, and tuples
+          ``explored``: sent another way than was planned for them, to learn of it;
         - ``seconds`` in the block, split into ``work_seconds``, ``routing_seconds``,
           ``output_seconds`` (putting results together), ``core_seconds`` (waiting for a core)
           and ``other_seconds``;
         - ``calls`` made, ``calls_possible``, ``calls_avoided``, and ``seconds_spared``,
           an estimate of what the avoided calls would have cost;
         - ``predicates``: ``text``, ``rows_in``, ``passed``, ``rejected``, ``null``,
-          ``errors_held``, ``errors_dropped``, ``seconds``, ``selectivity`` and
+          ``errors_held``, ``errors_dropped``, ``seconds``, ``first_seconds`` of them in the first
+          visit of each task, with ``first_rows`` in all, ``selectivity`` and
           ``seconds_per_row`` (null if no row was evaluated), and ``nested``, the
           same again for the disjuncts of an OR;
         - ``functions``: ``name``, ``calls``, ``calls_possible``, ``avoided``,

@@ -59,14 +59,41 @@ class ReportText:
                 yield _indented(part)
 
 
+@dataclass(frozen=True, slots=True)
+class TablesText:
+    """Tables alone as a rich renderable, each under its heading."""
+
+    tables: Sequence[TableSection]
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Yield headings and tables, top to bottom."""
+        for place, table in enumerate(self.tables):
+            if place:
+                yield Text()
+            yield Text(table.heading, style="bold")
+            for part in _table(table, _room(options)):
+                yield _indented(part)
+
+
 def plain(sections: ReportSections, width: int) -> str:
     """Return the report as text without colours, ``width`` columns wide, no line end at its end."""
+    return _plain(ReportText(sections), width)
+
+
+def plain_tables(tables: Sequence[TableSection], width: int) -> str:
+    """Return tables in the same way; empty where there are none."""
+    return _plain(TablesText(tables), width)
+
+
+def _plain(shown: RenderableType, width: int) -> str:
     out = StringIO()
     # In a notebook rich would show it below the cell and write nothing.
     console = Console(
         file=out, width=width, color_system=None, force_terminal=False, force_jupyter=False
     )
-    console.print(ReportText(sections))
+    console.print(shown)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 

@@ -18,6 +18,7 @@ from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.eddy import Learned
 from eddyline.engine.functions.remembered_function import MemoryStatistics
 from eddyline.engine.join.join_eddy import JoinEddy
+from eddyline.engine.policies.adaptive import AdaptivePolicy
 from eddyline.engine.statistics import EddyStatistics
 from eddyline.expressions import forget_programs
 from eddyline.latest import Latest
@@ -110,6 +111,14 @@ class BlockTask:
             function.statistics() if isinstance(function, WithMemory) else None
             for function in self.functions
         ]
+
+    @staticmethod
+    def explored(learned: Learned) -> int:
+        """Return the tuples that the eddies of this task have sent another way, to learn of it."""
+        policies = (policy for policy, _ in learned.eddies)
+        return sum(
+            policy.explored.total for policy in policies if isinstance(policy, AdaptivePolicy)
+        )
 
     def times(self, eddy: EddyStatistics) -> TaskRecord:
         """Return a record of where the time went, and of nothing else."""

@@ -88,6 +88,7 @@ class EarlySelection:
             work_seconds=done.eddy.work_seconds,
             routing_seconds=done.eddy.routing_seconds,
             decisions=done.eddy.decisions,
+            explored=self._task.explored(self._task.eddy.learned()),
             predicates=tuple(
                 predicate_record(done.predicates[number]) if number in done.predicates else other
                 for number, other in enumerate(record.predicates)

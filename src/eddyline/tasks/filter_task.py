@@ -188,6 +188,7 @@ class FilterTask(BlockTask):
                 tuple(function.name for function in block.functions),
                 block.argument_names,
                 block.waits,
+                block.priors,
             ),
             self.functions,
             lambda: make_policy(options.policy),
@@ -264,6 +265,7 @@ class FilterTask(BlockTask):
             predicates=_predicates(statistics),
             functions=self._functions(statistics),
             changes=tuple(self._changes_noticed),
+            explored=self.explored(self._eddy.learned()),
         )
         return compacted(record)  # a long task has thousands of batches, each a slice
 

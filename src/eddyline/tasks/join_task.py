@@ -189,6 +189,7 @@ class JoinTask(BlockTask):
             predicates=_named(self._block, map(predicate_record, now.predicates)),
             functions=counted.functions,
             join=counted.join,
+            explored=self.explored(self.eddy.learned()),
         )
         if before is not None:
             record, stems = _since(record, before), _stems_since(stems, before)
@@ -305,10 +306,12 @@ class _Before:
 
     done: JoinStatistics
     stem_seconds: tuple[float, ...]
+    explored: int
 
     @classmethod
     def of(cls, eddy: JoinEddy) -> _Before:
-        return cls(eddy.statistics(), _stem_seconds(eddy))
+        explored = BlockTask.explored(eddy.learned())
+        return cls(eddy.statistics(), _stem_seconds(eddy), explored)
 
 
 def _stem_seconds(eddy: JoinEddy) -> tuple[float, ...]:
@@ -334,6 +337,7 @@ def _since(record: TaskRecord, before: _Before) -> TaskRecord:
         work_seconds=record.work_seconds - done.eddy.work_seconds,
         routing_seconds=record.routing_seconds - done.eddy.routing_seconds,
         decisions=record.decisions - done.eddy.decisions,
+        explored=record.explored - before.explored,
         predicates=tuple(
             _predicate_since(now, then)
             for now, then in zip(record.predicates, predicates, strict=True)
@@ -350,6 +354,8 @@ def _predicate_since(now: PredicateRecord, then: PredicateRecord) -> PredicateRe
         null=now.null - then.null,
         errors_held=now.errors_held - then.errors_held,
         seconds=now.seconds - then.seconds,
+        first_rows=now.first_rows - then.first_rows,
+        first_seconds=now.first_seconds - then.first_seconds,
         nested=tuple(map(_predicate_since, now.nested, then.nested)),
     )
 

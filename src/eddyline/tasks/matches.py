@@ -121,6 +121,7 @@ def left_behind(
             query.texts,
             query.function_names,
             tuple(chain.from_iterable(names)),
+            query.priors,
         ),
         output_types=tuple(types),
         column_names=tuple(names),

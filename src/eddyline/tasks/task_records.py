@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pyspark import TaskContext
 from pyspark.accumulators import AccumulatorParam
@@ -20,8 +21,13 @@ from eddyline.reports.merging import merge, merge_by_block
 from eddyline.reports.records import FunctionRecord, PredicateRecord, SteMRecord, TaskRecord
 from eddyline.tasks.action_settings import ACTION
 
+_log = logging.getLogger("eddyline")
+
 Records: TypeAlias = dict[str, TaskRecord]
 """What the tasks of all blocks have reported, merged by block."""
+
+Listener: TypeAlias = Callable[[Records], None]
+"""Hears what a task has reported."""
 
 _ROOT_ACTION: Final = "spark.sql.execution.root.id"  # of what a command runs, as a write does
 
@@ -70,6 +76,14 @@ def forget_records(records: Records) -> None:
 class RecordsParam(AccumulatorParam[Records]):
     """Merges the records of tasks in the driver: those of a block's last action, and all before."""
 
+    def __init__(self, listener: Callable[[], Listener | None] = lambda: None) -> None:
+        """Let a listener, as long as there is one, hear in the driver what each task reports."""
+        self._listener = listener
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Stay the same in a pickle, but for who hears of it."""
+        return RecordsParam, ()
+
     def zero(self, value: Records) -> Records:  # noqa: ARG002 - the protocol's argument
         """Return no records."""
         return {}
@@ -81,6 +95,12 @@ class RecordsParam(AccumulatorParam[Records]):
                 _put(value1, key, record)
             while len(value1) > REPORTED_BLOCKS:
                 del value1[next(iter(value1))]
+        hear = self._listener()
+        if hear is not None:
+            try:
+                hear(value2)
+            except Exception:  # noqa: BLE001 - whatever it raises: records are merged all the same
+                _log.exception("What a task has reported could not be learned")
         return value1
 
 
@@ -134,6 +154,8 @@ def predicate_record(predicate: SelectionStatistics, dropped: int = 0) -> Predic
         errors_held=predicate.errors,
         errors_dropped=dropped,
         seconds=predicate.seconds,
+        first_rows=predicate.first_rows,
+        first_seconds=predicate.first_seconds,
         nested=tuple(predicate_record(part) for part in predicate.nested),
     )
 

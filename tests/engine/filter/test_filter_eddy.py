@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from bench.simulation.fixed_quantum import FixedQuantum
 from bench.simulation.virtual_clock import VirtualClock
 from eddyline.engine.filter.filter_eddy import ALL_ROWS, FilterEddy, FilterPlan
 from eddyline.engine.policies.catalogue import PolicyName, make_policy
+from eddyline.engine.prior import Prior
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.errors import EddylineError, FunctionAnswerError
 from eddyline.expressions import And, Argument, Call, Expression, IsNull, Or
+from eddyline.expressions.terms import conjuncts_of
 from eddyline.expressions.vector import CollectiveFailure, Vector
 from tests.predicates import (
     BOOL,
@@ -27,6 +30,7 @@ from tests.predicates import (
     ERROR,
     FUNCTIONS,
     INT,
+    PRIORS,
     RAISE,
     ROWS,
     TABLES,
@@ -91,7 +95,12 @@ class Run:
     failed: set[int] = field(default_factory=set)
 
 
-def run(
+def as_many(priors: Sequence[Prior | None], predicate: Expression) -> tuple[Prior | None, ...]:
+    """Return as many priors as there are conjuncts, the same ones again and again."""
+    return tuple(prior for _, prior in zip(conjuncts_of(predicate), cycle(priors), strict=False))
+
+
+def run(  # noqa: PLR0913 - as much as there is to draw
     predicate: Expression,
     tables: Sequence[Sequence[object]],
     vectorized: Sequence[bool],
@@ -103,6 +112,7 @@ def run(
     outputs: Sequence[Call] = (),
     *,
     hands_on_errors: bool = False,
+    priors: Sequence[Prior | None] = (),
 ) -> Run:
     clock = VirtualClock()
     functions = [
@@ -110,7 +120,7 @@ def run(
         for number, (table, vector) in enumerate(zip(tables, vectorized, strict=True))
     ]
     eddy = FilterEddy(
-        FilterPlan(predicate, tuple(outputs)),
+        FilterPlan(predicate, tuple(outputs), priors=as_many(priors, predicate)),
         functions,
         lambda: make_policy(policy),
         clock,
@@ -229,6 +239,7 @@ def test_a_function_returns_a_value_a_row(*, returned: int, vectorized: bool) ->
     seed=st.integers(0, 5),
     batch=st.integers(1, 50),
     outputs=st.lists(calls(), max_size=2),
+    priors=PRIORS,
 )
 def test_same_rows_or_same_error_as_evaluating_everything(
     predicate: Expression,
@@ -240,8 +251,20 @@ def test_same_rows_or_same_error_as_evaluating_everything(
     seed: int,
     batch: int,
     outputs: list[Call],
+    priors: list[Prior | None],
 ) -> None:
-    result = run(predicate, tables, vectorized, rows, policy, quantum, seed, batch, outputs)
+    result = run(
+        predicate,
+        tables,
+        vectorized,
+        rows,
+        policy,
+        quantum,
+        seed,
+        batch,
+        outputs,
+        priors=priors,
+    )
     outcomes = [accepted(predicate, row, tables, wanted=True) for row in rows]
     passing = [row for row, outcome in enumerate(outcomes) if outcome == TRUE]
     values = {row: [result_of_call(call, rows[row], tables) for call in outputs] for row in passing}

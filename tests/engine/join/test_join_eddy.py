@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.engine.modules.scan_access import Arrival, HeldScan, ScanAccess
 from eddyline.engine.policies.catalogue import PolicyName
+from eddyline.engine.prior import Prior
 from eddyline.engine.quantum import MeasuredQuantum, Quantum
 from eddyline.engine.signature import Signature
 from eddyline.errors import NotExecutableError
@@ -63,7 +65,17 @@ from tests.joins import (
     relation,
     sources_of,
 )
-from tests.predicates import ERROR, FUNCTIONS, RAISE, TABLES, TRUE, accepted, predicates, result_of
+from tests.predicates import (
+    ERROR,
+    FUNCTIONS,
+    PRIORS,
+    RAISE,
+    TABLES,
+    TRUE,
+    accepted,
+    predicates,
+    result_of,
+)
 from tests.properties import examples
 from tests.unruly import Late
 
@@ -135,6 +147,7 @@ def test_a_build_is_no_decision(policy: PolicyName, monkeypatch: pytest.MonkeyPa
             "moves": st.one_of(st.none(), st.integers(1, 3)),
         }
     ),
+    priors=PRIORS,
 )
 def test_the_answer_is_that_of_evaluating_everything(
     *,
@@ -144,6 +157,7 @@ def test_the_answer_is_that_of_evaluating_everything(
     rows: list[list[int | None]],
     shape: str,
     options: dict[str, Any],
+    priors: list[Prior | None],
 ) -> None:
     """Kleene's logic, with errors that count where nothing else rejects the joined tuple."""
     conditions = [] if shape == "product" else [equal((0, 0), (1, 0))]
@@ -159,6 +173,7 @@ def test_the_answer_is_that_of_evaluating_everything(
         for table, flag in zip(tables, vectorized, strict=True)
     ]
     query = query_of(described, *conditions, predicates=lambda _: conjuncts)
+    query = replace(query, priors=tuple(priors))
     data: list[Table] = [[(value,) for value in column] for column in rows[: len(described)]]
     wanted, fails = Counter[Row](), False
     for row in expected(data, lambda *_: True).elements():

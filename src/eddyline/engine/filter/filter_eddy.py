@@ -17,6 +17,7 @@ from eddyline.engine.filter.later_terms import LaterTerms
 from eddyline.engine.modules.calls_in_rounds import CallsInRounds
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.prior import Prior, by_number
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import CallStatistics, Relation, require_functions, require_lengths
 from eddyline.engine.routing import Instrument
@@ -41,8 +42,10 @@ class FilterPlan:
     :func:`~eddyline.expressions.terms.conjuncts_of`; the names are those of functions
     and columns, by number. Both are for reports only and may be left out.
     ``waits`` says of each conjunct how many of the first ones a row has to pass before it comes
-    to this one; without it all may be asked in any order.
-    ValueError for a predicate that is not boolean, and where ``waits`` are of other conjuncts.
+    to this one; without it all may be asked in any order. ``priors`` are what is known of the
+    conjuncts beforehand.
+    ValueError for a predicate that is not boolean, and where ``waits`` or ``priors`` are of other
+    conjuncts.
     """
 
     predicate: Expression
@@ -51,11 +54,14 @@ class FilterPlan:
     function_names: tuple[str, ...] = ()
     argument_names: tuple[str, ...] = ()
     waits: tuple[int, ...] = ()
+    priors: tuple[Prior | None, ...] = ()
 
     def __post_init__(self) -> None:
         require_boolean(self.predicate)
         if self.waits and len(self.waits) != len(conjuncts_of(self.predicate)):
             raise ValueError(f"there are not {len(self.waits)} conjuncts, one for each that waits")
+        if self.priors and len(self.priors) != len(conjuncts_of(self.predicate)):
+            raise ValueError(f"there are not {len(self.priors)} conjuncts, one for each prior")
         if any(first > position for position, first in enumerate(self.waits)):
             raise ValueError("a conjunct waits only for those that stand before it")
 
@@ -147,12 +153,15 @@ class FilterEddy:
             self._relation, make_policy, clock, generator, plan.text_of, quantum, learned
         )
         texts = plan.texts if len(plan.texts) == len(terms) else map(plan.text_of, terms)
+        priors = plan.priors or (None,) * len(terms)
         self._later = LaterTerms(functions, self._relation, self._build, plan.text_of)
         self._modules = tuple(
-            self._later.module(position, term, text, self._held)
-            for position, (term, text) in enumerate(zip(terms, texts, strict=True))
+            self._later.module(position, term, text, self._held, prior)
+            for position, (term, text, prior) in enumerate(zip(terms, texts, priors, strict=True))
         )
-        self._eddy = self._build.eddy(self._modules, instrument, plan.precedence())
+        self._eddy = self._build.eddy(
+            self._modules, instrument, plan.precedence(), by_number(priors)
+        )
         self._build.require_all_known()
         self._called_for_outputs = self._calls_in(plan.outputs, len(terms))
         self._called_again: dict[int, CallsInRounds | None] = {}  # by term, where it was needed
@@ -202,7 +211,7 @@ class FilterEddy:
             self._rows_in,
             self._rows_out,
             tuple(
-                module.statistics(self._eddy.seconds_in(position))
+                module.statistics(self._eddy.spent_in(position))
                 for position, module in enumerate(self._modules)
             ),
             self._relation.statistics(),

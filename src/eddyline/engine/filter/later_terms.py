@@ -10,6 +10,7 @@ from eddyline.engine.modules.concurrent_nested import ConcurrentNested, NestedAg
 from eddyline.engine.modules.concurrent_selection import CallAlone, ConcurrentSelection
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import HeldErrors, Selection
+from eddyline.engine.prior import Prior
 from eddyline.engine.relation import Relation
 from eddyline.engine.term_modules import TermModule, TermModules
 from eddyline.expressions import Call, Expression
@@ -34,10 +35,13 @@ class LaterTerms:
         self._text_of = text_of
 
     def module(
-        self, position: int, term: Term, name: str, held: HeldErrors, *, inverted: bool = False
+        self, position: int, term: Term, name: str, held: HeldErrors, prior: Prior | None = None
     ) -> TermModule:
-        """Make module number ``position`` of the eddy; ValueError where a function cannot be."""
-        return self._made(position, term, name, held, self.agenda, inverted=inverted)
+        """Make module number ``position`` of the eddy; ValueError where a function cannot be.
+
+        ``prior`` is what is known of the term beforehand, where it answers at once.
+        """
+        return self._made(position, term, name, held, self.agenda, inverted=False, prior=prior)
 
     @property
     def agenda(self) -> Agenda | None:
@@ -62,10 +66,11 @@ class LaterTerms:
         agenda: Agenda | None,
         *,
         inverted: bool,
+        prior: Prior | None = None,
     ) -> TermModule:
         expression = expression_of(term)
         if agenda is None or not later_calls(self._functions, [expression]):
-            return self._modules.module(position, term, name, held, inverted=inverted)
+            return self._modules.module(position, term, name, held, inverted=inverted, prior=prior)
         if isinstance(term, Leaf):
             return self._leaf(position, expression, name, held, agenda, inverted=inverted)
         disjunction = isinstance(term, Disjunction)

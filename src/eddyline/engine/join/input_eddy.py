@@ -17,6 +17,7 @@ from eddyline.engine.eddy import Learned
 from eddyline.engine.join_graph import JoinGraph
 from eddyline.engine.modules.selection import HeldErrors, SelectionStatistics
 from eddyline.engine.policies.policy import Policy
+from eddyline.engine.prior import by_number
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import (
     CallStatistics,
@@ -112,13 +113,20 @@ class InputEddy:
             quantum,
             learned,
         )
+        known_before = by_number(graph.query.priors)
         self._modules = tuple(
             self._terms.module(
-                place, terms_of(predicate), graph.texts[number], self._held, inverted=False
+                place,
+                terms_of(predicate),
+                graph.texts[number],
+                self._held,
+                inverted=False,
+                prior=known_before.get(number),
             )
             for place, (number, predicate) in enumerate(zip(numbers, predicates, strict=True))
         )
-        self._eddy = self._terms.eddy(self._modules, None)
+        of_places = {self._places[n]: p for n, p in known_before.items() if n in self._places}
+        self._eddy = self._terms.eddy(self._modules, None, priors=of_places)
         self._terms.require_all_known()
 
     def ask(self, columns: Sequence[pa.Array], rows: int, predicates: Collection[int]) -> Asked:
@@ -155,7 +163,7 @@ class InputEddy:
         ValueError where it is none of :func:`predicates_with_calls`.
         """
         place = self._place(predicate)
-        return self._modules[place].statistics(self._eddy.seconds_in(place))
+        return self._modules[place].statistics(self._eddy.spent_in(place))
 
     def learned(self) -> Learned:
         """Return what this eddy and those inside it know, for the next one to start with."""

@@ -23,8 +23,9 @@ from eddyline.engine.join_routes import JoinRoutes, early_predicates
 from eddyline.engine.modules.join_selection import JoinSelection
 from eddyline.engine.modules.scan_access import Arrival, ScanAccess
 from eddyline.engine.modules.stem import SteM
-from eddyline.engine.policies.policy import Policy
+from eddyline.engine.policies.policy import Policy, begin_with
 from eddyline.engine.preference import PREFERRED, Preference, sorting
+from eddyline.engine.prior import by_number
 from eddyline.engine.quantum import Quantum
 from eddyline.engine.relation import (
     Relation,
@@ -147,6 +148,7 @@ class JoinEddy:
         self._terms = TermModules(
             in_hand, make_policy, clock, generator, self._text_of_term, quantum, learned
         )
+        known_before = by_number(query.priors)
         self._selections = tuple(
             JoinSelection(
                 number,
@@ -157,7 +159,7 @@ class JoinEddy:
                 self.routes,
                 self._kill,
                 self._state.selections[number],
-                RoutedTerm(term, self._text(number), in_hand, self._terms)
+                RoutedTerm(term, self._text(number), in_hand, self._terms, known_before.get(number))
                 if _is_worth_routing(term)
                 else None,
             )
@@ -181,6 +183,8 @@ class JoinEddy:
             instrument=instrument,
         )
         self._terms.add(self._eddy)
+        if known is None:
+            begin_with(chosen, known_before)
         self._terms.require_all_known()
         self._reduction = SemijoinReduction(self.graph, self.stems)
         self._results = JoinResults(query, self._components, self._selections)

@@ -56,7 +56,7 @@ def statistics_of(
             for number, lookup in enumerate(lookups)
         ),
         tuple(
-            selection.statistics(eddy.seconds_in(number))
+            selection.statistics(eddy.spent_in(number))
             for number, selection in enumerate(selections)
         ),
         _calls(components, came),

@@ -13,6 +13,7 @@ from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.modules.nested import Nested
 from eddyline.engine.modules.selection import SelectionStatistics
 from eddyline.engine.signature import ENTERING, Signature
+from eddyline.engine.statistics import Spent
 
 WIDTHS: int = 8
 """Room for so many times the tuples that the widest term works on.
@@ -93,9 +94,9 @@ class ConcurrentNested:
         """Take the number of the module in its eddy, for the agenda."""
         self._agenda.number = number
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
+    def statistics(self, spent: Spent) -> SelectionStatistics:
         """Return what the predicate and its terms did so far."""
-        return self._nested.statistics(seconds)
+        return self._nested.statistics(spent)
 
     def offer(self, batch: TupleBatch) -> None:
         """Take tuples, and route them as far as is possible without waiting."""

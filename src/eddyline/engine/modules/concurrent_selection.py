@@ -15,6 +15,7 @@ from eddyline.engine.modules.module import Answer, BoundedQueue
 from eddyline.engine.modules.selection import Selection, SelectionStatistics
 from eddyline.engine.relation import Relation
 from eddyline.engine.signature import Signature
+from eddyline.engine.statistics import Spent
 from eddyline.expressions import Call
 from eddyline.expressions.vector import NO_ERRORS, Vector
 
@@ -78,9 +79,9 @@ class ConcurrentSelection:
         """Take the number of the module in its eddy, for the agenda."""
         self._calls.attend(number)
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
+    def statistics(self, spent: Spent) -> SelectionStatistics:
         """Return what the predicate did so far; ``seconds`` is what its eddy was told."""
-        return self._selection.statistics(seconds)
+        return self._selection.statistics(spent)
 
     def offer(self, batch: TupleBatch) -> None:
         """Take tuples, and begin with their calls."""

@@ -14,6 +14,7 @@ from eddyline.engine.components import ComponentStores, required_rows
 from eddyline.engine.modules.selection import SelectionStatistics, SelectionTotals
 from eddyline.engine.routes import Routes
 from eddyline.engine.settling import Held, Verdict, verdicts
+from eddyline.engine.statistics import Spent
 from eddyline.engine.storage.row_store import RowAttribute, RowStore
 from eddyline.expressions import Call
 from eddyline.expressions.terms import Term, decide, expression_of
@@ -132,10 +133,10 @@ class JoinSelection:
         """Whether a visit has a large fixed cost."""
         return self._components.built[0].is_vectorized(expression_of(self._term))
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
-        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
+    def statistics(self, spent: Spent) -> SelectionStatistics:
+        """Return what the predicate did so far; ``spent`` is what its eddy measured."""
         nested = () if self._routed is None else self._routed.nested()
-        return self.totals.frozen(self._name, seconds, nested)
+        return self.totals.frozen(self._name, spent, nested)
 
     def has_rejected(self, batch: TupleBatch) -> npt.NDArray[np.bool_] | None:
         """Return which tuples hold a row that it has rejected for another tuple; None for none.

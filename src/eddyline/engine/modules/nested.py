@@ -15,6 +15,7 @@ from eddyline.engine.modules.selection import (
     SelectionTotals,
 )
 from eddyline.engine.signature import ENTERING
+from eddyline.engine.statistics import Spent
 from eddyline.expressions.vector import CollectiveFailure
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class Term(Protocol):
         """Whether a visit has a large fixed cost."""
         ...
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
-        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
+    def statistics(self, spent: Spent) -> SelectionStatistics:
+        """Return what the predicate did so far; ``spent`` is what its eddy measured."""
         ...
 
 
@@ -87,13 +88,13 @@ class Nested:
             if isinstance(module, Term)
         )
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
-        """Return what the predicate and its terms did so far; ``seconds`` as its eddy measured."""
+    def statistics(self, spent: Spent) -> SelectionStatistics:
+        """Return what the predicate and its terms did so far; ``spent`` as its eddy measured."""
         return self.totals.frozen(
             self._name,
-            seconds,
+            spent,
             tuple(
-                module.statistics(self._eddy.seconds_in(place))
+                module.statistics(self._eddy.spent_in(place))
                 for place, module in self._eddy.modules.items()
                 if isinstance(module, Term)
             ),

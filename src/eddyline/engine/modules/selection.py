@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eddyline.engine.batch import Rows, TupleBatch, as_array
+from eddyline.engine.statistics import Spent
 from eddyline.expressions import evaluate
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SelectionStatistics:
-    """What a predicate did with its tuples; ``errors`` counts those held back, not raised."""
+    """What a predicate did with its tuples; ``errors`` counts those held back, not raised.
+
+    Of the ``seconds`` so many went into the first visit, with so many rows.
+    """
 
     text: str
     rows_in: int
@@ -29,6 +33,8 @@ class SelectionStatistics:
     errors: int
     seconds: float
     nested: tuple[SelectionStatistics, ...] = ()
+    first_rows: int = 0
+    first_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -41,12 +47,21 @@ class SelectionTotals:
     errors: int = 0
 
     def frozen(
-        self, text: str, seconds: float, nested: tuple[SelectionStatistics, ...] = ()
+        self, text: str, spent: Spent, nested: tuple[SelectionStatistics, ...] = ()
     ) -> SelectionStatistics:
         """Return the totals so far, with the time that the eddy has measured."""
         rejected = self.rows_in - self.passed - self.null - self.errors
         return SelectionStatistics(
-            text, self.rows_in, self.passed, rejected, self.null, self.errors, seconds, nested
+            text,
+            self.rows_in,
+            self.passed,
+            rejected,
+            self.null,
+            self.errors,
+            spent.seconds,
+            nested,
+            spent.first_tuples,
+            spent.first_seconds,
         )
 
 
@@ -123,9 +138,9 @@ class Selection:
         """Whether a visit has a large fixed cost."""
         return self._source.is_vectorized(self.expression)
 
-    def statistics(self, seconds: float) -> SelectionStatistics:
-        """Return what the predicate did so far; ``seconds`` is what its eddy measured."""
-        return self.totals.frozen(self._name, seconds)
+    def statistics(self, spent: Spent) -> SelectionStatistics:
+        """Return what the predicate did so far; ``spent`` is what its eddy measured."""
+        return self.totals.frozen(self._name, spent)
 
     def process(self, batch: TupleBatch) -> Sequence[TupleBatch]:
         """Return the tuples that go on, under the signature with this module's Done bit."""

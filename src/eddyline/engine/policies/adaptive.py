@@ -7,7 +7,7 @@ to look and where tuples go together, is one decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from eddyline.engine.policies.adaptive_knowledge import Knowledge, SignatureKnow
 from eddyline.engine.policies.adaptive_plan import Outlook, RoutingPlan
 from eddyline.engine.policies.adaptive_window import ChangedQuantity
 from eddyline.engine.policies.policy import Allotment, no_overhead
+from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import ENTERING, Signature
 
@@ -84,6 +85,19 @@ STALE_PART = 0.5
 FIRST_LOOK = 8
 """Tuples that a module gets before anything is decided about it."""
 
+SETTLED = 0.1
+"""Part of the cost to the end by which a choice may turn out better to be in doubt beforehand.
+
+As long as what was known of modules beforehand stands: two that are as good as each other within
+what is known of them would else be compared again in every query.
+"""
+
+FRESH = 50_000
+"""Tuples after which what was known beforehand is as old as what this eddy has not seen for long.
+
+Until then it is refreshed the more the older it is.
+"""
+
 LONG_LOOK = 1024
 """Tuples of the first look at a module whose visits cost more than these tuples do.
 
@@ -145,6 +159,23 @@ class NoticedChange:
     after: float
 
 
+@dataclass(slots=True)
+class Explored:
+    """Tuples that were sent another way than the plan's, to learn, by reason."""
+
+    first: int = 0
+    """To see something of a module before anything is decided about it."""
+    doubtful: int = 0
+    """To settle whether another choice is better."""
+    stale: int = 0
+    """To see again what was not tried for long."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.first + self.doubtful + self.stale
+
+
 class Look(NamedTuple):
     """A few tuples sent another way than the plan's, to learn."""
 
@@ -195,6 +226,7 @@ class AdaptivePolicy:
         self._replan_at = 0
         self._look: Look | None = None  # what the last decision was, if a look
         self.changes: list[NoticedChange] = []  # that were noticed for this eddy
+        self.explored = Explored()  # for this eddy
         self._learn_anew(Routes(0))
 
     def _learn_anew(self, routes: Routes) -> None:
@@ -243,12 +275,20 @@ class AdaptivePolicy:
             self._knowledge.take_up(gone)
         else:
             self.changes = []
+            self.explored = Explored()
             if routes.numbers != self._numbers:
                 self._learn_anew(routes)
             self._knowledge.routes = routes
         self._knowledge.overhead = overhead
         self._knowledge.forget_rare()
         self._plan = RoutingPlan(self._knowledge, routes)
+
+    def believe(self, priors: Mapping[int, Prior]) -> None:
+        """Begin with what is known of modules: they need no first look."""
+        known = sum(1 << module for module in priors)
+        self._unlooked &= ~known
+        self._knowledge.believe(priors)
+        self._plan.renew()
 
     def route(
         self,
@@ -283,10 +323,7 @@ class AdaptivePolicy:
             known.standing = WORTH_DECIDING * self._overhead(outlook.best)
             if self._many:
                 known.chosen = self._on_the_way(signature, outlook, tuples, len(candidates))
-        trusted = self._decided - self._doubted_at
-        if trusted < tuples:
-            tuples = min(tuples, max(trusted, self._short(signature, known.chosen)))
-        return Allotment(known.chosen, tuples)
+        return Allotment(known.chosen, self._trusted(signature, known.chosen, tuples))
 
     def sent(self, signature: Signature, module: int, tuples: int) -> None:
         """Count what is on its way, and reserve what it is expected to cost too much."""
@@ -295,12 +332,16 @@ class AdaptivePolicy:
         if look is None or look.module != module:
             if not self._unlooked >> module & 1:
                 known.usual = tuples
+            else:
+                self.explored.first += tuples
         else:
             extra = self._extra(look, tuples)
             if look.stale:
                 known.stale_budget -= extra
+                self.explored.stale += tuples
             else:
                 known.doubt_budget -= extra
+                self.explored.doubtful += tuples
         self._look = None
         if self._out_of_turn == module:
             seen = len(self._numbers) - self._unlooked.bit_count()
@@ -326,7 +367,7 @@ class AdaptivePolicy:
         """Learn from a visit and look for changes."""
         known = self._knowledge.of(signature)
         known.doubt_budget += self._doubt_share * cost
-        known.stale_budget += self._stale_share * cost
+        known.stale_budget += self._stale_share * cost * self._age()
         self._first_budget += FIRST_SHARE * cost
         self._spent += cost
         if known.chosen == module:
@@ -343,6 +384,10 @@ class AdaptivePolicy:
             if shift.quantity is ChangedQuantity.SELECTIVITY:
                 self._doubted_at = self._decided
             self._visits = self._replan_at = 0
+        if self._knowledge.overrules(module):
+            self._unlooked |= sum(1 << number for number in self._numbers if not self._sent[number])
+            self._doubted_at = self._decided
+            self._visits = self._replan_at = 0
         self._work += cost
         if self._visits >= self._replan_at and self._work >= self._worth_a_plan(module):
             # Between changes the estimates only get firmer, so plans may get rarer.
@@ -353,6 +398,10 @@ class AdaptivePolicy:
     def order(self, signature: Signature = ENTERING) -> tuple[int, ...]:
         """Return the order that the plan now prefers."""
         return self._plan.order(signature)
+
+    def _age(self) -> float:
+        """Return how old is what is known, 1 for what was not known beforehand."""
+        return min(self._now / FRESH, 1.0) if self._knowledge.believes_any else 1.0
 
     def _worth_a_plan(self, module: int) -> float:
         """Return the work that a plan must stand for: making it takes longer the more modules."""
@@ -409,6 +458,15 @@ class AdaptivePolicy:
         apart = candidates * self._overhead(best)
         return best if saved > apart else usual
 
+    def _trusted(self, signature: Signature, module: int, tuples: int) -> int:
+        """Return for how many of so many tuples a decision may stand."""
+        if not self._warm[module] and self._knowledge.believes(module):
+            return 1  # as of a first look
+        trusted = self._decided - self._doubted_at
+        if trusted >= tuples:
+            return tuples
+        return min(tuples, max(trusted, self._short(signature, module)))
+
     def _short(self, signature: Signature, module: int) -> int:
         """Return the tuples of the shortest decision that is worth its visit."""
         cost = self._knowledge.estimate(signature, module).cost
@@ -420,10 +478,13 @@ class AdaptivePolicy:
         """Choose the module that could be better within its doubt, if there is money for it."""
         if known.doubt_budget <= 0.0:
             return None
+        believes = self._knowledge.believes
+        settled = (1.0 - SETTLED) * outlook.cost if believes(outlook.best) else outlook.cost
         hopeful = [
             (optimistic, module)
             for module, (_, optimistic) in outlook.choices.items()
-            if module != outlook.best and optimistic < outlook.cost
+            if module != outlook.best
+            and optimistic < (settled if believes(module) else outlook.cost)
         ]
         if not hopeful:
             return None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from eddyline.engine.policies.adaptive_window import (
+    CONFIDENCE,
     AdaptiveWindow,
     Bucket,
     ChangedQuantity,
     DetectedShift,
+    surprise,
 )
 from eddyline.engine.policies.policy import no_overhead
+from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 
@@ -39,6 +42,27 @@ Eight predicates of 500 microseconds that exchange their selectivities half-way 
 1.18 times the best orders with 1 tuple, 1.12 with a quarter; without any the
 modules would all look alike.
 """
+
+BELIEVED = 1024.0
+"""Weight, in tuples, of a selectivity that is known beforehand, beside what is seen of it."""
+
+BELIEVED_COST = 32.0
+"""The same of a cost."""
+
+BELIEVED_VISITS = 16.0
+"""The same for how far a cost is in doubt, in visits: to within 6 %."""
+
+OVERRULED = 0.1
+"""Difference of a selectivity from what was known that speaks against all that was known.
+
+Smaller ones, as between two days, are learned, and no reason to look at everything anew.
+"""
+
+OVERRULED_COST = 2.0
+"""The same for a cost, as a factor, in three visits; in one it takes the third power."""
+
+OVERRULED_VISITS = 3.0
+"""Visits that must agree on twice or half of it."""
 
 OPTIMISM = 2.0
 """Standard deviations by which a selectivity or a cost may be better than it looks."""
@@ -136,7 +160,56 @@ class Knowledge:
         self._void = False  # something in the sums is no longer believed
         self._shared: dict[Hashable, SharedKnowledge] = {}  # by operation
         self._unseen: dict[int, SharedKnowledge] = {}  # by module
+        self._priors: dict[int, Prior] = {}  # by module, as long as they are believed
+        self._believed: dict[int, Bucket] = {}  # what they count as
         self._make_room()
+
+    def believe(self, priors: Mapping[int, Prior]) -> None:
+        """Begin with what is known of modules; it counts as a few tuples beside those seen."""
+        for module, prior in priors.items():
+            if module in self._wholes:
+                tuples = min(prior.tuples, BELIEVED)
+                cost_tuples = min(prior.tuples, BELIEVED_COST)
+                cost = max(prior.cost, CHEAPEST)
+                log_cost = math.log(cost)
+                self._priors[module] = prior
+                self._believed[module] = Bucket(
+                    0,
+                    BELIEVED_VISITS,
+                    tuples,
+                    tuples * prior.selectivity,
+                    BELIEVED_VISITS,
+                    cost_tuples,
+                    cost_tuples * cost,
+                    BELIEVED_VISITS * log_cost,
+                    BELIEVED_VISITS * log_cost * log_cost,
+                )
+
+    def believes(self, module: int) -> bool:
+        """Tell whether something was known of a module beforehand that still stands."""
+        return module in self._believed
+
+    @property
+    def believes_any(self) -> bool:
+        """Whether something was known of any module beforehand that still stands."""
+        return bool(self._believed)
+
+    def overrules(self, module: int) -> bool:
+        """Tell whether what was seen of a module speaks against what was known beforehand.
+
+        Then nothing of all that was known is believed any longer: it seldom changes alone.
+        """
+        prior = self._priors.get(module)
+        if prior is None or self._void:
+            return False
+        seen = self._wholes[module].bucket
+        if not (_is_other_rate(seen, prior) or _is_other_cost(seen, prior)):
+            return False
+        self._priors.clear()
+        self._believed.clear()
+        for known in self.signatures.values():
+            known.standing = 0.0
+        return True
 
     def take_up(self, gone: Collection[int]) -> None:
         """Go on with modules that have come to the routes, and without those that are gone.
@@ -150,6 +223,8 @@ class Knowledge:
         self._void = True
         for module in gone:
             del self._wholes[module], self._unseen[module]
+            self._priors.pop(module, None)
+            self._believed.pop(module, None)
         left = ~sum(1 << module for module in gone)
         in_time = sorted(self.signatures.items(), key=lambda entry: entry[1].last_used)
         self.signatures = {
@@ -215,6 +290,8 @@ class Knowledge:
             selectivity = (whole.returned + BORROWED * selectivity) / (tuples + BORROWED)
             cost = (whole.cost + shared.weight * cost) / (whole.cost_tuples + shared.weight)
         lowest_cost = cost * shared.lowest_cost / shared.cost
+        if (believed := self._believed.get(module)) is not None:
+            tuples += believed.tuples
         return Estimate(cost, selectivity, lowest_cost, _lowest(selectivity, tuples))
 
     def shared(self, signature: Signature, module: int) -> SharedKnowledge:
@@ -242,9 +319,12 @@ class Knowledge:
         typical = Bucket()
         for total in self._wholes.values():
             typical.absorb(total.bucket)
+        for believed in self._believed.values():
+            typical.absorb(believed)
         self._unseen = {
-            module: self._weighed(total, typical)._replace(selectivity=0.5)
+            module: weighed if module in self._believed else weighed._replace(selectivity=0.5)
             for module, total in self._wholes.items()
+            for weighed in (self._weighed(total, typical),)
         }
         self._shared = {
             operation: self._weighed(total, typical) for operation, total in self._sums.items()
@@ -274,6 +354,9 @@ class Knowledge:
         a half say, the one seen least would look the most selective, and come first.
         """
         bucket = total.bucket
+        if (believed := self._believed.get(total.module)) is not None:
+            bucket = replace(believed)
+            bucket.absorb(total.bucket)
         known = bucket if bucket.cost_tuples else typical
         mean = known.cost / known.cost_tuples if known.cost_tuples else 1.0
         cost = max(mean, CHEAPEST)
@@ -322,3 +405,25 @@ def _lowest(selectivity: float, tuples: float) -> float:
     # Agresti and Coull's four extra observations keep 0 of 8 from looking certain.
     doubt = math.sqrt((variance + 1.0 / (tuples + 4.0)) / (tuples + 4.0))
     return max(0.0, selectivity - OPTIMISM * doubt)
+
+
+def _is_other_rate(seen: Bucket, prior: Prior) -> bool:
+    """Tell whether a selectivity differs from what was known by more than chance and a little."""
+    if seen.tuples <= 0.0:
+        return False
+    rate, known = seen.returned / seen.tuples, prior.selectivity
+    if abs(rate - known) <= OVERRULED:
+        return False
+    tested = min(prior.tuples, BELIEVED)
+    mean = (seen.returned + tested * known) / (seen.tuples + tested)
+    evidence = surprise(seen.tuples, rate, mean) + surprise(tested, known, mean)
+    return evidence > -math.log(CONFIDENCE)
+
+
+def _is_other_cost(seen: Bucket, prior: Prior) -> bool:
+    """Tell whether a cost differs from what was known by a large factor, as several visits say."""
+    if seen.cost_visits <= 0.0:
+        return False
+    visits = min(seen.cost_visits, OVERRULED_VISITS)
+    log_ratio = seen.log_cost / seen.cost_visits - math.log(max(prior.cost, CHEAPEST))
+    return visits * abs(log_ratio) > OVERRULED_VISITS * math.log(OVERRULED_COST)

@@ -107,7 +107,7 @@ class Bucket:
         return max(self.log_cost_squared - squared_mean, 0.0)
 
 
-def _surprise(tuples: float, rate: float, mean: float) -> float:
+def surprise(tuples: float, rate: float, mean: float) -> float:
     """Return the log-likelihood that a part's own rate has over the common one.
 
     Bernoulli below 1; above, where a module joins, Poisson.
@@ -228,7 +228,7 @@ class AdaptiveWindow:
                     difference > SELECTIVITY_MATTERS
                     and difference * difference * tuples * older > guess
                 ):
-                    evidence = _surprise(tuples, rate, mean) + _surprise(older, older_rate, mean)
+                    evidence = surprise(tuples, rate, mean) + surprise(older, older_rate, mean)
                     if evidence > strongest * doubt:
                         strongest = evidence / doubt
                         best = (ChangedQuantity.SELECTIVITY, boundary)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from eddyline.engine.prior import Prior
 from eddyline.engine.routes import Routes
 from eddyline.engine.signature import Signature
 
@@ -81,3 +82,22 @@ class Policy(Protocol):
     def order(self, signature: Signature) -> tuple[int, ...]:
         """Return the order in which a tuple of this signature would now visit the modules."""
         ...
+
+
+@runtime_checkable
+class TakesPriors(Protocol):
+    """A policy that begins with what is known of modules beforehand, where anything is."""
+
+    def believe(self, priors: Mapping[int, Prior]) -> None:
+        """Take what is known, by number of the module, once it has started, before any tuple.
+
+        What is learned from then on overrules it. Other modules than those of the routes are
+        left out.
+        """
+        ...
+
+
+def begin_with(policy: Policy, priors: Mapping[int, Prior]) -> None:
+    """Let a policy that has started begin with what is known beforehand, if it takes any."""
+    if priors and isinstance(policy, TakesPriors):
+        policy.believe(priors)

@@ -89,6 +89,7 @@ class JoinBlockContext:
     records: Accumulator[Records]
     register: Registered
     server: Callable[[], Address]
+    telling: Callable[[JoinBlock], JoinBlock]
     numbers: Iterator[int] = field(default_factory=count)
 
 
@@ -102,6 +103,7 @@ def rebuilt(context: JoinBlockContext, claim: JoinClaim, plans: Sequence[Plan]) 
     block = join_block(claim, plans, inputs, places, settings)
     if block.lookups:
         block = replace(block, server=context.server())
+    block = context.telling(block)
     environments = claim.environments or (catalyst.plain_environment(spark.sparkContext),)
     driver = driving_input(spark, block)
     if driver is not None:

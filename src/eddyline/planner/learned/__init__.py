@@ -1,0 +1,1 @@
+"""What tasks have learned of functions and predicates, handed over to later blocks."""
