@@ -384,7 +384,7 @@ class AdaptivePolicy:
             if shift.quantity is ChangedQuantity.SELECTIVITY:
                 self._doubted_at = self._decided
             self._visits = self._replan_at = 0
-        if self._knowledge.overrules(module):
+        if self._knowledge.overrules(module, tuples_in, learned):
             self._unlooked |= sum(1 << number for number in self._numbers if not self._sent[number])
             self._doubted_at = self._decided
             self._visits = self._replan_at = 0

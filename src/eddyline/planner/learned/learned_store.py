@@ -37,7 +37,7 @@ LEAST: Final = 64.0
 OTHER_SHARE: Final = 0.05
 """Change of the share that passes which makes a function worth making again."""
 
-OTHER_COST: Final = 1.5
+OTHER_COST: Final = 2.0
 """The same for a cost, as a factor."""
 
 FIRMER: Final = 8.0
