@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import bench.adversarial.benchmark
 import bench.beginnings
 import bench.calls.benchmark
+import bench.cheap.benchmark
 import bench.enabling
 import bench.engine_joins.benchmark
 import bench.flights
@@ -41,6 +42,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "orders": bench.written_orders.main,
     "beginnings": bench.beginnings.main,
     "calls": bench.calls.benchmark.main,
+    "cheap": bench.cheap.benchmark.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,
