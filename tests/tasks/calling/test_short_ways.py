@@ -23,6 +23,7 @@ from eddyline.blocks.filter_block import SessionSettings
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.tasks.calling.local_time import instants_of, local_times
 
+ROW: Any = types.Row  # of any values; PySpark's own types say texts
 SETTINGS = SessionSettings("Asia/Tokyo", safe_arrow_conversion=True)
 
 
@@ -78,9 +79,9 @@ def test_instants_become_local_times_as_by_pyspark(
             assert repr(found) == repr([convert(value) for value in column.to_pylist()])
 
 
-def some(values: Sequence[dt.datetime | None]) -> pa.Array:
+def some(values: list[dt.datetime | None]) -> pa.Array:
     """Return a slice, with the same hour many times."""
-    column = pa.array([None, *values, *values[:1] * 40], pa.timestamp("us", "UTC"))
+    column = pa.array([None, *values, *(values[:1] * 40)], pa.timestamp("us", "UTC"))
     return column.slice(1)
 
 
@@ -89,7 +90,7 @@ def test_local_times_become_instants_as_by_pyspark(
     local_zone: str, values: list[dt.datetime | None], fold: int
 ) -> None:
     del local_zone
-    results = [value and value.replace(fold=fold) for value in [*values, *values[:1] * 40]]
+    results = [value and value.replace(fold=fold) for value in values + values[:1] * 40]
     stored = arrow_type_of(types.TimestampType(), "Asia/Tokyo")
     found = instants_of(results, stored)
     if found is not None:
@@ -200,15 +201,15 @@ _ODD = st.sampled_from(
         (1,),
         (1, "b"),
         (None, None),
-        types.Row(1, "b"),
-        types.Row(a=2, b=None),
+        ROW(1, "b"),
+        ROW(a=2, b=None),
         {"a": 3, "b": "c"},
         {"b": "c"},
         [],
         ["a", None],
         ["a", 1],
         [b"", bytearray(b"1")],
-        [types.Row(1, "b"), (2, "c")],
+        [ROW(1, "b"), (2, "c")],
         [Decimal("1.50"), None],
         [dt.datetime(2020, 3, 29, 2, 30)],
         ((1, "b"), dt.datetime(2020, 3, 29), [Decimal(1)], b""),
@@ -220,7 +221,7 @@ _SAME = {
     "strings": VALUES["strings"],
     "binaries": VALUES["binaries"],
     "certain strings": VALUES["certain strings"],
-    "pair": st.tuples(_NUMBER, st.none() | _TEXT) | st.builds(types.Row, _NUMBER, _TEXT),
+    "pair": st.tuples(_NUMBER, st.none() | _TEXT) | st.builds(ROW, _NUMBER, _TEXT),
     "pairs": st.lists(st.tuples(_NUMBER, _TEXT), max_size=2),
     "deep": st.tuples(
         st.none() | st.tuples(_NUMBER, _TEXT),

@@ -7,7 +7,7 @@ Python's values and results become columns again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Protocol, assert_never
 
@@ -111,21 +111,32 @@ def _made(
 def _row_function(
     function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
 ) -> RowFunction:
-    kinds = [spark_type(text) for text in function.argument_types]
+    kind, types, keywords = function.kind, function.argument_types, function.keywords
+    if kind is FunctionKind.ARROW_BATCHED and not settings.legacy_pandas_conversion:
+        readers, write = _arrow_values(types, return_type.json(), settings)
+        return RowFunction(bind_keywords(code, keywords), readers, write)
     as_bytes = settings.binary_as_bytes
-    readers: list[Reader]
-    write: Writer
-    if function.kind is FunctionKind.PICKLED:
-        readers = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
-        write = PickledWriter(return_type, settings)
-    elif settings.legacy_pandas_conversion:
-        values = _pandas_values()
-        readers = [values.legacy_reader(kind, settings) for kind in kinds]
-        write = values.LegacyWriter(return_type, settings)
-    else:
-        readers = [arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
-        write = ArrowWriter(return_type, settings)
-    return RowFunction(bind_keywords(code, function.keywords), readers, write)
+    kinds = map(spark_type, types)
+    if kind is FunctionKind.PICKLED:
+        read = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        return RowFunction(
+            bind_keywords(code, keywords), read, PickledWriter(return_type, settings)
+        )
+    values = _pandas_values()
+    read = [values.legacy_reader(kind, settings) for kind in kinds]
+    return RowFunction(
+        bind_keywords(code, keywords), read, values.LegacyWriter(return_type, settings)
+    )
+
+
+@lru_cache(maxsize=1_000)
+def _arrow_values(
+    argument_types: tuple[str, ...], return_type: str, settings: SessionSettings
+) -> tuple[tuple[Reader, ...], Writer]:
+    """Return what converts values by Arrow, for all tasks: to make it takes 50 us a function."""
+    as_bytes = settings.binary_as_bytes
+    readers = [arrow_reader(spark_type(kind), binary_as_bytes=as_bytes) for kind in argument_types]
+    return tuple(readers), ArrowWriter(spark_type(return_type), settings)
 
 
 def _pandas_values() -> ModuleType:
