@@ -6,9 +6,9 @@ function itself costs. So nothing has to be known of the arguments beforehand, a
 them is noticed within that bound: the loss of a function whose arguments never repeat is a
 hundredth of its own cost, and of one whose arguments begin to repeat the looks that find it out.
 
-A function that costs next to nothing could not even pay for the first looks. So before it is known
-what a function costs only some rows are looked up, unless arguments are seen to repeat among some
-that are picked out and only counted, which is quick.
+A function that costs next to nothing could not even pay for the first looks. So some arguments of
+the first large visit are picked out and only counted, which is quick. Where they do not repeat, few
+rows are looked up before it is known what the function costs, and no more than that allows for.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Enough to look up ten thousand rows, a batch of Spark's. A query that is worth a
 a hundred times as long.
 """
 
-TRIAL: Final = 250
-"""Calls whose cost may be lost at the beginning, where no arguments were seen to repeat.
+TRIAL: Final = 100
+"""Calls whose cost may be lost at the beginning, where arguments were seen not to repeat.
 
-Of functions of 16 µs and more that is the :data:`ALLOWANCE`. One of 0.1 µs lost 4 ms of the 8 that
+Of functions of 40 µs and more that is the :data:`ALLOWANCE`. One of 0.1 µs lost 4 ms of the 8 that
 a task of 50,000 rows took without a memory.
 """
 
@@ -77,14 +77,14 @@ class Balance:
         self._lost = 0.0
         self._hit_rate = 0.0
         self._weight = 0.0  # rows behind the hit rate
-        self._repeating = False
+        self._repeating: bool | None = None  # not known as long as visits are small
         self._least: float | None = None  # cost of a row in the visit in which that was least
         self._picking = 0.0  # seconds
 
     def wants_some(self, rows: int) -> bool:
         """Return whether to pick out some of ``rows`` rows, and tell :meth:`picked` about them."""
         affordable = self._picking <= SHARE * self._call_seconds
-        return not self._repeating and rows >= FEWEST and affordable
+        return self._repeating is not True and rows >= FEWEST and affordable
 
     def picked(self, rows: int, repeated: int, seconds: float) -> None:
         """Learn that so many of ``rows`` rows have the arguments of others; seconds of the clock.
@@ -93,6 +93,9 @@ class Balance:
         """
         self._picking += seconds  # not lost: the first time in a process it loads something
         self._repeating = repeated >= REPEATED * rows
+        if self._repeating:  # looks at a few rows before, the first in a process, say nothing now
+            self._lost = 0.0
+            self._lookups = CostModel(TypicalVisit(LOOKUP_VISIT))
 
     def expect_repeats(self) -> None:
         """Take it that arguments repeat until looks have shown that they do not."""
@@ -106,7 +109,7 @@ class Balance:
         if per_visit + rows * loss <= 0.0:
             return rows
         allowance = ALLOWANCE
-        if not self._repeating:
+        if self._repeating is False:
             if self._least is None:
                 return min(rows, FIRST_LOOK)
             allowance = min(ALLOWANCE, TRIAL * self._least)
@@ -122,7 +125,8 @@ class Balance:
         self._lost = max(self._lost + seconds - spared, 0.0)
         self._hit_rate = (self._hit_rate * self._weight + hits) / (self._weight + rows)
         self._weight = min(self._weight + rows, WINDOW)
-        self._repeating = self._repeating or 2 * hits > rows
+        if 2 * hits > rows:
+            self._repeating = True
 
     def called(self, rows: int, seconds: float) -> None:
         """Learn from calls for ``rows`` rows; seconds of the clock."""
