@@ -93,22 +93,24 @@ def paths_from(plan: Plan) -> list[Path]:
 
 
 def _passed_on(plan: Plan) -> list[Plan]:
-    """Return the children whose columns a node gives out as they are.
+    """Return the children with functions whose columns a node gives out as they are.
 
     Not of a stream: a join keeps them as its state.
     """
     name = catalyst.class_name(plan).rpartition(".")[2]
-    if (name not in _PASSING and name != "Join") or catalyst.is_streaming(plan):
+    if name not in _PASSING and name != "Join":
         return []
     children = catalyst.children(plan)
-    if name in _PASSING:
-        return list(children)
-    kind = catalyst.join_type(plan)
-    if kind in {"INNER", "CROSS"}:
-        return list(children)
-    if kind in _LEFT_ROWS:
-        return [children[0]]
-    return [children[1]] if kind == "RIGHT OUTER" else []
+    if name == "Join":
+        kind = catalyst.join_type(plan)
+        if kind in _LEFT_ROWS:
+            children = children[:1]
+        elif kind == "RIGHT OUTER":
+            children = children[1:]
+        elif kind not in {"INNER", "CROSS"}:
+            return []
+    calling = [child for child in children if catalyst.has_python_function(child)]
+    return calling if calling and not catalyst.is_streaming(plan) else []
 
 
 def _evaluated(link: Link | Side) -> Iterable[tuple[Tree, Tree]]:
