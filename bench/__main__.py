@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import bench.adversarial.benchmark
 import bench.beginnings
 import bench.calls.benchmark
+import bench.cheap.benchmark
 import bench.enabling
 import bench.engine_joins.benchmark
 import bench.first_use.benchmark
@@ -44,6 +45,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "beginnings": bench.beginnings.main,
     "first": bench.first_use.benchmark.main,
     "calls": bench.calls.benchmark.main,
+    "cheap": bench.cheap.benchmark.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,

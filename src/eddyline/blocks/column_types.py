@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,8 +34,9 @@ VARIABLE: Final = 32
 """Bytes that a value of no fixed width counts as; Arrow needs some work for each of them."""
 
 
+@lru_cache(maxsize=1_000)
 def spark_type(text: str) -> types.DataType:
-    """Return the type that its JSON (``DataType.json()``) describes."""
+    """Return the type that its JSON (``DataType.json()``) describes; nobody may change it."""
     described = json.loads(text)
     wrapper = {"type": "struct", "fields": [_field(described)]}
     return types.StructType.fromJson(wrapper).fields[0].dataType

@@ -48,9 +48,11 @@ from eddyline.tasks.block_task import BlockTask
 from eddyline.tasks.live_news import live_news
 from eddyline.tasks.our_functions import (
     ending_quietly,
+    packed,
     pickled,
     send_last_results,
     send_results,
+    unpacked,
 )
 from eddyline.tasks.rounds import Rounds
 from eddyline.tasks.task_records import (
@@ -144,6 +146,10 @@ class FusedFilter:
         self._options = options
         self._records = records
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel with the block packed by itself, which tasks of one process unpickle once."""
+        return _fused_filter, (packed((self._block, self._options)), self._records)
+
     def __call__(self, batches: Iterator[Any]) -> Iterator[pa.StructArray]:
         """Filter the batches of one task: arrays of one argument, or tuples of several."""
         key = record_key(self._block.identity, self._options)
@@ -166,6 +172,11 @@ class FusedFilter:
             record = of_action(task.record())
             self._records.add({key: record})
             news.end(record)
+
+
+def _fused_filter(content: bytes, records: Accumulator[Records]) -> FusedFilter:
+    block, options = unpacked(content)
+    return FusedFilter(block, options, records)
 
 
 class FilterTask(BlockTask):

@@ -23,7 +23,7 @@ from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
 from eddyline.tasks.calling import WorkerFunction
 from eddyline.tasks.live_news import NOWHERE, LiveNews, live_news
-from eddyline.tasks.our_functions import pickled
+from eddyline.tasks.our_functions import packed, pickled, unpacked
 from eddyline.tasks.task_functions import task_functions
 from eddyline.tasks.task_records import Records, of_action, record_key
 from eddyline.tasks.worker_memory import WithMemory
@@ -54,6 +54,10 @@ class RememberedCall:
         self._task: _Task | None = None  # each task unpickles its own
         self._news = LiveNews("", NOWHERE, "")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel with the block packed by itself, which tasks of one process unpickle once."""
+        return _remembered_call, (packed((self._block, self._options)), self._records)
+
     def __call__(self, *columns: pa.Array) -> pa.Array:
         """Return the function's values; raises what it raised for the first row that failed."""
         first = self._task is None
@@ -67,6 +71,11 @@ class RememberedCall:
             record = of_action(task.record(tasks=int(first)))
             self._records.add({key: record})
             self._news.add(record)
+
+
+def _remembered_call(content: bytes, records: Accumulator[Records]) -> RememberedCall:
+    block, options = unpacked(content)
+    return RememberedCall(block, options, records)
 
 
 class _Task:

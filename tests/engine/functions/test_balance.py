@@ -77,3 +77,30 @@ def test_a_cheap_function_is_not_looked_up_row_by_row() -> None:
 
 def test_a_first_look_is_at_a_part_of_a_large_visit() -> None:
     assert 0 < Balance().rows_worth(1_000_000) < 1_000_000
+
+
+def test_a_cheap_function_whose_arguments_do_not_repeat_loses_next_to_nothing() -> None:
+    balance = Balance()
+    looks = 0.0
+    for _ in range(10):
+        if balance.wants_some(10_000):
+            balance.picked(256, 0, 30e-6)
+        looks += run(balance, 10_000, 0.0, 0.1e-6)[1]
+    assert looks < 0.02 * 100_000 * 0.1e-6 + VISIT + 64 * LOOKUP
+
+
+def test_a_cheap_function_whose_arguments_repeat_is_looked_up_at_once() -> None:
+    balance = Balance()
+    assert balance.wants_some(10_000)
+    balance.picked(256, 30, 30e-6)
+    assert balance.rows_worth(10_000) == 10_000
+
+
+def test_some_are_picked_again_as_calls_take_long_enough() -> None:
+    balance = Balance()
+    balance.picked(256, 0, 30e-6)
+    balance.called(10_000, 1e-3)
+    assert not balance.wants_some(10_000)
+    balance.called(10_000, 3e-3)
+    assert balance.wants_some(10_000)
+    assert not balance.wants_some(20)  # too few to tell

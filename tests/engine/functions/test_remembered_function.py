@@ -138,3 +138,47 @@ def test_a_function_with_too_few_answers_is_refused() -> None:
     remembering = RememberedFunction(Short(), Remembered(FunctionMemory(1_000_000)), VirtualClock())
     with pytest.raises(FunctionAnswerError, match="2 values for 3 rows"):
         remembering([pa.array([1, 2, 3])], 3)
+
+
+class Cheap:
+    """Takes 0.1 µs a row."""
+
+    vectorized = False
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.calls = 0
+        self._clock = clock
+
+    def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
+        self.calls += rows
+        self._clock.advance(1e-7 * rows)
+        return Vector(columns[0])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "calls"),
+    [
+        (np.arange(10_000), 10_000),
+        (np.arange(10_000) % 1_000, 1_000),  # goes round in a circle
+        (np.arange(10_000) // 100, 100),
+        (np.zeros(10_000), 1),
+    ],
+)
+def test_cheap_functions_remember_where_arguments_repeat(
+    numbers: np.ndarray[tuple[int], np.dtype[Any]], calls: int
+) -> None:
+    clock = VirtualClock()
+    function = Cheap(clock)
+    remembering = RememberedFunction(function, Remembered(FunctionMemory(1_000_000)), clock)
+    found = remembering([pa.array(numbers)], 10_000)
+    assert found.values.to_pylist() == numbers.tolist()
+    assert function.calls == calls
+
+
+def test_one_frequent_value_is_no_reason_to_look_up_the_others() -> None:
+    clock = VirtualClock()
+    function = Cheap(clock)
+    remembering = RememberedFunction(function, Remembered(FunctionMemory(1_000_000)), clock)
+    numbers = pa.array([None if number % 10 == 3 else number for number in range(10_000)])
+    assert remembering([numbers], 10_000).values.equals(numbers)
+    assert function.calls > 9_900

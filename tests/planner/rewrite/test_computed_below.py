@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.types import LongType
 
@@ -15,6 +15,7 @@ import eddyline
 ROWS = 1_000
 
 triple = F.udf(lambda number: number * 3, LongType())
+or_nothing = F.udf(lambda number: -1 if number is None else number * 3, LongType())
 half = F.udf(lambda number: number // 2, LongType())
 
 
@@ -27,6 +28,11 @@ def evaluations(df: DataFrame) -> int:
 
 def base(spark: SparkSession) -> DataFrame:
     return spark.range(0, ROWS, 1, 2).selectExpr("id", "id % 50 AS few", "id % 7 AS other")
+
+
+def small(df: DataFrame) -> DataFrame:
+    """Return some keys, among them none twice."""
+    return df.sparkSession.range(0, 60, 3).selectExpr("id AS key")
 
 
 SHARED: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -42,6 +48,27 @@ SHARED: dict[str, Callable[[DataFrame], DataFrame]] = {
         triple("few"), triple("few") + 1, "other"
     ),
     "not understood": lambda df: df.filter(F.hex(triple("few")) > "30").select(triple("few")),
+    "the key of a join": lambda df: df.join(small(df), triple("few") == F.col("key")).select(
+        "id", triple("few")
+    ),
+    "the key of a join, on the other side": lambda df: (
+        small(df).join(df, triple("few") == F.col("key"), "right").select("id", triple("few"))
+    ),
+    "the key of a join of rows with themselves": lambda df: (
+        df.alias("a")
+        .join(df.alias("b"), triple("a.few") == F.col("b.few"))
+        .select("a.id", triple("a.few"))
+    ),
+    "joined twice": lambda df: (
+        df.join(small(df), triple("few") == F.col("key"), "left")
+        .join(
+            small(df).withColumnRenamed("key", "more"), F.col("other") == F.col("more"), "leftsemi"
+        )
+        .select("id", triple("few"))
+    ),
+    "a window": lambda df: df.withColumn(
+        "sum", F.sum(triple("few")).over(Window.partitionBy("other").orderBy("id"))
+    ).select("id", triple("few"), "sum"),
     "of what is computed": lambda df: df.filter(half(triple("few")) > 30).select(
         half(triple("few")), triple("few")
     ),
@@ -62,6 +89,14 @@ APART: dict[str, Callable[[DataFrame], DataFrame]] = {
     "another function": lambda df: df.filter(triple("few") > 30).select("id", half("few")),
     "a column of that name": lambda df: (
         df.filter(triple("few") > 30).withColumn("few", F.col("id")).select(triple("few"))
+    ),
+    "of the other side of a join": lambda df: (
+        df.alias("a")
+        .join(df.alias("b"), triple("a.few") == F.col("b.few"))
+        .select("a.id", triple("b.few"))
+    ),
+    "of a side where rows are missing": lambda df: (
+        small(df).join(df, triple("few") == F.col("key"), "left").select("key", or_nothing("few"))
     ),
     "above a limit": lambda df: (
         df.filter(triple("few") > 30).orderBy("id").limit(50).select("id", triple("few"))

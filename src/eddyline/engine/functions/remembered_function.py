@@ -8,8 +8,11 @@ others, so that a remembered predicate is to the eddy what it has become: a chea
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,13 @@ from eddyline.engine.functions.balance import Balance
 from eddyline.engine.functions.function_memory import FunctionMemory
 from eddyline.errors import FunctionAnswerError
 from eddyline.expressions.vector import NO_ERRORS, CollectiveFailure, Function, Vector
+
+_PARTS: Final = np.arange(256)
+PLACES: Final = (_PARTS + _PARTS**2 * math.sqrt(2) % 1) / 256
+"""Where in a visit rows are picked out: somewhere in each of 256 parts of it.
+
+Evenly, numbers that go round in a circle would seem never to repeat.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,8 @@ class RememberedFunction:
         self._hits = 0
         self._call_seconds = 0.0
         self._lookup_seconds = 0.0
+        if function.vectorized:  # a first look at few rows would be another call
+            self._balance.expect_repeats()
 
     @property
     def vectorized(self) -> bool:
@@ -83,7 +95,11 @@ class RememberedFunction:
 
     def __call__(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         """Return the function's results for ``rows`` rows; each column has that length."""
-        looked_up = self._balance.rows_worth(rows) if rows else 0
+        if not rows:
+            return self._called(columns, rows)
+        if self._balance.wants_some(rows):
+            self._pick_some(columns, rows)
+        looked_up = self._balance.rows_worth(rows)
         if looked_up == 0:
             return self._called(columns, rows)
         if looked_up == rows:
@@ -94,6 +110,27 @@ class RememberedFunction:
         rest = self([column.slice(looked_up) for column in columns], rows - looked_up)
         errors = {**first.errors, **{looked_up + at: error for at, error in rest.errors.items()}}
         return Vector(pa.concat_arrays([held, rest.values]), errors or NO_ERRORS)
+
+    def _pick_some(self, columns: Sequence[pa.Array], rows: int) -> None:
+        """Have the balance know whether arguments repeat among rows from all over the visit."""
+        started = self._clock.now()
+        places = len(PLACES)
+        if rows < 4 * places:  # each is one row of its own no longer
+            places = min(places, rows)
+            some = [column.slice(0, places) for column in columns]
+        else:
+            chosen = pa.array((PLACES * rows).astype(np.int64))
+            some = [column.take(chosen) for column in columns]
+        keys = keys_of(some, places)
+        repeated = 0  # where they are too large to be packed
+        if keys is not None:
+            counts = Counter(keys.to_pylist())
+            most = max(counts.values())
+            repeated = places - len(counts)
+            # One value, say NULL, in a tenth of the rows spares no more than a tenth of the calls.
+            if 2 * most < places:
+                repeated -= most - 1
+        self._balance.picked(places, repeated, self._clock.now() - started)
 
     def _looked_up(self, columns: Sequence[pa.Array], rows: int) -> Vector:
         started = self._clock.now()

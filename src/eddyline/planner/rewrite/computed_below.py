@@ -1,12 +1,15 @@
 """Passes on what a function has given below, where the plan calls it again with the same arguments.
 
-Spark does so where a select list names the call that a filter is about: each evaluates it for
-itself, though the value is there.
+Spark does so where a select list names the call that a filter is about, or the key of a join below,
+or what a window adds up: each evaluates it for itself, though the value is there. It is passed on
+through nodes that have the columns of what is below in their output, row by row as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from eddyline import catalyst
 from eddyline.catalyst import Plan
@@ -20,32 +23,97 @@ from eddyline.planner.read.chains import (
 )
 
 
-def value_below(function: Tree, links: Sequence[Link]) -> Tree | None:
-    """Return the attribute that holds a function's values already, somewhere in a chain."""
-    if not any(
-        _named_alike(evaluated, function) for link in links for evaluated, _ in _evaluated(link)
-    ):
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A way into one child of a join, which has these attributes in its output, by number.
+
+    What the other child has is not to be had there, even if an attribute further down has the same
+    number, as in a join of a table with itself.
+    """
+
+    output: frozenset[int]
+
+
+Path: TypeAlias = Sequence["Link | Side"]
+"""What is met on a way down a plan, from the top."""
+
+
+def value_below(function: Tree, paths: Sequence[Path]) -> Tree | None:
+    """Return the attribute that holds a function's values already, somewhere below."""
+    found = (_value_on(function, path) for path in paths)
+    return next((value for value in found if value is not None), None)
+
+
+def _value_on(function: Tree, path: Path) -> Tree | None:
+    evaluated = (each for link in path for each, _ in _evaluated(link))
+    if not any(_named_alike(each, function) for each in evaluated):
         return None
-    for link in links:
-        for evaluated, result in _evaluated(link):
-            if _same(evaluated, function):
+    for link in path:
+        if isinstance(link, Side):
+            if any(number not in link.output for number, _ in function.attributes()):
+                return None
+            continue
+        for each, result in _evaluated(link):
+            if _same(each, function):
                 return result
         if isinstance(link, ProjectLink):
             function = _below(function, link)
     return None
 
 
-def links_from(plan: Plan) -> Iterator[Link]:
-    """Return what a chain consists of from a plan on down, before anything in it is rewritten."""
+_LINKS: Final = frozenset({"Filter", "Project", "ArrowEvalPython", "BatchEvalPython"})
+_PASSING: Final = frozenset({"Sort", "Window"})
+_LEFT_ROWS: Final = frozenset({"LEFT OUTER", "LEFT SEMI", "LEFT ANTI"})
+
+
+def paths_from(plan: Plan) -> list[Path]:
+    """Return the ways on which a value may have been computed, before anything is rewritten.
+
+    Not below a limit: what is there was computed for more rows. Nor on the side of an outer join
+    where rows may be missing: a function of NULLs may give something else than NULL.
+    """
+    links: list[Link | Side] = []
     while True:
         link, deterministic = read_link(plan)
+        if link is None:
+            break
         if not deterministic or not isinstance(link, EvaluationLink | FilterLink | ProjectLink):
-            return
-        yield link
+            return [links]
+        links.append(link)
         (plan,) = catalyst.children(plan)
+    sides = _passed_on(plan)
+    if len(catalyst.children(plan)) == 1:
+        return [[*links, *path] for side in sides for path in paths_from(side)] or [links]
+    paths: list[Path] = [
+        [*links, Side(frozenset(catalyst.output_numbers(side))), *path]
+        for side in sides
+        for path in paths_from(side)
+    ]
+    return paths or [links]
 
 
-def _evaluated(link: Link) -> Iterable[tuple[Tree, Tree]]:
+def _passed_on(plan: Plan) -> list[Plan]:
+    """Return the children with functions whose columns a node gives out as they are.
+
+    Not of a stream: a join keeps them as its state.
+    """
+    name = catalyst.class_name(plan).rpartition(".")[2]
+    if name not in _PASSING and name != "Join":
+        return []
+    children = catalyst.children(plan)
+    if name == "Join":
+        kind = catalyst.join_type(plan)
+        if kind in _LEFT_ROWS:
+            children = children[:1]
+        elif kind == "RIGHT OUTER":
+            children = children[1:]
+        elif kind not in {"INNER", "CROSS"}:
+            return []
+    calling = [child for child in children if catalyst.has_python_function(child)]
+    return calling if calling and not catalyst.is_streaming(plan) else []
+
+
+def _evaluated(link: Link | Side) -> Iterable[tuple[Tree, Tree]]:
     """Return the functions that a link evaluates, each with the attribute that it gives."""
     if not isinstance(link, EvaluationLink):
         return ()
@@ -86,12 +154,15 @@ def carrying(value: Tree, plan: Plan) -> Plan | None:
     if value.identity[0] in catalyst.output_numbers(plan):
         return plan
     name = catalyst.class_name(plan).rpartition(".")[2]
-    if name not in {"Filter", "Project", "ArrowEvalPython", "BatchEvalPython"}:
+    children = catalyst.children(plan)
+    ways = [
+        (child, below)
+        for child in (children if name in _LINKS else _passed_on(plan))
+        if (below := carrying(value, child)) is not None
+    ]
+    if len(ways) != 1:  # none, or on both sides of a join
         return None
-    (child,) = catalyst.children(plan)
-    below = carrying(value, child)
-    if below is None:
-        return None
+    ((found, below),) = ways
     if name == "Project":
         return catalyst.project_over(plan, below, [value.handle])
-    return catalyst.with_children(plan, [below])
+    return catalyst.with_children(plan, [below if child is found else child for child in children])

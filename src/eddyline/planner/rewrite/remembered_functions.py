@@ -52,7 +52,7 @@ from eddyline.planner.rewrite.asked_attributes import (
     asked_below,
     used_below,
 )
-from eddyline.planner.rewrite.computed_below import carrying, links_from, value_below
+from eddyline.planner.rewrite.computed_below import carrying, paths_from, value_below
 from eddyline.planner.rewrite.filter_rewrite import Fuse, identified
 from eddyline.planner.rewrite.replaced import replaced
 from eddyline.planner.rewrite.value_block import (
@@ -203,8 +203,8 @@ class _Walk:
 
         What is called below for some rows only is not known for all.
         """
-        links = tuple(links_from(child))  # read once, however many functions the node has
-        values = ((index, value_below(link.functions[index], links)) for index in link.indexes)
+        paths = paths_from(child)  # read once, however many functions the node has
+        values = ((index, value_below(link.functions[index], paths)) for index in link.indexes)
         return {
             index: value
             for index, value in values

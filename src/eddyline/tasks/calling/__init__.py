@@ -6,10 +6,11 @@ Python's values and results become columns again.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Protocol, assert_never
+from typing import Final, Protocol, TypeAlias, assert_never
 
 from pyspark.sql.types import DataType
 
@@ -17,6 +18,7 @@ from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.errors import ReadAheadError, ResultNotTransferableError
 from eddyline.expressions.vector import Function
+from eddyline.latest import Latest
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.tasks.calling.iterator_function import IteratorFunction
 from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords, load
@@ -111,21 +113,42 @@ def _made(
 def _row_function(
     function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
 ) -> RowFunction:
-    kinds = [spark_type(text) for text in function.argument_types]
+    kind, types, keywords = function.kind, function.argument_types, function.keywords
+    if kind is FunctionKind.ARROW_BATCHED and not settings.legacy_pandas_conversion:
+        readers, write = _arrow_values(types, return_type, settings)
+        return RowFunction(bind_keywords(code, keywords), readers, write)
     as_bytes = settings.binary_as_bytes
-    readers: list[Reader]
-    write: Writer
-    if function.kind is FunctionKind.PICKLED:
-        readers = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
-        write = PickledWriter(return_type, settings)
-    elif settings.legacy_pandas_conversion:
-        values = _pandas_values()
-        readers = [values.legacy_reader(kind, settings) for kind in kinds]
-        write = values.LegacyWriter(return_type, settings)
-    else:
-        readers = [arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
-        write = ArrowWriter(return_type, settings)
-    return RowFunction(bind_keywords(code, function.keywords), readers, write)
+    kinds = map(spark_type, types)
+    if kind is FunctionKind.PICKLED:
+        read = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
+        return RowFunction(
+            bind_keywords(code, keywords), read, PickledWriter(return_type, settings)
+        )
+    values = _pandas_values()
+    read = [values.legacy_reader(kind, settings) for kind in kinds]
+    return RowFunction(
+        bind_keywords(code, keywords), read, values.LegacyWriter(return_type, settings)
+    )
+
+
+_ArrowValues: TypeAlias = tuple[tuple[Reader, ...], Writer]
+
+_CONVERTERS: Final = Latest[Hashable, _ArrowValues](1_000)
+
+
+def _arrow_values(
+    argument_types: tuple[str, ...], return_type: DataType, settings: SessionSettings
+) -> _ArrowValues:
+    """Return what converts values by Arrow, for all tasks: to make it takes 50 us a function."""
+    key = argument_types, return_type.json(), settings
+    known = _CONVERTERS.get(key)
+    if known is None:
+        as_bytes = settings.binary_as_bytes
+        kinds = map(spark_type, argument_types)
+        readers = tuple(arrow_reader(kind, binary_as_bytes=as_bytes) for kind in kinds)
+        known = readers, ArrowWriter(return_type, settings)
+        _CONVERTERS.put(key, known)
+    return known
 
 
 def _pandas_values() -> ModuleType:

@@ -6,8 +6,9 @@ flat types take a shorter way to the same values.
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from itertools import chain
 from types import NoneType
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowC
 
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
+from eddyline.tasks.calling.local_time import FIRST, LAST, instants_of, local_times
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 
 _NUMBERS: Final = (
@@ -29,13 +31,6 @@ _NUMBERS: Final = (
     types.DoubleType,
 )
 _TIMES: Final = (types.DateType, types.TimestampNTZType, types.DayTimeIntervalType)
-
-_SECOND: Final = 1_000_000  # microseconds
-
-# What NumPy and the platform's local time are sure to turn into Python's datetimes.
-# Beyond, PySpark's converter decides what is an error.
-_FIRST: Final = np.datetime64("0002-01-01", "us")
-_LAST: Final = np.datetime64("9998-12-31", "us")
 
 _to_pylist: Callable[[pa.Array], list[Any]] = getattr(
     ArrowTableToRowsConversion,
@@ -58,13 +53,71 @@ def arrow_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
         values = _to_pylist(column)
         return values if convert is None else [convert(value) for value in values]
 
+    if isinstance(kind, types.ArrayType) and convert is not None:
+        return _reader_of_lists(kind, read, binary_as_bytes=binary_as_bytes)
+    if isinstance(kind, types.StructType):
+        return _reader_of_rows(kind, read, binary_as_bytes=binary_as_bytes)
+    if type(kind) is types.BinaryType and binary_as_bytes:
+        return _to_pylist  # PySpark's converter gives back what it is given, in 60 ns
+    return _flat_reader(kind, read)
+
+
+def _flat_reader(kind: types.DataType, read: Reader) -> Reader:
+    """Return what reads a type that holds no others; ``read`` is PySpark's way."""
     if isinstance(kind, _NUMBERS):
         return lambda column: read(column) if column.null_count else column.to_numpy().tolist()
     if isinstance(kind, _TIMES):
         return lambda column: _times(column) or read(column)
     if isinstance(kind, types.TimestampType):
-        return lambda column: _local_times(column) or read(column)
+        return lambda column: local_times(column) or read(column)
+    if isinstance(kind, types.DecimalType):  # 180 ns a value, with `to_pylist` 590
+        return lambda column: list(column.to_numpy(zero_copy_only=False).tolist())
     return read
+
+
+def _reader_of_lists(kind: types.ArrayType, read: Reader, *, binary_as_bytes: bool) -> Reader:
+    """Return what reads all elements at once, and cuts them into lists; ``read`` is PySpark's way.
+
+    Only for elements that PySpark converts one by one: others it reads as quickly.
+    """
+    read_elements = arrow_reader(kind.elementType, binary_as_bytes=binary_as_bytes)
+
+    def read_lists(column: pa.Array) -> Sequence[Any]:
+        if not pa.types.is_list(column.type):
+            return read(column)
+        elements = list(read_elements(column.flatten()))
+        sizes = column.value_lengths().fill_null(0).to_numpy()
+        ends = np.cumsum(sizes)
+        lists: list[Any] = [
+            elements[start:end]
+            for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+        ]
+        for missing in np.flatnonzero(column.is_null()).tolist() if column.null_count else ():
+            lists[missing] = None
+        return lists
+
+    return read_lists
+
+
+def _reader_of_rows(kind: types.StructType, read: Reader, *, binary_as_bytes: bool) -> Reader:
+    """Return what reads structs field by field, 300 ns a row of two; PySpark's way takes 1,600."""
+    names = kind.names
+    readers = [arrow_reader(each.dataType, binary_as_bytes=binary_as_bytes) for each in kind.fields]
+    simple = bool(names) and len(names) == len(set(names))
+
+    def read_rows(column: pa.Array) -> Sequence[Any]:
+        if not simple or [field.name for field in column.type] != names:
+            return read(column)
+        # Flattened, a field is NULL where its struct is: what stands there otherwise is not read.
+        fields = [read(part) for read, part in zip(readers, column.flatten(), strict=True)]
+        rows: list[Any] = [tuple.__new__(types.Row, values) for values in zip(*fields, strict=True)]
+        for row in rows:
+            row.__fields__ = names
+        for missing in np.flatnonzero(column.is_null()).tolist() if column.null_count else ():
+            rows[missing] = None
+        return rows
+
+    return read_rows
 
 
 def _times(column: pa.Array) -> list[Any] | None:
@@ -77,30 +130,10 @@ def _times(column: pa.Array) -> list[Any] | None:
     if np.count_nonzero(nulls) > column.null_count:  # the smallest number is no NULL to Spark
         return None
     if times.dtype.kind == "M":
-        first, last = _FIRST.astype(times.dtype), _LAST.astype(times.dtype)
+        first, last = FIRST.astype(times.dtype), LAST.astype(times.dtype)
         if not (nulls | ((times >= first) & (times <= last))).all():
             return None
     return list(times.tolist())
-
-
-def _local_times(column: pa.Array) -> list[Any] | None:
-    """Return naive datetimes in local time; None if some are beyond Python's.
-
-    By way of pyarrow's aware datetimes one takes 13,000 ns, here 700 ns.
-    """
-    instants = column.cast(pa.int64())
-    known = instants.drop_null().to_numpy()
-    if not ((known >= _FIRST.astype(int)) & (known <= _LAST.astype(int))).all():
-        return None
-    local = dt.datetime.fromtimestamp
-    return [
-        # PySpark's way over an aware datetime never tells the second of two equal local
-        # times apart (fold=1), so neither does this one.
-        None
-        if instant is None
-        else local(instant // _SECOND).replace(microsecond=instant % _SECOND, fold=0)
-        for instant in instants.to_pylist()
-    ]
 
 
 class ArrowWriter:
@@ -121,14 +154,18 @@ class ArrowWriter:
             none_on_identity=True,
             int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
         )
-        self._as_they_are: frozenset[type] = frozenset()  # what the converter gives back unchanged
-        if type(kind) is types.StringType:
-            self._as_they_are = frozenset({str, NoneType})
-        elif type(kind) is types.BinaryType:
-            self._as_they_are = frozenset({bytes, NoneType})
+        self._as_they_are = _AS_THEY_ARE.get(type(kind), frozenset())
+        self._quick = _quick_writer(kind, settings)
 
     def __call__(self, results: list[Any], errors: dict[int, Exception]) -> pa.Array:
         """Return the column; see :class:`~eddyline.tasks.calling.row_function.Writer`."""
+        if self._quick is not None and results:
+            try:
+                column = self._quick(results)
+            except Exception:  # noqa: BLE001 - whatever it is comes up again below, by row
+                column = None
+            if column is not None:
+                return column
         # Looking at the types takes 30 ns a row, the converter 70 ns.
         if self._convert is not None and not self._as_they_are.issuperset(map(type, results)):
             results = call_rows(self._convert, [results], len(results), errors)
@@ -150,3 +187,104 @@ class ArrowWriter:
             return pa.array([result], type=self.arrow_type)
         except pa.ArrowInvalid:
             return self._cast([result])
+
+
+_AS_THEY_ARE: Final[dict[type[types.DataType], frozenset[type]]] = {
+    types.StringType: frozenset({str, NoneType}),
+    types.BinaryType: frozenset({bytes, NoneType}),
+}
+"""What PySpark's converter gives back unchanged."""
+
+_Quick = Callable[[Sequence[Any]], "pa.Array | None"]
+"""Writes results of the expected types only: else it returns None, or raises."""
+
+
+def _quick_writer(kind: types.DataType, settings: SessionSettings) -> _Quick | None:
+    """Return what writes usual results as PySpark's converter would; None where that is quick."""
+    stored = arrow_type_of(kind, settings.time_zone)
+    if isinstance(kind, types.TimestampType):
+        return lambda results: instants_of(results, stored)
+    if isinstance(kind, types.DecimalType):
+        # Arrow refuses what PySpark would round, and what is no number: 160 ns, not 500.
+        return lambda results: _if_all(_DECIMALS, results, results, stored)
+    if isinstance(kind, types.ArrayType):
+        unchanged = _AS_THEY_ARE.get(type(kind.elementType), frozenset())
+        if kind.containsNull and unchanged:
+            return lambda results: _lists_of(unchanged, results, stored)
+    if isinstance(kind, types.StructType) and kind.fields:
+        return _row_writer(kind, settings)
+    return None
+
+
+_DECIMALS: Final[frozenset[type]] = frozenset({Decimal, NoneType})
+_LISTS: Final[frozenset[type]] = frozenset({list, NoneType})
+_ROWS: Final[frozenset[type]] = frozenset({tuple, types.Row, NoneType})
+
+
+def _if_all(
+    expected: frozenset[type],
+    values: Iterable[Any],
+    results: Sequence[Any],
+    stored: pa.DataType,
+) -> pa.Array | None:
+    """Return results as they are if all values are of the expected types."""
+    return pa.array(results, stored) if expected.issuperset(map(type, values)) else None
+
+
+def _lists_of(
+    expected: frozenset[type], results: Sequence[Any], stored: pa.DataType
+) -> pa.Array | None:
+    """Return lists as they are if all elements are of the expected types."""
+    if not _LISTS.issuperset(map(type, results)):
+        return None
+    return _if_all(expected, chain.from_iterable(filter(None, results)), results, stored)
+
+
+def _row_writer(kind: types.StructType, settings: SessionSettings) -> _Quick:
+    """Return what writes rows and tuples field by field; 350 ns a row of two, not 1,100."""
+    stored = arrow_type_of(kind, settings.time_zone)
+    writers = [_field_writer(field, settings) for field in kind.fields]
+    blank = (None,) * len(writers)
+
+    def write(results: Sequence[Any]) -> pa.Array | None:
+        found = set(map(type, results))
+        if not found <= _ROWS:
+            return None
+        mask = None
+        if NoneType in found:
+            mask = pa.array([result is None for result in results])
+            results = [blank if result is None else result for result in results]
+        if set(map(len, results)) != {len(writers)}:
+            return None
+        columns = [
+            write(values) for write, values in zip(writers, zip(*results, strict=True), strict=True)
+        ]
+        if any(column is None for column in columns):
+            return None
+        return pa.StructArray.from_arrays(columns, fields=list(stored), mask=mask)
+
+    return write
+
+
+def _field_writer(field: types.StructField, settings: SessionSettings) -> _Quick:
+    """Return what writes the values of one field of rows."""
+    kind = field.dataType
+    stored = arrow_type_of(kind, settings.time_zone)
+    quick = _quick_writer(kind, settings)
+    unchanged = _AS_THEY_ARE.get(type(kind), frozenset())
+    convert = LocalDataToArrowConversion._create_converter(  # noqa: SLF001 - see above
+        kind,
+        none_on_identity=True,
+        int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
+    )
+
+    def write(values: Sequence[Any]) -> pa.Array | None:
+        found = set(map(type, values))
+        if not field.nullable and NoneType in found:
+            return None
+        column = None if quick is None else quick(values)
+        if column is None and convert is not None and not found <= unchanged:
+            values = [convert(value) for value in values]
+        return pa.array(values, stored) if column is None else column
+
+    return write

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from pyspark.core.broadcast import Broadcast
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql.types import DataType
 
 from eddyline.chance import chance_in
+from eddyline.digest import digest
 from eddyline.forgetful_mark import is_marked_forgetful
+from eddyline.latest import Latest
 
 UserCode = Callable[..., Any]
 
@@ -34,8 +36,7 @@ def load(commands: Sequence[bytes]) -> Loaded:
     reached this worker. Functions of a chain hand their values on unconverted.
     """
     functions, return_types = zip(*map(_load_one, commands), strict=True)
-    # The driver may not have seen it: what is large is broadcast, what is imported not loaded.
-    forgetful = any(is_marked_forgetful(function) or chance_in(function) for function in functions)
+    forgetful = any(map(_is_forgetful, commands, functions))
     return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
 
 
@@ -46,6 +47,23 @@ def _load_one(command: bytes) -> tuple[UserCode, DataType]:
         loaded = serializer.loads(loaded.value)  # type: ignore[no-untyped-call]
     function, return_type = loaded
     return function, return_type
+
+
+_forgetful: Final = Latest[bytes, tuple[bool]](1_000)
+"""Whether functions are, by their pickles: to read one's code takes 150 us, in each task."""
+
+
+def _is_forgetful(command: bytes, function: UserCode) -> bool:
+    """Return whether a function is marked so or left to chance.
+
+    The driver may not have seen it: what is large is broadcast, what is imported not loaded.
+    """
+    key = digest(command)
+    known = _forgetful.get(key)
+    if known is None:
+        known = (is_marked_forgetful(function) or chance_in(function) is not None,)
+        _forgetful.put(key, known)
+    return known[0]
 
 
 def _chain(inner: UserCode, outer: UserCode) -> UserCode:
