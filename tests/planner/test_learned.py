@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +18,7 @@ from eddyline.engine.prior import Prior
 from eddyline.planner.adapt import adapted_blocks
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.learned import learned_store
+from tests.fresh_process import printed_lines
 
 ROWS = 4_000
 
@@ -124,4 +127,24 @@ def test_a_file_keeps_it(spark: SparkSession, tmp_path: Path) -> None:
         assert len(eddyline.learned().predicates) == 2
         with pytest.raises(TypeError):
             eddyline.enable(spark, learned=5)  # type: ignore[arg-type]  # as somebody may
+        (prior, other) = priors(eddyline.adapt(first_query(spark)))
+        assert prior is not None
+        assert other is not None
     registry_of(spark.sparkContext).learned.keeper = None
+
+
+def test_it_is_kept_when_python_ends(tmp_path: Path) -> None:
+    """Without a word about the end of anything."""
+    path = tmp_path / "learned.json"
+    program = f"""
+        import eddyline
+        from pyspark.sql.functions import udf
+
+        spark = eddyline.session()
+        eddyline.enable(spark, learned={str(path)!r})
+        even = udf(lambda n: n % 2 == 0, "boolean")
+        third = udf(lambda n: n % 3 == 0, "boolean")
+        print(spark.range(900).filter(even("id") & third("id")).count())
+    """
+    assert printed_lines(dedent(program)) == ["150"]
+    assert len(json.loads(path.read_text())["predicates"]) == 2
