@@ -31,6 +31,7 @@ import bench.standing.rules
 import bench.standing.windows
 import bench.tiny.benchmark
 import bench.tpch.benchmark
+import bench.transpiled
 import bench.waiting_predicates
 import bench.watching
 import bench.written_orders
@@ -50,6 +51,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,
     "learned": bench.learned.main,
+    "transpiled": bench.transpiled.main,
     "looking": bench.looking.main,
     "engine": bench.engine_joins.benchmark.main,
     "growth": bench.growth.benchmark.main,
