@@ -121,6 +121,22 @@ def test_other_plans_are_rewritten(session: SparkSession, other: str) -> None:
     assert rows_of(session.sql(other)) == rows
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, shown({0}) AS text, {0} AS zero FROM numbers WHERE few(id) AND large(k)",
+        "SELECT id, shown(array({0})[0]) AS text FROM numbers WHERE few(id) AND large(k)",
+        """SELECT id, shown(x) AS text, x FROM numbers JOIN VALUES (3L, {0}) v(n, x) ON id = n
+           WHERE few(id) AND large(n)""",
+    ],
+)
+def test_zeros_that_are_equal_and_not_the_same(session: SparkSession, sql: str) -> None:
+    session.udf.register("shown", F.udf(repr, "string"))
+    for _ in range(3):
+        assert "'0.0'" in str(session.sql(sql.format("0.0D")).collect())
+    assert "'-0.0'" in str(session.sql(sql.format("-0.0D")).collect())
+
+
 def test_another_function_of_the_same_name(session: SparkSession) -> None:
     known_twice(session, FILTER)
     session.udf.register("large", F.udf(lambda number: number == 4, "boolean"))

@@ -36,6 +36,7 @@ import scala.Product;
 import scala.Tuple2;
 import scala.collection.Map;
 import scala.collection.Seq;
+import scala.collection.Set;
 import scala.runtime.AbstractFunction1;
 
 /**
@@ -415,7 +416,7 @@ public final class KnownRewritings {
                 return false;
             }
             if (one instanceof Literal) {
-                return one.equals(other);
+                return one.equals(other) && look(((Literal) one).value(), ((Literal) other).value());
             }
             if (one instanceof Attribute) {
                 Attribute known = (Attribute) one;
@@ -484,7 +485,7 @@ public final class KnownRewritings {
             if (one instanceof AtomicReference) {  // the value of a lambda's variable, while it runs
                 return other instanceof AtomicReference;
             }
-            return one == null ? other == null : one.equals(other);
+            return one == null ? other == null : one.equals(other) && (!(one instanceof Set) || look(one, other));
         }
 
         private static boolean isOfPlans(Object value) {
@@ -584,8 +585,13 @@ public final class KnownRewritings {
                 Object mine = held.get();
                 return mine != null && other.held != null && mine == other.held.get();
             }
-            return known.equals(other.known);
+            return known.equals(other.known) && (kind != LocalRelation.class || look(known, other.known));
         }
+    }
+
+    /** Whether equal values look equal, too: -0.0 equals 0.0, though functions may tell them apart. */
+    private static boolean look(Object one, Object other) {
+        return one instanceof byte[] || String.valueOf(one).equals(String.valueOf(other));
     }
 
     private static boolean isSmall(LogicalPlan leaf) {
