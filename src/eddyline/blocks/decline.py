@@ -18,7 +18,6 @@ class DeclineReason(StrEnum):
     MAY_THROW = "an expression could raise an error that a filter guards against"
     JOIN_KEY = "it makes the key of a join, so that Spark computes it below"
     MUCH_TO_MOVE = "it is asked about few of the rows that a join in an eddy would have to shuffle"
-    LITTLE_TO_GAIN = "a join in an eddy costs more than all its calls"
     SIDES_ALIKE = "Spark computes both sides of a join once, as they are the same"
     CALLED_FOR_EVERY_ROW = "it is called for every row"
     PROFILED = "a profiler of Spark's is on, which shows functions as Spark calls them"

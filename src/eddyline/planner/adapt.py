@@ -197,7 +197,6 @@ def rewritten(
         lambda block, command, make: registry.remember(command, block, options, make),
         lambda: lookup_tables_of(spark.sparkContext).address,
         telling,
-        registry.learned.cost_of,
     )
     tables = lookup_tables_of(spark.sparkContext)
     table_of = table_of_session(spark)

@@ -8,16 +8,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite, log
 from typing import Any, Final, Protocol, TypeAlias, overload
 
-from eddyline.blocks.filter_block import FilterBlock, UserFunction
+from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.prior import Prior
 from eddyline.latest import Latest
-from eddyline.planner.learned.named_terms import (
-    NamedParts,
-    NamedTerm,
-    function_name,
-    named_parts,
-)
+from eddyline.planner.learned.named_terms import NamedParts, NamedTerm, named_parts
 from eddyline.reports.learned_report import LearnedFunction, LearnedPredicate, LearnedReport
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
 
@@ -166,13 +161,6 @@ class LearnedStore:
             return before
         self._told.put(block.identity, known)
         return known
-
-    def cost_of(self, function: UserFunction) -> float | None:
-        """Return the seconds that a call of a function takes; None where that is not known."""
-        with self._changing:
-            known = self._functions.get(function_name(function))
-            believed = None if known is None else known.all()
-        return None if believed is None or believed.rows < LEAST else believed.cost
 
     def report(self) -> LearnedReport:
         """Return all that is known, for people."""

@@ -37,7 +37,7 @@ class NamedParts:
 
 def named_parts(block: FilterBlock | JoinBlock) -> NamedParts:
     """Return what a block asks; O(its terms, and the bytes of its functions)."""
-    functions = tuple(map(function_name, block.functions))
+    functions = tuple(map(_function_name, block.functions))
     if isinstance(block, JoinBlock):
         names = block.query.column_names
         terms = tuple(map(terms_of, block.graph.predicates))
@@ -64,7 +64,7 @@ def _all_names(expression: Expression, names: Sequence[str]) -> Sequence[str]:
     return (*names, *(f"#{number}" for number in missing))
 
 
-def function_name(function: UserFunction) -> str:
+def _function_name(function: UserFunction) -> str:
     """Return the name of a function: equal for the same code with the same closure."""
     called = repr((function.kind, function.keywords, function.argument_types, function.driver))
     parts = (called.encode(), *map(digest, function.commands))

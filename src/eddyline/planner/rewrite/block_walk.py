@@ -21,7 +21,6 @@ from eddyline.blocks.lookup_table import LookupTable
 from eddyline.catalyst import Plan
 from eddyline.errors import UnboundLookupError
 from eddyline.planner.claim.bindings import called_too_early
-from eddyline.planner.claim.expected_gain import expected_gain
 from eddyline.planner.claim.filter_claim import Verdict, judge, left_to_chance, with_filters_below
 from eddyline.planner.claim.join_choice import pays
 from eddyline.planner.claim.join_claim import JoinClaim
@@ -208,12 +207,6 @@ class BlockWalk:
         if chosen.joiner is Joiner.EDDY and not pays(spark, claim, region.inputs):
             chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
             self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
-        if chosen.joiner is not Joiner.SPARK:
-            gain = expected_gain(claim, region.inputs, rules.context.cost_of)
-            if gain is not None and not gain.pays:
-                little = DeclineReason.LITTLE_TO_GAIN
-                self.left.extend(LeftToSpark(text, little, str(gain)) for text in claim.asking)
-                return Choice(Joiner.SPARK, little)
         return chosen
 
     def _kept(self, plan: Plan, limit: int) -> Plan | None:

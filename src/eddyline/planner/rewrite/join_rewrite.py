@@ -35,7 +35,6 @@ from eddyline.engine.join_query import JoinQuery, JoinRelation
 from eddyline.exchange.hypercube import Hypercube, plan_hypercube
 from eddyline.expressions import Argument, Comparison, ComparisonOperator, Expression
 from eddyline.planner.claim.bindings import looked_up_relation, require_bound
-from eddyline.planner.claim.expected_gain import CostOf
 from eddyline.planner.claim.join_choice import driving_input
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_inputs import Input, in_relations, inputs_of, qualified, told_apart
@@ -91,7 +90,6 @@ class JoinBlockContext:
     register: Registered
     server: Callable[[], Address]
     telling: Callable[[JoinBlock], JoinBlock]
-    cost_of: CostOf
     numbers: Iterator[int] = field(default_factory=count)
 
 
