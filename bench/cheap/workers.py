@@ -8,7 +8,8 @@ from __future__ import annotations
 import gc
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Final
 
@@ -127,6 +128,18 @@ def _pickled(value: object) -> bytes:
     return content
 
 
+@contextmanager
+def accumulators_of_a_task() -> Iterator[None]:
+    """Begin with no accumulators, as a worker does; those of a driver in this process come back."""
+    of_driver = dict(_accumulatorRegistry)
+    _accumulatorRegistry.clear()
+    try:
+        yield
+    finally:
+        _accumulatorRegistry.clear()
+        _accumulatorRegistry.update(of_driver)
+
+
 def _worker(kind: FunctionKind, nests: Sequence[Sequence[bytes]], given: StructType) -> Run:
     conf = {
         "spark.sql.session.timeZone": SETTINGS.time_zone,
@@ -144,12 +157,12 @@ def _worker(kind: FunctionKind, nests: Sequence[Sequence[bytes]], given: StructT
     ]
 
     def run(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-        _accumulatorRegistry.clear()
-        reader = CPickleSerializer()
-        evaluate, _, _, _ = read_udfs(reader, infos, int(kind), runner, types)  # type: ignore[no-untyped-call]
-        results = list(evaluate(0, iter(batches)))
-        for number, accumulator in _accumulatorRegistry.items():
-            pickle.dumps((number, accumulator._value), protocol=5)  # noqa: SLF001 - as the worker does
+        with accumulators_of_a_task():
+            reader = CPickleSerializer()
+            evaluate, _, _, _ = read_udfs(reader, infos, int(kind), runner, types)  # type: ignore[no-untyped-call]
+            results = list(evaluate(0, iter(batches)))
+            for number, accumulator in _accumulatorRegistry.items():
+                pickle.dumps((number, accumulator._value), protocol=5)  # noqa: SLF001 - as the worker does
         return results
 
     return run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.accumulators import Accumulator, AddingAccumulatorParam, _accumulatorRegistry
 
 from bench.cheap.benchmark import Measured, long_table, require_same, short_table
 from bench.cheap.cases import Case, Kind, cases
@@ -21,3 +22,13 @@ def test_tables_have_a_row_for_each_case() -> None:
     assert long_table(measured).row_count == short_table(measured).row_count == len(measured) + 1
     assert measured[0].over(Contestant.FILTER).median == 1.0
     assert measured[0].more(Contestant.FILTER).median == 0.0
+
+
+def test_accumulators_of_a_driver_in_this_process_come_back() -> None:
+    of_driver = Accumulator(-1_000_000, 0, AddingAccumulatorParam(0))
+    case = cases()[0]
+    try:
+        require_same(case, contestants(case), case.batches(10))
+        assert _accumulatorRegistry[of_driver.aid] is of_driver
+    finally:
+        del _accumulatorRegistry[of_driver.aid]

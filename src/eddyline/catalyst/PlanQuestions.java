@@ -1,5 +1,6 @@
 package eddyline.catalyst;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.concurrent.ConcurrentHashMap;
@@ -268,13 +269,20 @@ public final class PlanQuestions {
             return null;
         }
         byte[] command = (byte[]) function.command().toArray(ClassTag$.MODULE$.Byte());
-        long one = command.length;
-        long other = 0xcbf29ce484222325L;
-        for (int n = 0; n < command.length; n++) {
-            one = one * 6364136223846793005L + command[n] + 1442695040888963407L;
-            other = (other ^ (command[n] & 0xff)) * 0x100000001b3L;
+        byte[] around = (function.pythonIncludes() + " " + function.broadcastVars()).getBytes(StandardCharsets.UTF_8);
+        return pickleName(named(named(new long[] {command.length, 0xcbf29ce484222325L}, command), around));
+    }
+
+    private static String pickleName(long[] numbers) {
+        return numbers[0] + " " + numbers[1];
+    }
+
+    private static long[] named(long[] numbers, byte[] bytes) {
+        for (int n = 0; n < bytes.length; n++) {
+            numbers[0] = numbers[0] * 6364136223846793005L + bytes[n] + 1442695040888963407L;
+            numbers[1] = (numbers[1] ^ (bytes[n] & 0xff)) * 0x100000001b3L;
         }
-        return one + " " + other + " " + function.pythonIncludes() + " " + function.broadcastVars();
+        return numbers;
     }
 
     /** Footers that are known: some kilobytes. */

@@ -97,7 +97,7 @@ from eddyline.catalyst.new_plans import (
     together,
     union,
 )
-from eddyline.catalyst.optimizer_rules import OptimizerRule, Rewritten, identity_of
+from eddyline.catalyst.optimizer_rules import OptimizerRule, RewrittenPlan, identity_of
 from eddyline.catalyst.pipeline import get_ready
 from eddyline.catalyst.plan_data import (
     NodeFields,
@@ -203,7 +203,7 @@ __all__ = [
     "PickledFunction",
     "Plan",
     "ReadNode",
-    "Rewritten",
+    "RewrittenPlan",
     "action_state",
     "aggregate_mode",
     "aggregated",

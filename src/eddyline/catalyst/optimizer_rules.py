@@ -27,7 +27,7 @@ from eddyline.errors import EddylineError
 from eddyline.latest import Latest
 
 
-class Rewritten(NamedTuple):
+class RewrittenPlan(NamedTuple):
     """What becomes of an optimized plan: one with the same rows, or None to leave it as it is.
 
     Where it ``lasts``, the same becomes of every equal plan that comes later, and nobody is asked
@@ -38,7 +38,7 @@ class Rewritten(NamedTuple):
     lasts: bool = False
 
 
-Rewrite = Callable[[SparkSession, Plan], Rewritten]
+Rewrite = Callable[[SparkSession, Plan], RewrittenPlan]
 """From an optimized plan of a session to what becomes of it."""
 
 _log: Final = logging.getLogger("eddyline")

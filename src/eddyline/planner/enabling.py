@@ -162,14 +162,14 @@ def disable(spark: SparkSession | None = None) -> Disabled:
 
 def _adapted(
     spark: SparkSession, plan: catalyst.Plan, chosen: Chosen, memory: int, run: int
-) -> catalyst.Rewritten:
+) -> catalyst.RewrittenPlan:
     """Return what becomes of an optimized plan: one with eddies in it, or the same for Spark."""
     if next(fused_commands(plan, within_cached=False), None) is not None:
         told = told_limits(spark, plan)  # it was adapted by hand
-        return catalyst.Rewritten(None if told is plan else told)
+        return catalyst.RewrittenPlan(None if told is plan else told)
     streaming = catalyst.is_streaming(plan)
     rewriting = rewritten(spark, plan, chosen, memory, run, streaming=streaming, final=True)
     adapted = rewriting.plan if rewriting.changed else None
     if adapted is not None and not rewriting.lasts:  # somebody may be asked for each row
         adapted = told_limits(spark, adapted)
-    return catalyst.Rewritten(adapted, rewriting.lasts)
+    return catalyst.RewrittenPlan(adapted, rewriting.lasts)

@@ -109,9 +109,9 @@ def _name(spark: SparkSession) -> str:
     return catalyst.identity_of(spark)
 
 
-def _told(spark: SparkSession, plan: Plan) -> catalyst.Rewritten:
+def _told(spark: SparkSession, plan: Plan) -> catalyst.RewrittenPlan:
     told = None if catalyst.is_streaming(plan) else told_limits(spark, plan)
-    return catalyst.Rewritten(None if told is plan else told)
+    return catalyst.RewrittenPlan(None if told is plan else told)
 
 
 def _with_limit(
