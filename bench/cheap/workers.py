@@ -83,7 +83,9 @@ def contestants(case: Case) -> dict[Contestant, Run]:
         [StructField(f"_{number}", kind) for number, kind in enumerate(case.arguments)]
     )
     names = ("x", "y")[: len(types)]
-    options, records = RoutingOptions(), Accumulator(0, Records(), RecordsParam())
+    options = RoutingOptions()
+    with accumulators_of_a_task():
+        records = Accumulator(0, Records(), RecordsParam())
     both = FilterBlock("f and g", And(tuple(terms)), ("f", "g"), functions, (), SETTINGS, names)
     values = [
         FilterBlock(

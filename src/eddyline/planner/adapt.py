@@ -15,12 +15,13 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
 from eddyline.blocks.decline import LeftToSpark
+from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.policies.catalogue import policy_name
 from eddyline.host.classic import classic as classic_frame
-from eddyline.planner.block_registry import Block, Fused, Registry, registry_of
+from eddyline.planner.block_registry import Block, Fused, Maker, Registry, registry_of
 from eddyline.planner.claim.session_settings import session_settings, task_memory
 from eddyline.planner.declare.concurrent_functions import (
     any_declared,
@@ -34,6 +35,7 @@ from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.read.concurrent_marks import marks_in
 from eddyline.planner.read.lookup_leaves import lookup_command
 from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
+from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
 from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
@@ -190,11 +192,25 @@ def rewritten(
     registry = registry_of(spark.sparkContext)
     telling = registry.learned.for_one_rewriting()
     options = RoutingOptions(chosen.policy, chosen.seed, run, memory, chosen.worth, chosen.remember)
+    asking: list[bool] = []  # whether somebody is to be asked, for each block
+
+    def noted(block: Block) -> None:
+        asking.append(block.server is not None)
+
+    def register(block: JoinBlock, command: bytes, make: Maker) -> None:
+        noted(block)
+        registry.remember(command, block, options, make)
+
+    def fuse(block: FilterBlock) -> FusedFunction:
+        told = telling(served(block, tables))
+        noted(told)
+        return registry.fuse(told, options)
+
     context = JoinBlockContext(
         spark,
         options,
         registry.records,
-        lambda block, command, make: registry.remember(command, block, options, make),
+        register,
         lambda: lookup_tables_of(spark.sparkContext).address,
         telling,
     )
@@ -202,7 +218,7 @@ def rewritten(
     table_of = table_of_session(spark)
     making = Making(
         session_settings(spark),
-        lambda block: registry.fuse(telling(served(block, tables)), options),
+        fuse,
         # Joins of streams keep state, which is Spark's.
         None if streaming else JoinRules(context, chosen.joins, table_of, final),
         lambda block: registry.remembered(block, options),
@@ -214,7 +230,8 @@ def rewritten(
     rewriting = rewritten_plan(plan, making)
     if any_declared():
         require_all_placed(rewriting.plan, rewriting.left)
-    return rewriting
+    # What becomes of a plan for which somebody is asked depends on what was registered.
+    return replace(rewriting, lasts=rewriting.lasts and not any(asking))
 
 
 @overload

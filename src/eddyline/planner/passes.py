@@ -179,8 +179,8 @@ def rewritten_plan(given: Plan, making: Making) -> Rewriting:
     UnboundLookupError where there is none, FunctionPlaceError for a concurrent function in a
     stream.
     """
-    lasts = not making.streaming and not _asks_the_driver(given, making.table_of)
     plan = with_scans(given, making.table_of)
+    lasts = plan is given and not making.streaming
     if making.streaming and any_declared():
         refuse_in_streams(plan)
     refused: UnboundLookupError | None = None
@@ -204,7 +204,7 @@ def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
     """Return a plan as it is where nothing of it may be adapted, and why; else None."""
     if making.fixes_the_clock:
         reason = DeclineReason.READS_THE_CLOCK
-    elif making.settings.profiled and not _asks_the_driver(plan, making.table_of):
+    elif making.settings.profiled and not _needs_eddyline(plan, making.table_of):
         reason = DeclineReason.PROFILED
     else:
         return None
@@ -212,11 +212,8 @@ def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
     return Rewriting(plan, (), left if catalyst.has_python_function(plan) else ())
 
 
-def _asks_the_driver(plan: Plan, table_of: TableOf | None) -> bool:
-    """Whether a plan looks something up, or calls a concurrent function.
-
-    Spark could not run it by itself, and what becomes of it depends on what was registered.
-    """
+def _needs_eddyline(plan: Plan, table_of: TableOf | None) -> bool:
+    """Whether Spark could not run a plan by itself: it looks something up, or has calls made."""
     if table_of is not None and next(lookup_leaves(plan), None) is not None:
         return True
     return any_declared() and next(marks_in(plan), None) is not None
