@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -32,9 +29,6 @@ DAEMON_MODULE = "spark.python.daemon.module"
 SPARKS_DAEMON = "pyspark.daemon"
 WORKER_DAEMON = "eddyline.tasks.daemon"
 """The module that starts the workers, which is named, not imported: it runs in their Python."""
-
-FIRST_NEEDED: Final = "eddyline.planner.enabling"
-"""What ``adapt`` and ``enable`` are defined in or import: named, as this room is below theirs."""
 
 
 PACKAGES = Path(__file__).parents[2]
@@ -106,30 +100,9 @@ def session(
 def _start(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder.config(key, value)
-    with _imported_meanwhile():
-        started = builder.getOrCreate()
+    started = builder.getOrCreate()
     get_ready()
     return started
-
-
-@contextmanager
-def _imported_meanwhile() -> Iterator[None]:
-    """Import, while the block waits for the JVM, what the first ``adapt`` or ``enable`` needs.
-
-    That takes 0.5 s, of several that a JVM takes to start. At the end of the block it is done, as
-    the user's own imports could meet it.
-    """
-    importing = threading.Thread(target=_import_what_is_needed, name="eddyline-importing")
-    importing.start()
-    try:
-        yield
-    finally:
-        importing.join()
-
-
-def _import_what_is_needed() -> None:
-    with suppress(Exception):  # whoever needs it imports it again, and is told
-        importlib.import_module(FIRST_NEEDED)
 
 
 def local_cores(master: str) -> int | None:
