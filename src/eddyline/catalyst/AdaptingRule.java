@@ -115,7 +115,7 @@ public final class AdaptingRule extends Rule {
         }
         // The session that runs the query: perhaps a copy, with other settings, as for a stream.
         SparkSession session = SparkSession.active();
-        Map settings = session.sessionState().conf().getAllConfs();
+        Map settings = known == null ? null : session.sessionState().conf().getAllConfs();
         LogicalPlan found = known(plan, settings);
         if (found == null) {
             found = (LogicalPlan) side.ask(new Rewriting(rewrite, plan, session), limit(session));

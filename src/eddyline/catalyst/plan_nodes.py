@@ -1,4 +1,7 @@
-"""What a node of a plan is, and what is in it."""
+"""What a node of a plan is, and what is in it.
+
+Over 450 lines: some forty questions of a few lines each, which nobody would look for elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The default policy: least expected cost on conditional statistics, with bounded exploration.
 
-Over 450 lines, a sixth of which are constants with their reasons. What it knows, plans and forgets
+Over 500 lines, a sixth of which are constants with their reasons. What it knows, plans and forgets
 is in ``adaptive_knowledge.py``, ``adaptive_plan.py`` and ``adaptive_window.py``; what is left, when
 to look and where tuples go together, is one decision.
 """
