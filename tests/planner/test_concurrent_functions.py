@@ -627,8 +627,12 @@ def test_routing_heeds_money_as_much_as_it_is_worth(spark: SparkSession) -> None
             quick.leave()
             return bool(quick.answer(number))
 
+        async def much_later(number: int) -> bool:  # ten times what a call takes besides
+            await asyncio.sleep(0.02)
+            return bool(await slow.later(number))
+
         paid = eddyline.concurrent(at_once, returns="boolean", cost=0.01, unit="USD")
-        free = eddyline.concurrent(slow.later, returns="boolean")
+        free = eddyline.concurrent(much_later, returns="boolean")
         adapted = eddyline.adapt(rows.where(paid("id") & free("id")), worth=worth)
         assert adapted.count() == 0
         return sum(quick.calls.values()), sum(slow.calls.values())
