@@ -5,14 +5,15 @@ write them, some with none. The contestants are sessions of one application, whi
 is plain; in one a query is ``eddyline.adapt(spark.sql(text)).collect()``; one is enabled with the
 defaults. Each run makes the query from its text and collects it, and its rows are compared.
 
-``enable`` has forgotten before each run what became of the query's plan, and rewrites it. ``again``
-is the same session, to which an equal plan is known, but for the second time and the sixteenth.
+``enable`` has another setting at each run, which makes each plan a new one, and rewrites it.
+``again`` is an enabled session to which an equal plan is known after the turns that do not count,
+but for the sixteenth time.
 
 ``first`` is the very first run of a query by each contestant. What Spark compiles for a query it
 compiles once for all sessions, so whoever is first in the first turn pays for it: that is another
 contestant for each query. Ratios are formed turn by turn.
 
-The session that is enabled has an effect on the one that adapts: as long as there is any in a
+The sessions that are enabled have an effect on the one that adapts: as long as there is any in a
 process, ``adapt`` asks the optimizer for a plan of its own, also where it then changes nothing.
 
 ``--parts``, the default, runs each query some more times after all others have been timed, and
@@ -45,13 +46,13 @@ from bench.short.parts import (
     as_rewritten,
     as_spark,
     borders_timed,
+    make_plans_new,
     medians,
 )
 from bench.short.queries import QUERIES, WITH, WITHOUT, Short
 from bench.short.records import ROWS, Rows, make_views, write
 from bench.short.registered import register_all
 from bench.turns import Spread, Turns, in_turns, take_turns
-from eddyline.catalyst import forget_rewritings
 
 ADAPT: Final = "adapt"
 ENABLE: Final = "enable"
@@ -106,12 +107,13 @@ def require_same_bag(expected: Any, answer: Any) -> None:  # noqa: ANN401 - rows
 
 def sessions(first: SparkSession, folder: Path) -> Sessions:
     """Return a session for each contestant, which knows the tables in a folder."""
-    made = {PLAIN: first, **{name: first.newSession() for name in (ADAPT, ENABLE)}}
+    made = {PLAIN: first, **{name: first.newSession() for name in OURS}}
     for spark in made.values():
         make_views(spark, folder)
         register_all(spark)
-    eddyline.enable(made[ENABLE])
-    return {**made, AGAIN: made[ENABLE]}
+    for name in (ENABLE, AGAIN):
+        eddyline.enable(made[name])
+    return made
 
 
 def plain_rows(spark: SparkSession, text: str) -> list[Row]:
@@ -333,7 +335,7 @@ def measure(
         turns=UNCOUNTED + turns,
         uncounted=0,
         require_same=require_same_bag,
-        before={ENABLE: forget_rewritings},
+        before={ENABLE: partial(make_plans_new, by_name[ENABLE])},
         progress=progress,
     )
     return Measured(query, len(taken.answer), {name: taken.seconds[name] for name in names})

@@ -19,6 +19,7 @@ What these figures do not say:
 from __future__ import annotations
 
 import functools
+import itertools
 import statistics
 import sys
 import threading
@@ -35,7 +36,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 import eddyline
-from eddyline.catalyst import forget_rewritings, optimizer_rules
+from eddyline.catalyst import optimizer_rules
 from eddyline.catalyst.dataframes import dataframe_like, optimized_plan
 from eddyline.catalyst.dropped import whole_plan
 from eddyline.catalyst.gateway import execution_of
@@ -201,9 +202,17 @@ def as_spark(spark: SparkSession, text: str, ledger: Ledger) -> Parts:
     return _with_rest(parts, whole)
 
 
+_numbers: Final = itertools.count()
+
+
+def make_plans_new(spark: SparkSession) -> None:
+    """Change a setting of a session, so that it knows no plan that equals the next one."""
+    spark.conf.set("spark.eddyline.bench.turn", str(next(_numbers)))
+
+
 def as_rewritten(spark: SparkSession, text: str, ledger: Ledger) -> Parts:
     """Run a query in an enabled session to which its plan is not known; return the parts."""
-    forget_rewritings()
+    make_plans_new(spark)
     return as_spark(spark, text, ledger)
 
 

@@ -22,7 +22,7 @@ from bench.short.benchmark import (
     table,
     verdicts,
 )
-from bench.short.parts import Ledger, Part, borders_timed
+from bench.short.parts import Ledger, Part, borders_timed, make_plans_new
 from bench.short.queries import QUERIES, WITHOUT, Short
 from bench.short.records import at_most, write
 from eddyline.catalyst.optimizer_rules import _Asked
@@ -47,7 +47,8 @@ def by_name(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
         for name, value in QUICK.items():
             session.conf.set(name, value)
     yield made
-    eddyline.disable(made[ENABLE])
+    for name in (ENABLE, AGAIN):
+        eddyline.disable(made[name])
 
 
 @pytest.mark.slow(15)
@@ -60,6 +61,21 @@ def test_same_rows_as_plain_spark(by_name: Sessions, query: Short) -> None:
     require_same_bag(expected, runs[AGAIN]())
     if query in QUERIES[::4]:  # the same rewriting, by another way
         require_same_bag(expected, runs[ADAPT]())
+
+
+def test_only_again_knows_what_became_of_an_equal_plan(by_name: Sessions) -> None:
+    query = QUERIES[0]
+    runs = contestants(by_name, query)
+    for _ in range(2):  # the second time it is rewritten once more
+        runs[ENABLE]()
+        runs[AGAIN]()
+    known = eddyline.status().reused
+    for wanted in (known + 1, known + 2):
+        make_plans_new(by_name[ENABLE])
+        runs[ENABLE]()
+        assert eddyline.status().reused == wanted - 1
+        runs[AGAIN]()
+        assert eddyline.status().reused == wanted
 
 
 def test_other_rows_are_noticed() -> None:

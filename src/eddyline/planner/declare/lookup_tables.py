@@ -13,7 +13,6 @@ from pyspark import SparkContext
 
 from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
-from eddyline.asking.event_loop import EventLoop
 from eddyline.asking.filling import StageSize
 from eddyline.asking.price import Books
 from eddyline.blocks.lookup_table import LookupTable, PlannedLookup
@@ -27,6 +26,7 @@ from eddyline.wall_clock import WallClock
 if TYPE_CHECKING:
     from eddyline.asking.access_method import AccessMethod
     from eddyline.asking.asked_once import Method, SharedLookupStatistics
+    from eddyline.asking.event_loop import EventLoop
     from eddyline.asking.lookup_server import LookupServer
 
 _CAPACITY: Final = 1_000
@@ -100,6 +100,7 @@ class LookupTables:
         with self._starting:
             if self._server is None:
                 # Only users of lookup tables have what these need.
+                from eddyline.asking.event_loop import EventLoop  # noqa: PLC0415
                 from eddyline.asking.lookup_server import LookupServer  # noqa: PLC0415
 
                 channel = channel_of(self._living_context())

@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isfinite, log
-from typing import Any, Final, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.engine.prior import Prior
 from eddyline.latest import Latest
 from eddyline.planner.learned.named_terms import NamedParts, NamedTerm, named_parts
-from eddyline.reports.learned_report import LearnedFunction, LearnedPredicate, LearnedReport
 from eddyline.reports.records import FunctionRecord, PredicateRecord, TaskRecord
+
+if TYPE_CHECKING:
+    from eddyline.reports.learned_report import LearnedReport
 
 MOST: Final = 1024
 """Predicates that are known, and functions; the latest ones. One takes some 700 bytes."""
@@ -164,6 +166,13 @@ class LearnedStore:
 
     def report(self) -> LearnedReport:
         """Return all that is known, for people."""
+        # Only who asks has what draws tables imported, which takes 0.05 s.
+        from eddyline.reports.learned_report import (  # noqa: PLC0415
+            LearnedFunction,
+            LearnedPredicate,
+            LearnedReport,
+        )
+
         with self._changing:
             predicates = [(known, known.all()) for known in self._predicates.values()]
             functions = [(known, known.all()) for known in self._functions.values()]
