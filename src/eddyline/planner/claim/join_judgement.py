@@ -8,9 +8,12 @@ Every conjunct of the region's filters and join conditions is one of three:
   over results of Python functions, whose parts over one input become columns of that input;
 * *not understood*: then the region ends below the node that holds it.
 
-An equality whose one side a function makes is no key that an index knows. Where nothing else
-relates its two inputs, every row of one would meet every row of the other; so the function is
-left to the input, and its result is then a column of that like any other.
+An equality whose one side a function makes is no key that an index knows: every row of one input
+would meet every row of the other, or all those with which it shares another key, say the number of
+pages. So the function is left to the input, as in plain Spark, and its result is then a column of
+that like any other. It was kept where another key related the inputs: a join of 57,000 rows
+by 40 numbers of pages and by what a function made of each row took six times as long as in Spark.
+Only where rows are looked up, few for each, the function waits for these.
 
 Columns of an input are computed for all of its rows, before any join or predicate has
 dropped some, so that an expression that may raise an error must not become one.
@@ -242,8 +245,8 @@ class _Judgement:
         self._predicates.setdefault(expression, text)
 
     def _leave_made_keys(self) -> None:
-        """Leave a function to the input whose key it makes, where there is no other key."""
-        for conjunct in self._related.keys_of_functions_alone():
+        """Leave a function to the input whose key it makes."""
+        for conjunct in self._related.keys_of_functions(self._looked_up):
             for result in sorted(self._definitions.results_in(conjunct)):
                 text = self._definitions.text(self._definitions.results[result].function)
                 declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
@@ -421,8 +424,11 @@ class RelatedInputs:
         """Return the groups of related inputs that hold any of these."""
         return [mask for mask in self._related if mask & inputs]
 
-    def keys_of_functions_alone(self) -> Iterator[Tree]:
-        """Yield equalities whose one side a function makes, of inputs that no other key relates."""
+    def keys_of_functions(self, looked_up: int) -> Iterator[Tree]:
+        """Yield equalities whose one side a function makes.
+
+        Of those with an input that is looked up only where no other key relates it.
+        """
         for conjunct, both in self._made_keys:
-            if not any(mask & both == both for mask in self._related):
+            if not both & looked_up or not any(mask & both == both for mask in self._related):
                 yield conjunct
