@@ -36,8 +36,8 @@ def joined(spark: SparkSession) -> DataFrame:
 def test_few_rows_meet_where_a_function_makes_a_key(joined: DataFrame, joins: str) -> None:
     adapted = eddyline.adapt(joined, joins=joins)
     assert sorted(adapted.collect()) == sorted(joined.collect())
-    joins_done = [block.record.join for block in eddyline.report(adapted).blocks]
-    (join,) = filter(None, joins_done)
+    records = [block.record for block in eddyline.report(adapted).blocks]
+    (join,) = (record.join for record in records if record is not None and record.join is not None)
     assert sum(stem.matches for stem in join.stems) == ROWS  # by pages alone 30,000
 
 
