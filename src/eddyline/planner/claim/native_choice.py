@@ -18,7 +18,18 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.catalyst import CatalystExpression
-from eddyline.expressions import Call, call_of, calls_in
+from eddyline.expressions import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    Or,
+    call_of,
+    calls_in,
+)
 from eddyline.planner.claim.join_claim import JoinClaim
 from eddyline.planner.claim.join_edges import JoinEdges, join_edges
 from eddyline.planner.claim.reduction import (
@@ -33,6 +44,8 @@ from eddyline.planner.read.chains import EvaluationLink, Tree
 from eddyline.planner.read.regions import Region
 
 _SEVERAL: Final = "the eddy joins, as functions look at several inputs"
+
+_IN_ORDER: Final = "one predicate alone is asked about the rows of one join, which has a key"
 
 _UNASKED: Final = "no condition says that rows are dropped for which only values are wanted"
 
@@ -70,12 +83,18 @@ class Choice:
     natively: NativeJoins | None = None
 
 
-def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choice:
-    """Choose by what the inputs say about themselves: conditions, rows, sizes."""
+def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim, limit: int = 0) -> Choice:
+    """Choose by what the inputs say about themselves: conditions, rows, sizes.
+
+    ``limit`` is how many of the region's rows are wanted of each task, 0 for all.
+    """
     results = _below_joins(region, claim)
     root = _asked_about(claim, results)
+    if root is None and claim.calls:
+        alone = not limit and nothing_to_reorder(region, claim)
+        return Choice(Joiner.SPARK, _IN_ORDER) if alone else Choice(Joiner.EDDY, _SEVERAL)
     if root is None:
-        return Choice(Joiner.EDDY, _SEVERAL) if claim.calls else Choice(Joiner.SPARK, _UNASKED)
+        return Choice(Joiner.SPARK, _UNASKED)
     sources = sources_of(claim, region.inputs)
     edges = join_edges(region)
     reduction = Reductions(spark, edges, sources, joined_above=True).of(root)
@@ -104,6 +123,27 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choi
     small = _root_to_broadcast(spark, reduction, sources, region)
     natively = NativeJoins(reduction, sources, edges, described, results, small)
     return Choice(Joiner.SPARK_AROUND_BLOCK, "the functions look at one input", natively)
+
+
+def nothing_to_reorder(region: Region, claim: JoinClaim) -> bool:
+    """Whether one predicate alone is asked, about pairs of two inputs that a key joins.
+
+    Whoever joins, the same pairs are asked about, and the same functions called. In an OR or a CASE
+    there would be an order, of its parts.
+    """
+    asking = [predicate for predicate in claim.predicates if calls_in(predicate)]
+    if len(region.inputs) != 2 or len(asking) != 1 or claim.looked_up or claim.constants:  # noqa: PLR2004 - a pair
+        return False
+    if any(isinstance(node, And | Or | Case | Coalesce) for node in asking[0].walk()):
+        return False
+    return any(_is_key(predicate, claim) for predicate in claim.predicates)
+
+
+def _is_key(predicate: Expression, claim: JoinClaim) -> bool:
+    """Whether a predicate is an equality of two inputs that no function makes."""
+    if not isinstance(predicate, Comparison) or predicate.operator is not ComparisonOperator.EQUAL:
+        return False
+    return not calls_in(predicate) and len(claim.looked_at(predicate)) > 1
 
 
 def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpression, Call], ...]:

@@ -171,7 +171,11 @@ class BlockWalk:
         judged = Judged(region)
         self.judged.append(judged)
         spark = rules.context.spark
-        chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
+        chosen = (
+            Choice(Joiner.EDDY, "")
+            if claim.looked_up
+            else self._joiner(region, claim, rules, limit)
+        )
         if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
         inputs = [
@@ -194,7 +198,7 @@ class BlockWalk:
         self.blocks.append(native.block)
         return native.plan, frozenset()
 
-    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
+    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules, limit: int) -> Choice:
         """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
         if not self.twins.joins.isdisjoint(link.plan for link in region.links):
             alike = DeclineReason.SIDES_ALIKE
@@ -203,7 +207,7 @@ class BlockWalk:
         if rules.joins is not Joins.AUTO:
             return Choice(Joiner.EDDY, "")
         spark = rules.context.spark
-        chosen = choose_joiner(spark, region, claim)
+        chosen = choose_joiner(spark, region, claim, limit)
         if chosen.joiner is Joiner.EDDY and not pays(spark, claim, region.inputs):
             chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
             self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)
