@@ -19,6 +19,7 @@ def joined(spark: SparkSession) -> DataFrame:
     """Two tables, by the number of pages and by what a function makes of each row."""
     code = F.udf(lambda text: text.split("::")[1], "string")
     alike = F.udf(lambda one, other: one[-1] == other[-1], "boolean")
+    near = F.udf(lambda one, other: abs(one - other) < 2, "boolean")
     one, other = (
         spark.range(0, ROWS, 1, 1)
         .selectExpr("id", f"id % {PAGES} AS pages", f"concat('{prefix}::', id) AS funding")
@@ -29,7 +30,7 @@ def joined(spark: SparkSession) -> DataFrame:
         other,
         (F.col("one.pages") == F.col("other.pages"))
         & (code("one.funding") == code("other.funding")),
-    ).where(alike("one.funding", "other.funding"))
+    ).where(alike("one.funding", "other.funding") & near("one.id", "other.id"))
 
 
 @pytest.mark.parametrize("joins", ["auto", "always"])
