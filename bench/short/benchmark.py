@@ -64,7 +64,7 @@ UNCOUNTED: Final = 2
 """Turns before those that count: the JVM compiles what it runs."""
 
 PART_RUNS: Final = 5
-"""Runs of each contestant whose parts are measured, after one that does not count."""
+"""Runs of each contestant whose parts are measured, after two that do not count."""
 
 MEAN: Final = 0.80
 WORST: Final = 1.05

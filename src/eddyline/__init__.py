@@ -108,8 +108,8 @@ def __getattr__(name: str) -> object:
     if name in _READ_PLANS:
         importlib.import_module("eddyline.catalyst").get_ready()
     collects = gc.isenabled()
-    gc.disable()  # what is imported stays: looking for garbage took a fifth of 0.25 s
     try:
+        gc.disable()  # what is imported stays: looking for garbage took a fifth of 0.25 s
         module = importlib.import_module(_ON_FIRST_USE[name])
     except ModuleNotFoundError as error:
         if name not in _LOOKUPS or (error.name or "").startswith("eddyline"):

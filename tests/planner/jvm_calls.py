@@ -10,6 +10,7 @@ import pytest
 from py4j.clientserver import JavaClient
 from py4j.protocol import MEMORY_COMMAND_NAME
 
+from eddyline.catalyst.python_side import NAME
 from tests.looked_up import FORGETFUL
 
 
@@ -28,7 +29,7 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
     def counted(self: JavaClient, *arguments: object, **options: object) -> object:
         nonlocal asked
         command, thread = str(arguments[0]), threading.current_thread()
-        rewrites = thread.name.startswith("eddyline-rewriting") and "\nserve\n" not in command
+        rewrites = thread.name.startswith(NAME) and "\nserve\n" not in command
         if (thread is caller or rewrites) and not command.startswith(MEMORY_COMMAND_NAME):
             asked += 1
             sys.stdout.write(f"{thread.name}: {command[:200]!r}\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Final
 
 from eddyline.asking.driver_channel import Address
 from eddyline.engine.prior import Prior
@@ -24,6 +25,17 @@ class FunctionKind(IntEnum):
     PANDAS_ITERATOR = 204  # an iterator over pandas Series
     ARROW = 250  # Arrow arrays in and out
     ARROW_ITERATOR = 251  # an iterator over Arrow arrays
+
+
+CALLED_ONCE: Final = frozenset(
+    {
+        FunctionKind.PICKLED,
+        FunctionKind.ARROW_BATCHED,
+        FunctionKind.PANDAS,
+        FunctionKind.ARROW,
+    }
+)
+"""Kinds whose calls stand for themselves; an iterator has to be told when there is no more."""
 
 
 @dataclass(frozen=True, slots=True)

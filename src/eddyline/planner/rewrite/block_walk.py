@@ -171,11 +171,7 @@ class BlockWalk:
         judged = Judged(region)
         self.judged.append(judged)
         spark = rules.context.spark
-        chosen = (
-            Choice(Joiner.EDDY, "")
-            if claim.looked_up
-            else self._joiner(region, claim, rules, limit)
-        )
+        chosen = Choice(Joiner.EDDY, "") if claim.looked_up else self._joiner(region, claim, rules)
         if chosen.joiner is Joiner.SPARK:
             return None, frozenset(region.paths)
         inputs = [
@@ -198,7 +194,7 @@ class BlockWalk:
         self.blocks.append(native.block)
         return native.plan, frozenset()
 
-    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules, limit: int) -> Choice:
+    def _joiner(self, region: Region, claim: JoinClaim, rules: JoinRules) -> Choice:
         """Choose who joins a region without lookups; say so where nothing runs in an eddy."""
         if not self.twins.joins.isdisjoint(link.plan for link in region.links):
             alike = DeclineReason.SIDES_ALIKE
@@ -207,7 +203,7 @@ class BlockWalk:
         if rules.joins is not Joins.AUTO:
             return Choice(Joiner.EDDY, "")
         spark = rules.context.spark
-        chosen = choose_joiner(spark, region, claim, limit)
+        chosen = choose_joiner(spark, region, claim)
         if chosen.joiner is Joiner.EDDY and not pays(spark, claim, region.inputs):
             chosen = Choice(Joiner.SPARK, DeclineReason.MUCH_TO_MOVE)
             self.left.extend(LeftToSpark(text, DeclineReason.MUCH_TO_MOVE) for text in claim.asking)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
-from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, FunctionKind, SessionSettings
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -64,16 +64,6 @@ from eddyline.planner.rewrite.value_block import (
 
 Remember: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function, pickled, of a block that computes one value."""
-
-_CALLED_ONCE: Final = frozenset(
-    {
-        FunctionKind.PICKLED,
-        FunctionKind.ARROW_BATCHED,
-        FunctionKind.PANDAS,
-        FunctionKind.ARROW,
-    }
-)
-"""Kinds whose calls stand for themselves; an iterator has to be told when there is no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +311,7 @@ class _Walk:
         together = [
             index
             for index in decided_by_others(link, need_of)
-            if _kind_of(link.functions[index]) in _CALLED_ONCE
+            if _kind_of(link.functions[index]) in CALLED_ONCE
         ]
         if not together:
             return None
@@ -344,7 +334,7 @@ class _Walk:
         """
         function = link.functions[index]
         if (
-            _kind_of(function) not in _CALLED_ONCE
+            _kind_of(function) not in CALLED_ONCE
             or not function.children
             or mark_in(function) is not None
         ):
