@@ -18,6 +18,7 @@ import bench.learned
 import bench.looking
 import bench.lookups.benchmark
 import bench.lookups.functions
+import bench.others.benchmark
 import bench.predicates.benchmark
 import bench.realistic.benchmark
 import bench.remembering.benchmark
@@ -50,6 +51,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,
+    "others": bench.others.benchmark.main,
     "learned": bench.learned.main,
     "transpiled": bench.transpiled.main,
     "looking": bench.looking.main,

@@ -84,6 +84,8 @@ FIGURES: Final = 9
 WARMING: Final = "SELECT count(*) FROM products WHERE is_email(title)"
 """Run once in each session, so that the first query finds processes of Python."""
 
+TITLE: Final = "Short queries: Eddyline's time over plain Spark's, median (least-greatest)"
+
 Sessions: TypeAlias = Mapping[str, SparkSession]
 """A session for each contestant."""
 
@@ -195,8 +197,8 @@ def of_group(measured: Sequence[Measured], group: str) -> list[Measured]:
 
 
 def groups_of(measured: Sequence[Measured]) -> list[str]:
-    """Return the groups of which something was measured."""
-    return [group for group in (WITH, WITHOUT) if of_group(measured, group)]
+    """Return the groups of which something was measured, in the order of their first queries."""
+    return list(dict.fromkeys(result.query.group for result in measured))
 
 
 def mean(measured: Sequence[Measured], contestant: str) -> float:
@@ -209,10 +211,10 @@ def worst(measured: Sequence[Measured], contestant: str) -> Measured:
     return max(measured, key=lambda result: result.over(contestant).median)
 
 
-def table(measured: Sequence[Measured]) -> Table:
+def table(measured: Sequence[Measured], title: str = TITLE) -> Table:
     """Return the table that a person reads."""
     shown = report.table(
-        "Short queries: Eddyline's time over plain Spark's, median (least-greatest)",
+        title,
         (
             *("query", "rows", "plain, ms", *OURS, *(f"{name} +ms" for name in OURS)),
             *("first, ms", *(f"first {name}" for name in OURS)),
@@ -255,8 +257,8 @@ def verdicts(measured: Sequence[Measured]) -> list[str]:
             slowest = worst(results, name)
             ratio = slowest.over(name).median
             lines += [
-                f"{WITH}, {name}: geometric mean {_judged(mean(results, name), of_mean)}",
-                f"{WITH}, {name}: worst {_judged(ratio, of_worst)} ({slowest.query.name})",
+                f"{WITH}, {name}: geometric mean {judged(mean(results, name), of_mean)}",
+                f"{WITH}, {name}: worst {judged(ratio, of_worst)} ({slowest.query.name})",
             ]
     if results := of_group(measured, WITHOUT):
         slowest = max(results, key=lambda result: result.more(ENABLE).median)
@@ -264,13 +266,14 @@ def verdicts(measured: Sequence[Measured]) -> list[str]:
         missed = "" if round(more, 1) <= MORE_WITHOUT else ", missed"
         most = f"at most {more:+.1f} ms, target {MORE_WITHOUT:+.1f} ms{missed}"
         lines += [
-            f"{WITHOUT}: geometric mean {_judged(mean(results, ENABLE), MEAN_WITHOUT)}",
+            f"{WITHOUT}: geometric mean {judged(mean(results, ENABLE), MEAN_WITHOUT)}",
             f"{WITHOUT}: {most} ({slowest.query.name})",
         ]
     return lines
 
 
-def _judged(measured: float, at_most: float) -> str:
+def judged(measured: float, at_most: float) -> str:
+    """Return what was measured beside its target, in words."""
     missed = "" if round(measured, 2) <= at_most else ", missed"
     return f"{measured:.2f}, target {at_most:.2f}{missed}"
 
@@ -341,19 +344,26 @@ def measure(
     return Measured(query, len(taken.answer), {name: taken.seconds[name] for name in names})
 
 
-def as_dict(measured: Sequence[Measured], parts: PartsOf, turns: int) -> dict[str, object]:
-    """Return everything measured, for JSON."""
+def summary(measured: Sequence[Measured], turns: int, rows: Rows) -> dict[str, object]:
+    """Return what was measured over tables of so many rows, for JSON."""
     return {
         "turns": turns,
         "uncounted": UNCOUNTED,
         "cores": CORES,
-        "table_rows": dict(ROWS),
+        "table_rows": dict(rows),
         "geometric_mean": {
             group: {name: mean(of_group(measured, group), name) for name in OURS}
             for group in groups_of(measured)
         },
-        "targets": verdicts(measured),
         "results": [result.to_dict() for result in measured],
+    }
+
+
+def as_dict(measured: Sequence[Measured], parts: PartsOf, turns: int) -> dict[str, object]:
+    """Return everything measured, for JSON."""
+    return {
+        **summary(measured, turns, ROWS),
+        "targets": verdicts(measured),
         "parts": {
             query: {name: dict(of_name) for name, of_name in by_contestant.items()}
             for query, by_contestant in parts.items()

@@ -1,0 +1,1 @@
+"""Queries by others, written from the documentation alone."""
