@@ -130,7 +130,7 @@ def test_structs_of_other_labels(spark: SparkSession, operator: str, allowed: bo
     )
     frame = one.join(other, F.expr(f"x {operator} y")).where(asked("i", "j"))
     with broadcasting(spark, allowed=allowed):
-        adapted = eddyline.adapt(frame)
+        adapted = eddyline.adapt(frame, joins="always")
         ((block, _),) = adapted_blocks(adapted)
         assert not isinstance(block, FilterBlock)
         assert len(JoinGraph(block.query).classes) == 1

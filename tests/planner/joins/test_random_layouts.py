@@ -180,10 +180,15 @@ def test_functions_over_one_input(
 def test_functions_over_several_inputs(
     spark: SparkSession, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queries = [random_layout(seed, several=True) for seed in OVER_SEVERAL]
-    ways = ways_of_all(spark, connection, monkeypatch, queries)
+    ways: set[StrEnum] = set()
+    for seed in OVER_SEVERAL:
+        query = random_layout(seed, several=True)
+        found = ways_of_all(spark, connection, monkeypatch, [query])
+        if Way.PLAIN in found:  # there is nothing to reorder
+            assert (len(query.inputs), list(map(len, query.asked))) == (2, [1])
+        ways |= found
     assert ways >= {Way.IN_PLACE, Way.SHUFFLED, Way.FAILED, Means.KEYS, Means.BLOOM}
-    assert not {Way.AROUND, Way.PLAIN, Means.JOINED} & ways
+    assert not {Way.AROUND, Means.JOINED} & ways
 
 
 def test_the_queries_are_of_every_sort() -> None:
