@@ -52,7 +52,7 @@ def test_a_small_input_that_fails(
     rows = spark.range(1_000).selectExpr("id", "id % 20 AS k")
     small = spark.range(20).select(wrong().alias("k"), F.col("id").alias("x"))
     plain = rows.join(small, "k").where(agree("id", "x"))
-    adapted = eddyline.adapt(plain)
+    adapted = eddyline.adapt(plain, joins="always")
     assert "scalar-subquery" in adapted._jdf.queryExecution().optimizedPlan().toString()
     with pytest.raises(kind) as expected:
         action(plain)
