@@ -20,7 +20,6 @@ from typing import Final
 from pyspark.sql import SparkSession
 from rich.table import Table
 
-import eddyline
 from bench import report
 from bench.against_plain import CORES, PLAIN, start
 from bench.others.functions import register_all
@@ -29,12 +28,11 @@ from bench.others.queries import QUERIES
 from bench.others.tables import ROWS, make_views, tables, write
 from bench.short import benchmark as short
 from bench.short.benchmark import (
-    AGAIN,
     ENABLE,
-    OURS,
     UNCOUNTED,
     Measured,
     Sessions,
+    in_sessions,
     judged,
     measure,
     of_group,
@@ -54,13 +52,12 @@ TITLE: Final = "Queries of others: Eddyline's time over plain Spark's, median (l
 
 def sessions(first: SparkSession, folder: Path) -> Sessions:
     """Return a session for each contestant, which knows the tables in a folder."""
-    made = {PLAIN: first, **{name: first.newSession() for name in OURS}}
-    for spark in made.values():
+
+    def prepare(spark: SparkSession) -> None:
         make_views(spark, folder)
         register_all(spark)
-    for name in (ENABLE, AGAIN):
-        eddyline.enable(made[name])
-    return made
+
+    return in_sessions(first, prepare)
 
 
 def prepared(folder: Path, rows: Rows = ROWS) -> Sessions:

@@ -107,15 +107,24 @@ def require_same_bag(expected: Any, answer: Any) -> None:  # noqa: ANN401 - rows
         )
 
 
-def sessions(first: SparkSession, folder: Path) -> Sessions:
-    """Return a session for each contestant, which knows the tables in a folder."""
+def in_sessions(first: SparkSession, prepare: Callable[[SparkSession], object]) -> Sessions:
+    """Return a session for each contestant, each prepared with tables and functions."""
     made = {PLAIN: first, **{name: first.newSession() for name in OURS}}
     for spark in made.values():
-        make_views(spark, folder)
-        register_all(spark)
+        prepare(spark)
     for name in (ENABLE, AGAIN):
         eddyline.enable(made[name])
     return made
+
+
+def sessions(first: SparkSession, folder: Path) -> Sessions:
+    """Return a session for each contestant, which knows the tables in a folder."""
+
+    def prepare(spark: SparkSession) -> None:
+        make_views(spark, folder)
+        register_all(spark)
+
+    return in_sessions(first, prepare)
 
 
 def plain_rows(spark: SparkSession, text: str) -> list[Row]:

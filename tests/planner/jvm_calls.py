@@ -18,19 +18,19 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
     """Return how many commands are sent to the JVM while an action runs.
 
     Those that give back handles are left out: earlier tests may have left some, which go at
-    any time. So are those of threads that have nothing to do with it, and the one with which a
-    thread that rewrites begins to serve, again where its connection was lost. What PySpark looks
-    up is counted, as for a user, each time. All are printed, for a test that fails.
+    any time. So are those of threads that were there before and rewrite nothing, and the one with
+    which a thread that rewrites begins to serve, again where its connection was lost. What PySpark
+    looks up is counted, as for a user, each time. All are printed, for a test that fails.
     """
     asked = 0
     send = JavaClient.send_command
-    caller = threading.current_thread()
+    there = {*threading.enumerate()} - {threading.current_thread()}
 
     def counted(self: JavaClient, *arguments: object, **options: object) -> object:
         nonlocal asked
         command, thread = str(arguments[0]), threading.current_thread()
-        rewrites = thread.name.startswith(NAME) and "\nserve\n" not in command
-        if (thread is caller or rewrites) and not command.startswith(MEMORY_COMMAND_NAME):
+        ours = thread not in there or thread.name.startswith(NAME)
+        if ours and "\nserve\n" not in command and not command.startswith(MEMORY_COMMAND_NAME):
             asked += 1
             sys.stdout.write(f"{thread.name}: {command[:200]!r}\n")
         return send(self, *arguments, **options)

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 
 import eddyline
+from eddyline.blocks.decline import DeclineReason
 
 ONE = {
     "a predicate": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE near(a.v, b.v)",
@@ -63,6 +64,8 @@ def joins_in_eddies(session: SparkSession, sql: str, joins: str = "auto") -> boo
 @pytest.mark.parametrize("sql", ONE.values(), ids=ONE)
 def test_spark_joins_where_nothing_can_be_reordered(tables: SparkSession, sql: str) -> None:
     assert not joins_in_eddies(tables, sql)
+    left = eddyline.explain(tables.sql(sql)).left
+    assert [each.reason for each in left] == [DeclineReason.FEWER_THAN_TWO_TERMS]
     assert joins_in_eddies(tables, sql, "always")
 
 
