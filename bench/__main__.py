@@ -9,6 +9,7 @@ import bench.adversarial.benchmark
 import bench.beginnings
 import bench.calls.benchmark
 import bench.cheap.benchmark
+import bench.columns_of_columns
 import bench.enabling
 import bench.engine_joins.benchmark
 import bench.first_use.benchmark
@@ -48,6 +49,7 @@ OTHERS: Mapping[str, Callable[[Sequence[str]], int]] = {
     "first": bench.first_use.benchmark.main,
     "calls": bench.calls.benchmark.main,
     "cheap": bench.cheap.benchmark.main,
+    "columns": bench.columns_of_columns.main,
     "enabling": bench.enabling.main,
     "tiny": bench.tiny.benchmark.main,
     "short": bench.short.benchmark.main,

@@ -64,7 +64,9 @@ class UserFunction:
     Spark's own worker. ``keywords`` names the arguments that are passed by
     keyword and has None for a positional one. Types are Spark's, as JSON
     (``DataType.json()``); the return type is that of the outermost function.
-    ``driver`` is None where the worker calls the function itself.
+    ``driver`` is None where the worker calls the function itself. ``shared`` says after how many
+    functions, counted from the innermost, there is a value that other functions of the query are
+    made of, too (:mod:`eddyline.blocks.nests`); it makes no difference to what the function is.
     """
 
     name: str
@@ -74,6 +76,7 @@ class UserFunction:
     keywords: tuple[str | None, ...]
     return_type: str
     driver: CalledByDriver | None = None
+    shared: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
 from eddyline.tasks.calling import WorkerFunction, made_function
+from eddyline.tasks.calling.shared_results import Sharing
 from eddyline.tasks.log_context import show_users_functions
 from eddyline.tasks.task_lookups import job_of
-from eddyline.tasks.worker_memory import WithMemory, remembered
+from eddyline.tasks.worker_memory import WithMemory, remembered, shared_parts
 
 
 def task_functions(
@@ -34,12 +35,14 @@ def task_functions(
     show_users_functions()
     agenda = SharedAgenda()
     worth = dict(options.worth)
+    share = options.remember and any(function.shared for function in functions)
+    sharing = Sharing(shared_parts(options), clock) if share else None
     made: list[WorkerFunction] = []
     with contextlib.ExitStack() as opened:
         for function in functions:
             driver = function.driver
             if driver is None:
-                here = made_function(function, of_action)
+                here = made_function(function, of_action, sharing)
                 if options.remember and not here.forgetful:
                     memory = remembered(function, of_action, options, len(functions))
                     made.append(WithMemory(here.function, memory, clock))

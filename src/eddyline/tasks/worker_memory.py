@@ -6,15 +6,21 @@ same only if everything pickled with them is, closures included.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
 from eddyline.engine.functions.function_memory import FunctionMemory
-from eddyline.engine.functions.remembered_function import Remembered, RememberedFunction
+from eddyline.engine.functions.remembered_function import (
+    MemoryStatistics,
+    Remembered,
+    RememberedFunction,
+)
 from eddyline.latest import Latest
 from eddyline.tasks.calling import WorkerFunction
+from eddyline.tasks.calling.shared_results import NestFunction, SharedParts
 from eddyline.tasks.task_lookups import job_of
 
 SHARE: Final = 8
@@ -26,6 +32,10 @@ MEMORIES: Final[Latest[str, _Functions]] = Latest(2)
 """By job: an action's and that of one more, since two may take turns in a process."""
 
 
+PARTS: Final[Latest[str, SharedParts]] = Latest(2)
+"""The parts that functions share, by job, likewise."""
+
+
 class WithMemory(RememberedFunction):
     """A function of a task that has a memory; it is closed like one without."""
 
@@ -33,6 +43,13 @@ class WithMemory(RememberedFunction):
         """Give a function the memory that another task of this process may have left."""
         super().__init__(function, remembered, clock)
         self.close = function.close
+        self._nest = function if isinstance(function, NestFunction) else None
+
+    def statistics(self) -> MemoryStatistics:
+        """Return what was done so far; a value that another function called for is a hit."""
+        own = super().statistics()
+        taken = 0 if self._nest is None else self._nest.taken
+        return replace(own, calls=own.calls - taken, hits=own.hits + taken) if taken else own
 
 
 def remembered(
@@ -48,3 +65,12 @@ def remembered(
         memory = Remembered(FunctionMemory(options.memory // (SHARE * functions)))
         of_job[function, settings] = memory
     return memory
+
+
+def shared_parts(options: RoutingOptions) -> SharedParts:
+    """Return what functions have in common with each other in this job, in this process."""
+    job = job_of(options)
+    parts = PARTS.get(job)
+    if parts is None:
+        PARTS.put(job, parts := SharedParts())
+    return parts

@@ -19,12 +19,13 @@ claimed together with what is below it. It can be part of a second block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
+from eddyline.blocks.nests import is_inside
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import (
@@ -153,7 +154,8 @@ class _Judgement:
     def verdict(self) -> Verdict:
         barrier = self._barrier()
         guards = self._claimed and self._unsure
-        if not self._later and not guards and not _worth_routing(self._claimed):
+        pays = self._later or guards or _worth_routing(self._claimed) or self._parts_are_used()
+        if not pays:
             few = DeclineReason.FEWER_THAN_TWO_TERMS
             known = self._terms.contents.functions
             for term, text in self._claimed.items():
@@ -161,6 +163,20 @@ class _Judgement:
                 self._left.append(LeftToSpark(text, few, functions=asked))
             return Verdict(None, tuple(self._left), barrier)
         return Verdict(self._claim(), tuple(self._left), barrier)
+
+    def _parts_are_used(self) -> bool:
+        """Whether a claimed term computes, on the way, what is used above it."""
+        if not any(len(function.commands) > 1 for function in self._terms.contents.functions):
+            return False
+        for link in self._chain.links:
+            self._definitions.define_more(link, guarded=self._guarded)
+        before = self._terms.contents.mark()
+        provided = self._provided(self._claimed)
+        self._terms.back_to(before)
+        asked = {call for term in self._claimed for call in calls_in(term)}
+        inside = {identity for identity, call in provided.items() if call not in asked}
+        used = self._used_above()
+        return bool(inside if used is None else inside & used)
 
     def _barrier(self) -> int | None:
         """Take in links up to the first barrier; return its position, None where there is none."""
@@ -365,14 +381,43 @@ class _Judgement:
         return conditions
 
     def _provided(self, wanted_by: Iterable[Expression]) -> dict[ExpressionId, Call]:
-        """Return the results anywhere in the chain that are calls in these expressions."""
+        """Return the results anywhere in the chain that are calls in these expressions.
+
+        And those of the functions that such a call gets its arguments from: they are called anyway.
+        """
         wanted = frozenset(call for expression in wanted_by for call in calls_in(expression))
         provided = dict(self._later)
         for identity, result in self._definitions.results.items():
             call = self._call(result)
             if call is not None and call in wanted:
                 provided[identity] = call
+            elif (part := self._part(result, wanted)) is not None:
+                provided[identity] = part
         return provided
+
+    def _part(self, result: FunctionResult, wanted: Iterable[Call]) -> Call | None:
+        """Take in a result that one of these calls computes on the way; None for another."""
+        contents = self._terms.contents
+        nests = [call for call in wanted if len(contents.functions[call.function].commands) > 1]
+        if not nests:
+            return None
+        before = contents.mark()
+        try:
+            call = self._terms.call(FunctionResult(result.function, guarded=False))
+        except DeclinedError:
+            self._terms.back_to(before)
+            return None
+        if any(is_made_on_the_way(call, nest, contents.functions) for nest in nests):
+            return self._terms.evaluable(call)
+        self._terms.back_to(before)
+        return None
+
+
+def is_made_on_the_way(call: Call, nest: Call, functions: Sequence[UserFunction]) -> bool:
+    """Return whether one call computes another; both are of ``functions``, by their numbers."""
+    return call.arguments == nest.arguments and is_inside(
+        functions[call.function], functions[nest.function]
+    )
 
 
 def _worth_routing(conjuncts: Mapping[Expression, str]) -> bool:

@@ -16,10 +16,11 @@ from typing import TypeAlias, cast
 
 from eddyline import catalyst
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import Argument, Call, Case, Expression, calls_in, with_children
-from eddyline.planner.claim.filter_claim import Claim
+from eddyline.planner.claim.filter_claim import Claim, is_made_on_the_way
 from eddyline.planner.read.chains import (
     Chain,
     EvaluationLink,
@@ -124,14 +125,19 @@ def _parts(
     """Return the blocks of a claim from the bottom up, each with what it is to provide.
 
     What has nothing to do with the predicate is computed by a block above it: there Spark can see
-    whether it is used, and how many rows are wanted.
+    whether it is used, and how many rows are wanted. What the predicate computes on the way has.
     """
     asked = set(calls_in(claim.predicate))
     with_it: list[ExpressionId] = []
     apart = list(provided)
-    while more := [
-        result for result in apart if not asked.isdisjoint(calls_in(claim.value(result)))
-    ]:
+
+    def belongs(result: ExpressionId) -> bool:
+        return any(
+            call in asked or any(is_made_on_the_way(call, nest, claim.functions) for nest in asked)
+            for call in calls_in(claim.value(result))
+        )
+
+    while more := list(filter(belongs, apart)):
         with_it += more
         apart = [result for result in apart if result not in more]
         asked.update(
@@ -180,7 +186,7 @@ def block_of(
         "",
         claim.predicate,
         claim.texts,
-        claim.functions,
+        with_shared_parts(claim.functions),
         outputs,
         settings,
         names,

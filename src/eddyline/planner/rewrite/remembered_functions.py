@@ -15,7 +15,14 @@ from typing import TypeAlias
 
 from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
-from eddyline.blocks.filter_block import CALLED_ONCE, FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.filter_block import (
+    CALLED_ONCE,
+    FilterBlock,
+    FunctionKind,
+    SessionSettings,
+    UserFunction,
+)
+from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -239,11 +246,13 @@ class _Walk:
         # Spark would push a projection below a limit, where it is called for all rows again.
         over_limit = keeps_few(below)
         together = () if joint is None else tuple(joint.fields)
+        mates = self._mates(link)
         alone = {
             index: in_block
             for index in link.indexes
             if index not in together
-            and (in_block := self._in_block(link, index, below, stays=over_limit)) is not None
+            and (in_block := self._in_block(link, index, below, mates, stays=over_limit))
+            is not None
         }
         if not alone and joint is None:
             return None
@@ -324,13 +333,37 @@ class _Walk:
         except (DeclinedError, RecursionError):
             return None
 
+    def _mates(self, link: EvaluationLink) -> tuple[UserFunction, ...]:
+        """Return the functions of a node in which one is called with what another returns.
+
+        Each in a block of its own, they run in one process, and share what they call.
+        """
+        functions = [link.functions[index] for index in link.indexes]
+        if not any(child.name == "PythonUDF" for tree in functions for child in tree.children):
+            return ()
+        terms = Terms(Definitions({}), self.settings)
+        for function in functions:
+            mark = terms.contents.mark()
+            try:
+                terms.call(FunctionResult(function, guarded=False))
+            except (DeclinedError, RecursionError):
+                terms.back_to(mark)
+        return terms.contents.functions
+
     def _in_block(
-        self, link: EvaluationLink, index: int, below: Plan, *, stays: bool
+        self,
+        link: EvaluationLink,
+        index: int,
+        below: Plan,
+        mates: Sequence[UserFunction],
+        *,
+        stays: bool,
     ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
         """Return a function of a node in a block of its own, and its call; None where it stays.
 
         With it comes what is to be computed below, if the call looks at that. It has a memory
-        unless it is not to remember; then it is called for fewer rows, or stays.
+        unless it is not to remember; then it is called for fewer rows, or stays. ``mates`` are
+        those with which it may share what they call.
         """
         function = link.functions[index]
         if (
@@ -380,7 +413,7 @@ class _Walk:
                 "",
                 ALL_ROWS,
                 (),
-                contents.functions,
+                with_shared_parts(contents.functions, mates),
                 (value,),
                 self.settings,
                 names,

@@ -6,7 +6,7 @@ Python's values and results become columns again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -21,9 +21,10 @@ from eddyline.expressions.vector import Function
 from eddyline.latest import Latest
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.tasks.calling.iterator_function import IteratorFunction
-from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords, load
+from eddyline.tasks.calling.pickled_functions import Loaded, bind_keywords, load
 from eddyline.tasks.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.tasks.calling.row_function import Reader, RowFunction, Writer
+from eddyline.tasks.calling.shared_results import NestFunction, Sharing, stages_of
 from eddyline.tasks.calling.uncallable import reason_not_to_call
 from eddyline.tasks.calling.vector_function import (
     ArrowResults,
@@ -64,26 +65,36 @@ def make_function(function: UserFunction, settings: SessionSettings) -> WorkerFu
     return made_function(function, settings).function
 
 
-def made_function(function: UserFunction, settings: SessionSettings) -> MadeFunction:
+def made_function(
+    function: UserFunction, settings: SessionSettings, sharing: Sharing | None = None
+) -> MadeFunction:
     """Unpickle a user's function and make it callable over columns.
 
     Columns must come in the Arrow types in which Spark sends the function's
     argument types, in whatever time zone; the result has the Arrow type of its
-    return type, timestamps in the session's time zone.
+    return type, timestamps in the session's time zone. With ``sharing`` it takes values of its
+    parts that other functions have called for, unless it is forgetful.
 
     Raises what unpickling raises, for example ``ModuleNotFoundError``.
     """
     loaded = load(function.commands)
-    made = _made(function, loaded.code, loaded.return_type, settings)
-    return MadeFunction(made, loaded.forgetful)
+    if loaded.forgetful:
+        sharing = None
+    return MadeFunction(_made(function, loaded, settings, sharing), loaded.forgetful)
 
 
 def _made(
-    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
+    function: UserFunction, loaded: Loaded, settings: SessionSettings, sharing: Sharing | None
 ) -> WorkerFunction:
+    code, return_type = loaded.code, loaded.return_type
     match function.kind:
         case FunctionKind.PICKLED | FunctionKind.ARROW_BATCHED:
-            return _row_function(function, code, return_type, settings)
+            whole = bind_keywords(code, function.keywords)
+            readers, write = _row_values(function, return_type, settings)
+            if sharing is None or not function.shared:
+                return RowFunction(whole, readers, write)
+            stages = stages_of(function, loaded.functions, settings, sharing.parts)
+            return NestFunction(whole, stages, readers, write, sharing.clock)
         case FunctionKind.ARROW:
             arrow = ArrowResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)
@@ -110,25 +121,21 @@ def _made(
             assert_never(function.kind)
 
 
-def _row_function(
-    function: UserFunction, code: UserCode, return_type: DataType, settings: SessionSettings
-) -> RowFunction:
-    kind, types, keywords = function.kind, function.argument_types, function.keywords
+def _row_values(
+    function: UserFunction, return_type: DataType, settings: SessionSettings
+) -> tuple[Sequence[Reader], Writer]:
+    """Return what converts the arguments and results of a function that is called row by row."""
+    kind, types = function.kind, function.argument_types
     if kind is FunctionKind.ARROW_BATCHED and not settings.legacy_pandas_conversion:
-        readers, write = _arrow_values(types, return_type, settings)
-        return RowFunction(bind_keywords(code, keywords), readers, write)
+        return _arrow_values(types, return_type, settings)
     as_bytes = settings.binary_as_bytes
     kinds = map(spark_type, types)
     if kind is FunctionKind.PICKLED:
         read = [pickled_reader(kind, binary_as_bytes=as_bytes) for kind in kinds]
-        return RowFunction(
-            bind_keywords(code, keywords), read, PickledWriter(return_type, settings)
-        )
+        return read, PickledWriter(return_type, settings)
     values = _pandas_values()
     read = [values.legacy_reader(kind, settings) for kind in kinds]
-    return RowFunction(
-        bind_keywords(code, keywords), read, values.LegacyWriter(return_type, settings)
-    )
+    return read, values.LegacyWriter(return_type, settings)
 
 
 _ArrowValues: TypeAlias = tuple[tuple[Reader, ...], Writer]

@@ -21,23 +21,30 @@ UserCode = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A chain of functions as one; ``forgetful`` if one is marked so or left to chance."""
+    """A chain of functions, innermost first; ``forgetful`` if one is marked so or left to chance.
 
-    code: UserCode
+    ``return_type`` is the outermost one's.
+    """
+
+    functions: tuple[UserCode, ...]
     return_type: DataType
     forgetful: bool
 
+    @property
+    def code(self) -> UserCode:
+        """The chain as one function."""
+        return in_one_go(self.functions)
+
 
 def load(commands: Sequence[bytes]) -> Loaded:
-    """Unpickle a chain of functions, innermost first; return it as one.
+    """Unpickle a chain of functions, innermost first.
 
-    The return type is the outermost function's. A function that PySpark found
-    too large for a command comes as a broadcast variable, which must have
-    reached this worker. Functions of a chain hand their values on unconverted.
+    A function that PySpark found too large for a command comes as a broadcast variable, which must
+    have reached this worker.
     """
     functions, return_types = zip(*map(_load_one, commands), strict=True)
     forgetful = any(map(_is_forgetful, commands, functions))
-    return Loaded(reduce(_chain, functions), return_types[-1], forgetful)
+    return Loaded(functions, return_types[-1], forgetful)
 
 
 def _load_one(command: bytes) -> tuple[UserCode, DataType]:
@@ -64,6 +71,11 @@ def _is_forgetful(command: bytes, function: UserCode) -> bool:
         known = (is_marked_forgetful(function) or chance_in(function) is not None,)
         _forgetful.put(key, known)
     return known[0]
+
+
+def in_one_go(functions: Sequence[UserCode]) -> UserCode:
+    """Return functions, innermost first, as one: they hand their values on unconverted."""
+    return reduce(_chain, functions)
 
 
 def _chain(inner: UserCode, outer: UserCode) -> UserCode:

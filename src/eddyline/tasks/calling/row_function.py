@@ -54,8 +54,18 @@ class RowFunction:
         except Exception as error:  # noqa: BLE001 - e.g. a date beyond Python's; nothing is called yet
             return self._row_by_row(columns, rows, error)
         errors: dict[int, Exception] = {}
-        results = call_rows(self._function, arguments, rows, errors)
+        results = self._called(columns, arguments, rows, errors)
         return Vector(self._write(results, errors), errors or NO_ERRORS)
+
+    def _called(
+        self,
+        columns: Sequence[pa.Array],  # noqa: ARG002 - for those that tell rows apart
+        arguments: Sequence[Sequence[Any]],
+        rows: int,
+        errors: dict[int, Exception],
+    ) -> list[Any]:
+        """Return what the function returns for each row, likewise :func:`call_rows`."""
+        return call_rows(self._function, arguments, rows, errors)
 
     def _row_by_row(self, columns: Sequence[pa.Array], rows: int, error: Exception) -> Vector:
         """Find the rows whose arguments Python cannot represent; the others go on."""
