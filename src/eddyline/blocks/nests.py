@@ -2,7 +2,7 @@
 
 A column that is made of another one made by a function is a nest to Spark, ``f(g(x))``, and stands
 beside ``g(x)``: each calls ``g`` for itself. What they have in common is told here; it is called
-once in :mod:`eddyline.tasks.calling.shared_results`.
+once in :mod:`eddyline.tasks.calling.nest_function`.
 """
 
 from __future__ import annotations

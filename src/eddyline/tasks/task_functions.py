@@ -13,7 +13,7 @@ from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
 from eddyline.tasks.calling import WorkerFunction, made_function
-from eddyline.tasks.calling.shared_results import Sharing
+from eddyline.tasks.calling.nest_function import Sharing
 from eddyline.tasks.log_context import show_users_functions
 from eddyline.tasks.task_lookups import job_of
 from eddyline.tasks.worker_memory import WithMemory, remembered, shared_parts

@@ -20,7 +20,7 @@ from eddyline.engine.functions.remembered_function import (
 )
 from eddyline.latest import Latest
 from eddyline.tasks.calling import WorkerFunction
-from eddyline.tasks.calling.shared_results import NestFunction, SharedParts
+from eddyline.tasks.calling.nest_function import NestFunction, SharedParts
 from eddyline.tasks.task_lookups import job_of
 
 SHARE: Final = 8

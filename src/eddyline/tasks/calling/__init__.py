@@ -21,10 +21,10 @@ from eddyline.expressions.vector import Function
 from eddyline.latest import Latest
 from eddyline.tasks.calling.arrow_values import ArrowWriter, arrow_reader
 from eddyline.tasks.calling.iterator_function import IteratorFunction
+from eddyline.tasks.calling.nest_function import NestFunction, Sharing, stretches_of
 from eddyline.tasks.calling.pickled_functions import Loaded, bind_keywords, load
 from eddyline.tasks.calling.pickled_values import PickledWriter, pickled_reader
 from eddyline.tasks.calling.row_function import Reader, RowFunction, Writer
-from eddyline.tasks.calling.shared_results import NestFunction, Sharing, stages_of
 from eddyline.tasks.calling.uncallable import reason_not_to_call
 from eddyline.tasks.calling.vector_function import (
     ArrowResults,
@@ -93,8 +93,8 @@ def _made(
             readers, write = _row_values(function, return_type, settings)
             if sharing is None or not function.shared:
                 return RowFunction(whole, readers, write)
-            stages = stages_of(function, loaded.functions, settings, sharing.parts)
-            return NestFunction(whole, stages, readers, write, sharing.clock)
+            stretches = stretches_of(function, loaded.functions, settings, sharing.parts)
+            return NestFunction(whole, stretches, readers, write, sharing.clock)
         case FunctionKind.ARROW:
             arrow = ArrowResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)

@@ -21,8 +21,8 @@ from eddyline.blocks.nests import with_shared_parts
 from eddyline.deterministic_mark import deterministic
 from eddyline.expressions.vector import Vector
 from eddyline.tasks.calling import made_function, make_function
-from eddyline.tasks.calling import shared_results as shared
-from eddyline.tasks.calling.shared_results import SharedParts, Sharing
+from eddyline.tasks.calling import nest_function as nests
+from eddyline.tasks.calling.nest_function import SharedParts, Sharing
 from eddyline.wall_clock import WallClock
 from tests.tasks.calling.probes import Pinned, command, parsed, user_function
 
@@ -255,7 +255,7 @@ def test_a_part_that_costs_next_to_nothing_is_soon_called_by_each_again() -> Non
 def test_no_more_values_are_kept_than_those_of_two_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shared, "ROOM", 10)
+    monkeypatch.setattr(nests, "ROOM", 10)
     asked = [nest([str.upper], ["string"]), nest([str.upper, str.lower], ["string"])]
     parts = SharedParts()
     made = [
@@ -267,7 +267,7 @@ def test_no_more_values_are_kept_than_those_of_two_batches(
         made[0]([pa.array([f"{n}" for n in range(start, start + 7)])], 7)
         assert len(part._latest) + len(part._before) <= 2 * 16
     assert part.known([b"97"]) == ["97"]
-    assert part.known([b"1"]) == [shared.UNKNOWN]
+    assert part.known([b"1"]) == [nests.UNKNOWN]
 
 
 def test_a_forgetful_function_shares_nothing() -> None:

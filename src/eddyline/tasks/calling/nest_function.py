@@ -192,7 +192,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Stretch:
     """Functions of a nest from one shared part to the next, as one.
 
     ``part`` keeps what they return; None for the outermost where nothing else is made of it.
@@ -202,21 +202,21 @@ class Stage:
     part: SharedPart | None
 
 
-def stages_of(
+def stretches_of(
     function: UserFunction,
     code: Sequence[UserCode],
     settings: SessionSettings,
     parts: SharedParts,
-) -> list[Stage]:
-    """Return the stages of a function, whose parts others share; ``code`` is its nest's."""
-    stages: list[Stage] = []
+) -> list[Stretch]:
+    """Return the stretches of a function, whose parts others share; ``code`` is its nest's."""
+    stretches: list[Stretch] = []
     done = 0
     for length in sorted({*function.shared, len(code)}):
         own = in_one_go(code[done:length])
         part = parts.of(part_of(function, length), settings) if length in function.shared else None
-        stages.append(Stage(own if done else bind_keywords(own, function.keywords), part))
+        stretches.append(Stretch(own if done else bind_keywords(own, function.keywords), part))
         done = length
-    return stages
+    return stretches
 
 
 class NestFunction(RowFunction):
@@ -225,17 +225,17 @@ class NestFunction(RowFunction):
     def __init__(
         self,
         whole: UserCode,
-        stages: Sequence[Stage],
+        stretches: Sequence[Stretch],
         readers: Sequence[Reader],
         write: Writer,
         clock: Clock,
     ) -> None:
-        """``stages`` are innermost first; ``whole`` is all of them in one go.
+        """``stretches`` are innermost first; ``whole`` is all of them in one go.
 
         ``clock`` tells whether keeping values pays.
         """
         super().__init__(whole, readers, write)
-        self._stages = stages
+        self._stretches = stretches
         self._clock = clock
         self.taken = 0
         """Rows whose values came from somebody else's call."""
@@ -247,13 +247,13 @@ class NestFunction(RowFunction):
         rows: int,
         errors: dict[int, Exception],
     ) -> list[Any]:
-        if any(stage.part is not None and stage.part.pays for stage in self._stages):
+        if any(stretch.part is not None and stretch.part.pays for stretch in self._stretches):
             started = self._clock.now()
             keys = keys_of(columns, rows)
             if keys is not None:
                 values = keys.to_pylist()
                 seconds = self._clock.now() - started
-                return self._values(len(self._stages) - 1, values, arguments, errors, seconds)
+                return self._values(len(self._stretches) - 1, values, arguments, errors, seconds)
         return super()._called(columns, arguments, rows, errors)
 
     def _values(
@@ -264,11 +264,11 @@ class NestFunction(RowFunction):
         errors: dict[int, Exception],
         spent: float = 0.0,
     ) -> list[Any]:
-        """Return what a stage gives for each row, from its part or by calls.
+        """Return what a stretch gives for each row, from its part or by calls.
 
         ``spent`` are the seconds that it took to tell rows apart.
         """
-        part = self._stages[number].part
+        part = self._stretches[number].part
         if part is None or not part.pays:
             return self._called_anew(number, keys, arguments, errors)
         started = self._clock.now()
@@ -295,7 +295,7 @@ class NestFunction(RowFunction):
                 errors[missing[position]] = error
             looked += self._clock.now() - called
         part.tried(len(keys), hits, spent + looked - started)
-        if number == len(self._stages) - 1:
+        if number == len(self._stretches) - 1:
             self.taken += hits
         return values
 
@@ -306,8 +306,8 @@ class NestFunction(RowFunction):
         arguments: Sequence[Sequence[Any]],
         errors: dict[int, Exception],
     ) -> list[Any]:
-        """Call the functions of a stage, with what the stage inside it gives."""
-        rows, code = len(keys), self._stages[number].code
+        """Call the functions of a stretch, with what the stretch inside it gives."""
+        rows, code = len(keys), self._stretches[number].code
         if not number:
             return call_rows(code, arguments, rows, errors)
         values = self._values(number - 1, keys, arguments, errors)
