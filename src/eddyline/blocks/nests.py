@@ -8,7 +8,7 @@ once in :mod:`eddyline.tasks.calling.nest_function`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from eddyline.blocks.filter_block import FunctionKind, UserFunction
@@ -40,17 +40,16 @@ def is_inside(inner: UserFunction, nest: UserFunction) -> bool:
     )
 
 
-def with_shared_parts(
-    functions: Sequence[UserFunction], others: Iterable[UserFunction] = ()
-) -> tuple[UserFunction, ...]:
-    """Return functions that know which of their parts are part of each other, or of ``others``.
+def with_shared_parts(functions: Sequence[UserFunction]) -> tuple[UserFunction, ...]:
+    """Return functions that know which of their parts are part of others among them.
 
-    Takes time in proportion to the functions in all nests.
+    Takes time in proportion to the functions in all nests, and to the square of the deepest one.
     """
-    together = dict.fromkeys((*functions, *others))
-    if all(len(function.commands) == 1 for function in together):
+    if all(len(function.commands) == 1 for function in functions):
         return tuple(functions)
-    parts = Counter(part for function in together for part in _parts(function).values())
+    parts = Counter(
+        part for function in dict.fromkeys(functions) for part in _parts(function).values()
+    )
     return tuple(
         replace(
             function,
@@ -68,4 +67,9 @@ def _parts(function: UserFunction) -> dict[int, UserFunction]:
 
 
 def _may_share(function: UserFunction) -> bool:
-    return function.kind in ROW_BY_ROW and function.driver is None
+    """Whether calls of a function are worked on here, row by row.
+
+    In Spark a nest whose arguments are passed by keyword fails.
+    """
+    by_position = all(keyword is None for keyword in function.keywords)
+    return function.kind in ROW_BY_ROW and function.driver is None and by_position

@@ -114,7 +114,10 @@ def blocks_in_eddies(plan: Plan, passage: Passage) -> Plan:
     joins = making.joins
     may = joins is not None and joins.table_of is not None
     looks_up = may and any(True for _ in lookup_leaves(plan))
-    walk = BlockWalk(twins, making.settings, making.fuse, making.joins, needs.of, looks_up)
+    shares = making.remember is not None and making.all_remember
+    walk = BlockWalk(
+        twins, making.settings, making.fuse, making.joins, needs.of, looks_up, shares=shares
+    )
     passage.claimed = Claimed(plan, twins, needs, walk)
     rewritten = walk.rewrite(plan)
     passage.blocks += walk.blocks

@@ -16,7 +16,7 @@ from eddyline.tasks.calling import WorkerFunction, made_function
 from eddyline.tasks.calling.nest_function import Sharing
 from eddyline.tasks.log_context import show_users_functions
 from eddyline.tasks.task_lookups import job_of
-from eddyline.tasks.worker_memory import WithMemory, remembered, shared_parts
+from eddyline.tasks.worker_memory import SHARE, WithMemory, remembered, shared_parts
 
 
 def task_functions(
@@ -36,7 +36,8 @@ def task_functions(
     agenda = SharedAgenda()
     worth = dict(options.worth)
     share = options.remember and any(function.shared for function in functions)
-    sharing = Sharing(shared_parts(options), clock) if share else None
+    largest = options.memory // (SHARE * len(functions))
+    sharing = Sharing(shared_parts(options), clock, largest) if share else None
     made: list[WorkerFunction] = []
     with contextlib.ExitStack() as opened:
         for function in functions:

@@ -24,7 +24,10 @@ from eddyline.tasks.calling.nest_function import NestFunction, SharedParts
 from eddyline.tasks.task_lookups import job_of
 
 SHARE: Final = 8
-"""The functions of a block may remember, together, this part of what a task may use."""
+"""The functions of a block may remember, together, this part of what a task may use.
+
+And as much of what they share.
+"""
 
 _Functions = dict[tuple[UserFunction, SessionSettings], Remembered]
 

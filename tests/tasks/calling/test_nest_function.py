@@ -17,18 +17,20 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
-from eddyline.blocks.nests import with_shared_parts
+from eddyline.blocks.nests import part_of, with_shared_parts
 from eddyline.deterministic_mark import deterministic
+from eddyline.engine.clock import Clock
 from eddyline.expressions.vector import Vector
-from eddyline.tasks.calling import made_function, make_function
+from eddyline.tasks.calling import WorkerFunction, made_function, make_function
 from eddyline.tasks.calling import nest_function as nests
-from eddyline.tasks.calling.nest_function import SharedParts, Sharing
+from eddyline.tasks.calling.nest_function import SharedPart, SharedParts, Sharing
 from eddyline.wall_clock import WallClock
 from tests.tasks.calling.probes import Pinned, command, parsed, user_function
 
 pytestmark = pytest.mark.usefixtures("spark")  # types in SQL are read with its help
 
 SETTINGS = SessionSettings("UTC")
+LARGEST = 1 << 20
 
 
 class Still:
@@ -64,7 +66,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 def together(*functions: UserFunction) -> list[Callable[..., Vector]]:
     """Return functions of one job, which know of each other."""
-    sharing = Sharing(SharedParts(), Still())
+    sharing = Sharing(SharedParts(), Still(), LARGEST)
     return [
         made_function(each, SETTINGS, sharing).function for each in with_shared_parts(functions)
     ]
@@ -205,9 +207,9 @@ def test_a_part_is_called_once_for_each_of_the_arguments(order: tuple[int, ...])
         1: [["a", "b"], ["c"], ["a", "b"], ["d", "e", "f"]],
         2: ["2", "1", "2", "3"],
     }
-    assert calls == {"clean": 4, "words": 4, "count": 4}
+    assert calls == {"clean": 3, "words": 3, "count": 4}  # one text is there twice
     functions[0]([TEXTS], 4)
-    assert calls["clean"] == 4
+    assert calls["clean"] == 3
 
 
 def test_what_two_functions_do_not_have_in_common_is_not_taken_from_each_other() -> None:
@@ -224,50 +226,173 @@ def test_what_two_functions_do_not_have_in_common_is_not_taken_from_each_other()
     assert calls == {"clean": 8, "words": 8, "count": 4}
 
 
-def test_arguments_by_keyword_go_to_the_innermost_function() -> None:
+def test_nests_with_arguments_by_keyword_fail_as_they_do_in_spark() -> None:
     def joined(first: str, *, second: str) -> str:
         return f"{first}-{second}"
 
-    columns = [pa.array(["a", "b"]), pa.array(["c", None])]
-    shared_ones = together(
-        nest([joined], ["string", "string"], keywords=(None, "second")),
-        nest([joined, str.upper], ["string", "string"], keywords=(None, "second")),
-    )
-    assert shared_ones[0](columns, 2).values.to_pylist() == ["a-c", "b-None"]
-    assert shared_ones[1](columns, 2).values.to_pylist() == ["A-C", "B-NONE"]
+    types, keywords = ["string", "string"], (None, "second")
+    asked = [
+        nest([joined], types, keywords=keywords),
+        nest([joined, str.upper], types, keywords=keywords),
+    ]
+    assert [each.shared for each in with_shared_parts(asked)] == [(), ()]
 
 
-def test_a_part_that_costs_next_to_nothing_is_soon_called_by_each_again() -> None:
-    asked = [nest([str.upper], ["string"]), nest([str.upper, str.lower], ["string"])]
-    parts = SharedParts()
-    sharing = Sharing(parts, WallClock())
-    made = [made_function(each, SETTINGS, sharing).function for each in with_shared_parts(asked)]
-    texts = pa.array([f"text {number}" for number in range(10_000)])
-    (part,) = parts._parts.values()
-    for _ in range(50):
-        made[1]([texts], len(texts))  # nobody asks for what the first stage gives
+def test_an_object_that_a_part_returns_again_and_again_is_seen_as_it_was_for_each_row() -> None:
+    class Reader:
+        def read(self, text: str) -> Reader:
+            self.words = text.split()
+            return self
+
+    reader, line = Reader(), bytearray()
+
+    @deterministic
+    def read(text: str) -> Reader:
+        return reader.read(text)
+
+    @deterministic
+    def line_of(text: str) -> bytearray:
+        line[:] = text.encode()
+        return line
+
+    def words(of: Reader) -> str:
+        return ",".join(of.words)
+
+    def number(of: Reader) -> str:
+        return str(len(of.words))
+
+    def text(of: bytearray) -> str:
+        return of.decode()
+
+    def length(of: bytearray) -> str:
+        return str(len(of))
+
+    pairs: list[list[list[Callable[..., Any]]]] = [
+        [[read, words], [read, number]],
+        [[line_of, text], [line_of, length]],
+    ]
+    for functions in pairs:
+        asked = [nest(each, ["string"]) for each in functions]
+        expected = [told(make_function(each, SETTINGS)([TEXTS], 4)) for each in asked]
+        assert [told(each([TEXTS], 4)) for each in together(*asked)] == expected
+
+
+def test_sets_keep_their_order() -> None:
+    def several(text: str) -> set[str]:
+        made = {f"w{n}" for n in range(40)}
+        for n in range(36):
+            made.discard(f"w{n}")
+        return made | set(text.split())
+
+    def joined(words: set[str]) -> str:
+        return " ".join(words)
+
+    def first(words: set[str]) -> str:
+        return next(iter(words))
+
+    asked = [nest([several, joined], ["string"]), nest([several, first], ["string"])]
+    expected = [told(make_function(each, SETTINGS)([TEXTS], 4)) for each in asked]
+    assert [told(each([TEXTS], 4)) for each in together(*asked)] == expected
+
+
+def test_values_of_any_depth_and_of_any_class_are_handed_on() -> None:
+    class Unhashable(type):
+        __hash__ = None  # type: ignore[assignment]
+
+    class Odd(metaclass=Unhashable):
+        def __str__(self) -> str:
+            return "odd"
+
+    def deep(text: str) -> object:
+        made: object = None
+        for _ in range(5_000):
+            made = (text, made)
+        return made if text == "c " else Odd()
+
+    def top(value: object) -> str:
+        return str(value[0]) if isinstance(value, tuple) else str(value)
+
+    pinned = Pinned(deep)
+    functions = together(nest([pinned, top], ["string"]), nest([pinned, type, str], ["string"]))
+    for _ in range(2):
+        assert functions[0]([TEXTS], 4).values.to_pylist() == ["odd", "c ", "odd", "odd"]
+        assert functions[1]([TEXTS], 4).values[1].as_py() == "<class 'tuple'>"
+
+
+def test_where_pandas_converts_values_a_batch_at_a_time_nothing_is_shared() -> None:
+    legacy = replace(SETTINGS, legacy_pandas_conversion=True)
+    asked = with_shared_parts([nest([str], ["bigint"]), nest([str, str.upper], ["bigint"])])
+    sharing = Sharing(SharedParts(), Still(), LARGEST)
+    first, second = (made_function(each, legacy, sharing).function for each in asked)
+    assert first([pa.array([3, None])], 2).values.to_pylist() == ["3.0", "nan"]
+    assert second([pa.array([3])], 1).values.to_pylist() == ["3"]
+
+
+def parts_of(
+    *functions: UserFunction, clock: Clock, largest: int = LARGEST
+) -> tuple[list[WorkerFunction], SharedPart]:
+    """Return functions of one job that have one part in common, and that part."""
+    marked, parts = with_shared_parts(functions), SharedParts()
+    sharing = Sharing(parts, clock, largest)
+    made = [made_function(each, SETTINGS, sharing).function for each in marked]
+    return made, parts.of(part_of(functions[0], 1), SETTINGS, largest)
+
+
+UPPER = [nest([str.upper], ["string"]), nest([str.upper, str.lower], ["string"])]
+
+
+def test_a_part_that_spares_nobody_a_call_is_soon_called_by_each_again() -> None:
+    (_, second), part = parts_of(*UPPER, clock=WallClock())
+    for visit in range(10):
+        second([pa.array([f"text {visit} {number}" for number in range(10_000)])], 10_000)
     assert not part.pays
-    before = len(part._latest)
-    made[1]([pa.array(["new"])], 1)
-    assert len(part._latest) == before
+    before = len(part)
+    second([pa.array(["new"])], 1)
+    assert len(part) == before
+
+
+def test_a_part_whose_values_cannot_be_kept_is_soon_called_by_each_again() -> None:
+    calls: Counter[str] = Counter()
+
+    @deterministic
+    def array(text: str) -> object:
+        calls["array"] += 1
+        return np.array([len(text)])
+
+    def first_of(values: list[int]) -> str:
+        return str(values[0])
+
+    def text_of(values: list[int]) -> str:
+        return str(sum(values))
+
+    pinned = Pinned(array)
+    asked = [nest([pinned, first_of], ["string"]), nest([pinned, text_of], ["string"])]
+    (first, second), part = parts_of(*asked, clock=Still())
+    texts = pa.array([f"text {number}" for number in range(1_000)])
+    for function in (first, second, first):
+        function([texts], len(texts))
+    assert calls["array"] == 3_000
+    assert not part.pays
+    assert not len(part)
+
+
+@pytest.mark.parametrize(("length", "most"), [(1, 1_000), (300, 150), (5_000, 20)])
+def test_values_take_no_more_than_their_share_of_memory(length: int, most: int) -> None:
+    (first, _), part = parts_of(*UPPER, clock=Still(), largest=100_000)
+    for start in range(0, 4_000, 50):
+        texts = pa.array([f"{number}" * length for number in range(start, start + 50)])
+        first([texts], 50)
+    assert 0 < len(part) <= most
 
 
 def test_no_more_values_are_kept_than_those_of_two_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(nests, "ROOM", 10)
-    asked = [nest([str.upper], ["string"]), nest([str.upper, str.lower], ["string"])]
-    parts = SharedParts()
-    made = [
-        made_function(each, SETTINGS, Sharing(parts, Still())).function
-        for each in with_shared_parts(asked)
-    ]
-    (part,) = parts._parts.values()
+    (first, _), part = parts_of(*UPPER, clock=Still())
     for start in range(0, 100, 7):
-        made[0]([pa.array([f"{n}" for n in range(start, start + 7)])], 7)
-        assert len(part._latest) + len(part._before) <= 2 * 16
-    assert part.known([b"97"]) == ["97"]
-    assert part.known([b"1"]) == [nests.UNKNOWN]
+        first([pa.array([f"{n}" for n in range(start, start + 7)])], 7)
+        assert len(part) <= 2 * 10
 
 
 def test_a_forgetful_function_shares_nothing() -> None:

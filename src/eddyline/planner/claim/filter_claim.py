@@ -27,6 +27,7 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.nests import is_inside
 from eddyline.catalyst import CatalystExpression, PickledFunction
+from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import (
     And,
@@ -40,6 +41,7 @@ from eddyline.expressions import (
     calls_in,
 )
 from eddyline.expressions.terms import Term, conjuncts_of
+from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.attempts import true_or_failed
 from eddyline.planner.read.chains import (
@@ -102,12 +104,15 @@ class Verdict:
     barrier: int | None
 
 
-def judge(chain: Chain, settings: SessionSettings, needs: NeedOf = unknown) -> Verdict:
+def judge(
+    chain: Chain, settings: SessionSettings, needs: NeedOf = unknown, *, shares: bool = False
+) -> Verdict:
     """Decide about a chain, from its lowest link to its first barrier.
 
-    ``needs`` says for which rows the results of functions are needed above these.
+    ``needs`` says for which rows the results of functions are needed above these. ``shares`` is
+    whether functions may share what they are made of.
     """
-    return _Judgement(chain, settings, needs).verdict()
+    return _Judgement(chain, settings, needs, shares=shares).verdict()
 
 
 def with_filters_below(chain: Chain) -> Chain:
@@ -137,8 +142,11 @@ def left_to_chance(breaker: FilterLink, lower: Chain) -> tuple[LeftToSpark, ...]
 
 
 class _Judgement:
-    def __init__(self, chain: Chain, settings: SessionSettings, needs: NeedOf) -> None:
+    def __init__(
+        self, chain: Chain, settings: SessionSettings, needs: NeedOf, *, shares: bool
+    ) -> None:
         self._chain = chain
+        self._shares = shares
         self._needs = needs
         self._definitions = Definitions(chain.unstable)
         self._terms = Terms(self._definitions, settings)
@@ -153,6 +161,8 @@ class _Judgement:
 
     def verdict(self) -> Verdict:
         barrier = self._barrier()
+        # What is above one is for fewer rows than the block has.
+        self._shares = self._shares and barrier is None
         guards = self._claimed and self._unsure
         pays = self._later or guards or _worth_routing(self._claimed) or self._parts_are_used()
         if not pays:
@@ -166,7 +176,7 @@ class _Judgement:
 
     def _parts_are_used(self) -> bool:
         """Whether a claimed term computes, on the way, what is used above it."""
-        if not any(len(function.commands) > 1 for function in self._terms.contents.functions):
+        if not self._shares or not self._nests(self._claimed):
             return False
         for link in self._chain.links:
             self._definitions.define_more(link, guarded=self._guarded)
@@ -386,31 +396,52 @@ class _Judgement:
         And those of the functions that such a call gets its arguments from: they are called anyway.
         """
         wanted = frozenset(call for expression in wanted_by for call in calls_in(expression))
+        nests = self._nests(wanted) if self._shares else {}
         provided = dict(self._later)
         for identity, result in self._definitions.results.items():
             call = self._call(result)
             if call is not None and call in wanted:
                 provided[identity] = call
-            elif (part := self._part(result, wanted)) is not None:
+            elif nests and (part := self._part(result, nests)) is not None:
                 provided[identity] = part
         return provided
 
-    def _part(self, result: FunctionResult, wanted: Iterable[Call]) -> Call | None:
+    def _nests(self, expressions: Iterable[Expression]) -> dict[Call, UserFunction]:
+        """Return the calls in expressions that make other calls on the way, with their functions.
+
+        Not those of functions whose results may differ for the same arguments.
+        """
+        functions = self._terms.contents.functions
+        calls = {call for expression in expressions for call in calls_in(expression)}
+        return {
+            call: functions[call.function]
+            for call in calls
+            if len(functions[call.function].commands) > 1
+            and _is_deterministic(functions[call.function])
+        }
+
+    def _part(self, result: FunctionResult, nests: Mapping[Call, UserFunction]) -> Call | None:
         """Take in a result that one of these calls computes on the way; None for another."""
-        contents = self._terms.contents
-        nests = [call for call in wanted if len(contents.functions[call.function].commands) > 1]
-        if not nests:
-            return None
-        before = contents.mark()
+        before = self._terms.contents.mark()
         try:
             call = self._terms.call(FunctionResult(result.function, guarded=False))
+            function = self._terms.contents.functions[call.function]
+            for nest, whole in nests.items():
+                if call.arguments == nest.arguments and is_inside(function, whole):
+                    return self._terms.evaluable(call)
         except DeclinedError:
-            self._terms.back_to(before)
-            return None
-        if any(is_made_on_the_way(call, nest, contents.functions) for nest in nests):
-            return self._terms.evaluable(call)
+            pass
         self._terms.back_to(before)
         return None
+
+
+def _is_deterministic(function: UserFunction) -> bool:
+    """Whether nothing says that a function is to be called anew for equal arguments."""
+    mark = FORGETFUL.encode()
+    return (
+        not any(mark in command for command in function.commands)
+        and looks_non_deterministic(function.commands) is None
+    )
 
 
 def is_made_on_the_way(call: Call, nest: Call, functions: Sequence[UserFunction]) -> bool:

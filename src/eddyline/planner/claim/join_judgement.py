@@ -36,6 +36,7 @@ from eddyline import catalyst
 from eddyline.blocks.decline import DeclinedError, DeclineReason
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.blocks.lookup_table import LookupTable
+from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression
 from eddyline.expressions import (
     Argument,
@@ -155,7 +156,7 @@ class _Judgement:
         return JoinClaim(
             tuple(self._predicates),
             tuple(self._predicates.values()),
-            contents.functions,
+            with_shared_parts(contents.functions),
             contents.environments,
             columns,
             tuple(map(tuple, self._below)),

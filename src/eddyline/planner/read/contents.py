@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from eddyline import catalyst
 from eddyline.blocks.filter_block import UserFunction
-from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.expressions import Argument, Call, Expression
 from eddyline.planner.read.chains import ExpressionId
@@ -46,8 +45,8 @@ class Contents:
 
     @property
     def functions(self) -> tuple[UserFunction, ...]:
-        """The functions, each with the parts that it shares with others of the block."""
-        return with_shared_parts(tuple(self._functions))
+        """The functions."""
+        return tuple(self._functions)
 
     @property
     def environments(self) -> tuple[PickledFunction, ...]:

@@ -93,6 +93,7 @@ class BlockWalk:
     rules: JoinRules | None
     needs: NeedOf
     looks_up: bool = False  # whether there is a lookup table anywhere
+    shares: bool = False  # whether functions may share what they are made of
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
@@ -314,7 +315,7 @@ class BlockWalk:
             self.judged.append(judged)
         while rest.links:
             try:
-                verdict = judge(rest, self.settings, self.needs)
+                verdict = judge(rest, self.settings, self.needs, shares=self.shares)
             except RecursionError:
                 self.left.append(_TOO_DEEP)
                 break

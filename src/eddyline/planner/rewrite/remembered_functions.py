@@ -246,7 +246,7 @@ class _Walk:
         # Spark would push a projection below a limit, where it is called for all rows again.
         over_limit = keeps_few(below)
         together = () if joint is None else tuple(joint.fields)
-        mates = self._mates(link)
+        mates = self._mates(link, together)
         alone = {
             index: in_block
             for index in link.indexes
@@ -333,29 +333,33 @@ class _Walk:
         except (DeclinedError, RecursionError):
             return None
 
-    def _mates(self, link: EvaluationLink) -> tuple[UserFunction, ...]:
+    def _mates(
+        self, link: EvaluationLink, together: Collection[int]
+    ) -> Mapping[UserFunction, UserFunction]:
         """Return the functions of a node in which one is called with what another returns.
 
-        Each in a block of its own, they run in one process, and share what they call.
+        Each with the parts that it shares with others. In projections, each in a block of its own,
+        they run in one process. Those ``together`` in another block do not.
         """
-        functions = [link.functions[index] for index in link.indexes]
-        if not any(child.name == "PythonUDF" for tree in functions for child in tree.children):
-            return ()
+        apart = [link.functions[index] for index in link.indexes if index not in together]
+        if not any(child.name == "PythonUDF" for tree in apart for child in tree.children):
+            return {}
         terms = Terms(Definitions({}), self.settings)
-        for function in functions:
+        for function in apart:
             mark = terms.contents.mark()
             try:
                 terms.call(FunctionResult(function, guarded=False))
             except (DeclinedError, RecursionError):
                 terms.back_to(mark)
-        return terms.contents.functions
+        marked = with_shared_parts(terms.contents.functions)
+        return dict(zip(marked, marked, strict=True))
 
     def _in_block(
         self,
         link: EvaluationLink,
         index: int,
         below: Plan,
-        mates: Sequence[UserFunction],
+        mates: Mapping[UserFunction, UserFunction],
         *,
         stays: bool,
     ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
@@ -413,7 +417,7 @@ class _Walk:
                 "",
                 ALL_ROWS,
                 (),
-                with_shared_parts(contents.functions, mates),
+                tuple(mates.get(function, function) for function in contents.functions),
                 (value,),
                 self.settings,
                 names,

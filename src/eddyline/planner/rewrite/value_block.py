@@ -14,6 +14,7 @@ from typing import Final
 from eddyline import catalyst
 from eddyline.blocks.decline import not_understood
 from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import Call, Case, called_where
@@ -103,7 +104,7 @@ def value_block(
             "",
             ALL_ROWS,
             (),
-            contents.functions,
+            with_shared_parts(contents.functions),
             tuple(outputs),
             settings,
             names,

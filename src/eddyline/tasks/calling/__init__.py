@@ -91,9 +91,11 @@ def _made(
         case FunctionKind.PICKLED | FunctionKind.ARROW_BATCHED:
             whole = bind_keywords(code, function.keywords)
             readers, write = _row_values(function, return_type, settings)
-            if sharing is None or not function.shared:
+            # What pandas makes of a value depends on the others of its batch.
+            alone = sharing is None or settings.legacy_pandas_conversion
+            if sharing is None or alone or not function.shared:
                 return RowFunction(whole, readers, write)
-            stretches = stretches_of(function, loaded.functions, settings, sharing.parts)
+            stretches = stretches_of(function, loaded.functions, settings, sharing)
             return NestFunction(whole, stretches, readers, write, sharing.clock)
         case FunctionKind.ARROW:
             arrow = ArrowResults(return_type, settings)

@@ -7,18 +7,22 @@ second calls it a third time. A part that functions have in common (see
 to the same arguments takes them from there. They are Python's own values, as the functions of a
 nest hand them on unconverted.
 
-Adaptivity does not change answers: a value is taken only for arguments that the part cannot tell
-apart, and only if nobody can have changed it since. Texts and numbers cannot be changed; of lists
-and the like a function gets a copy of its own; what is neither is handed on as it is, once, and
-not kept. Nor is what a call raises.
+Adaptivity does not change answers: rows are worked on one by one, as in Spark, and a value is taken
+only for arguments that the part cannot tell apart. What is kept is as it was when the part returned
+it: texts, numbers and dates, which nobody can change, and copies of lists and dicts of these, which
+whoever takes one gets a copy of. Another value is handed on and not kept, nor is what a call
+raises.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
+import hashlib
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,7 +32,7 @@ from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.nests import part_of
 from eddyline.engine.clock import Clock
 from eddyline.engine.functions.argument_keys import keys_of
-from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords, in_one_go
+from eddyline.tasks.calling.pickled_functions import UserCode, in_one_go
 from eddyline.tasks.calling.row_function import Reader, RowFunction, Writer, call_rows
 
 UNCHANGEABLE: Final = frozenset(
@@ -45,150 +49,196 @@ _GROUPS: Final = frozenset({tuple, Row})
 _COPIED: Final[Mapping[type, Callable[[Any], Any]]] = {
     list: list.copy,
     dict: dict.copy,
-    set: set.copy,
     bytearray: bytearray.copy,
 }
+"""How values that can be changed are copied. Not so sets: a copy may be in another order."""
 
-ROOM: Final = 1 << 14
-"""Rows whose values are kept at least: those of a batch of Spark's, which has 10,000.
+ROOM: Final = 1 << 16
+"""Rows whose values are kept at most, and as many of those before them; a batch has 10,000."""
 
-The values of twice as many, or of two larger batches, are there at most.
+ROW_COST: Final = 0.3e-6
+"""Seconds that it takes to look a row up or to keep its value, beside telling rows apart.
+
+0.2 for a number, 0.4 for a list of six texts.
 """
+
+SAMPLED: Final = 64
+"""Of so many calls one is timed: to read the clock takes 1 us."""
 
 TRIAL: Final = 500
-"""Rows after which it is known what a call costs, and what it costs to keep its value."""
+"""Calls after which it is known whether values can be kept, and what they cost."""
 
 ALLOWANCE: Final = 1e-2
-"""Seconds that keeping values may take in vain: for a batch of 10,000 rows it takes 1 to 4 ms.
-
-Only where a call costs more than that: else it can never pay.
-"""
+"""Seconds that keeping values may take in vain: those of a batch take 3 ms."""
 
 SHARE: Final = 0.02
 """Part of the time in a part's calls that may be lost beyond."""
 
-SOME: Final = 64
-"""Rows of a visit of which at least one is known where it is worth to look the others up."""
-
-MOST_PER_ROW: Final = 1e-6
-"""Seconds that keeping a row's value takes at most, unless something is loaded for the first."""
+LARGE_KEY: Final = 1 << 10
+"""Bytes of a row's arguments, on average, from which on a digest stands for them."""
 
 UNKNOWN: Final = object()
+
+
+@dataclass(slots=True)
+class Visit:
+    """What happened at a part while a function was called for some rows."""
+
+    hits: int = 0
+    misses: int = 0
+    unkept: int = 0
+    timed: int = 0
+    seconds: float = 0.0
 
 
 class SharedPart:
     """The values of one part for the latest rows, by their arguments, and whether it pays.
 
-    >>> part = SharedPart()
-    >>> part.keep([b"a", b"b"], ["A", ["B"]], {})
-    >>> part.known([b"b", b"c"]) == [["B"], UNKNOWN]
-    True
+    >>> part, visit = SharedPart(largest=1_000), Visit()
+    >>> split = part.taking(lambda key, text: text.split(), visit, lambda: 0.0)
+    >>> split(b"a b", "a b"), split(b"a b", "a b"), visit.hits
+    (['a', 'b'], ['a', 'b'], 1)
     """
 
-    def __init__(self) -> None:
-        """Begin without any."""
+    def __init__(self, largest: int) -> None:
+        """Begin without any; ``largest`` is how many bytes all values may take, with their keys."""
         self._latest: dict[Hashable, Any] = {}
         self._before: dict[Hashable, Any] = {}
-        self._calls = 0
-        self._call_seconds = 0.0
-        self._tried = 0
-        self._tried_seconds = 0.0
+        self._largest = largest
+        self._room = ROOM
+        self._misses = 0
+        self._unkept = 0
+        self._timed = 0
+        self._seconds = 0.0
         self._lost = 0.0
+
+    def __len__(self) -> int:
+        """Return how many values are kept."""
+        return len(self._latest) + len(self._before)
 
     @property
     def pays(self) -> bool:
-        """Whether the calls that were spared made up for the time spent on keeping values."""
-        if self._calls >= TRIAL and self._call_cost < self._tried_seconds / self._tried:
+        """Whether the calls that were spared make up for the time spent on keeping values."""
+        if self._misses >= TRIAL and (
+            2 * self._unkept > self._misses or self._call_cost < ROW_COST
+        ):
             return False
-        return self._lost <= ALLOWANCE + SHARE * self._call_seconds
+        return self._lost <= ALLOWANCE + SHARE * self._misses * self._call_cost
 
     @property
     def _call_cost(self) -> float:
-        return self._call_seconds / self._calls if self._calls else 0.0
+        return self._seconds / self._timed if self._timed else 0.0
 
-    def known(self, keys: Sequence[Hashable]) -> list[Any]:
-        """Return the value for each row's arguments, ``UNKNOWN`` where there is none."""
-        some = keys[:: max(len(keys) // SOME, 1)]
-        if not any(key in self._latest or key in self._before for key in some):
-            return [UNKNOWN] * len(keys)  # most probably; it would be 0.1 us a row to know
-        latest, before = self._latest.get, self._before.get
-        if not self._before:
-            return [latest(key, UNKNOWN) for key in keys]
-        return [
-            value if (value := latest(key, UNKNOWN)) is not UNKNOWN else before(key, UNKNOWN)
-            for key in keys
-        ]
+    def taking(self, call: UserCode, visit: Visit, now: Callable[[], float]) -> UserCode:
+        """Return a function that takes the value of a row, by its key, or else calls for it.
 
-    def keep(
-        self, keys: Sequence[Hashable], values: Sequence[Any], errors: Mapping[int, Exception]
-    ) -> None:
-        """Keep the values of rows that have not failed, if they can be kept."""
-        if len(self._latest) >= ROOM:
+        ``call`` is given the key, too. ``visit`` counts what happens, by the clock ``now``.
+        """
+        if len(self._latest) >= self._room:
             self._before, self._latest = self._latest, {}
-        if not errors and set(map(type, values)) <= UNCHANGEABLE:
-            self._latest.update(zip(keys, values, strict=True))
-            return
-        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
-            if row not in errors and _can_be_kept(value):
-                self._latest[key] = value
+        latest, before, room = self._latest, self._before, self._room
+        copies = _COPIED.get
 
-    def called(self, rows: int, seconds: float) -> None:
-        """Learn how long calls of the part took, those of the parts inside included."""
-        self._calls += rows
-        self._call_seconds += seconds
+        def take(key: Hashable, *values: object) -> object:
+            value = latest.get(key, UNKNOWN)
+            if value is UNKNOWN and before:
+                value = before.get(key, UNKNOWN)
+            if value is not UNKNOWN:
+                visit.hits += 1
+                copy = copies(type(value))
+                return value if copy is None else copy(value)
+            visit.misses += 1
+            if visit.misses % SAMPLED:
+                value = call(key, *values)
+            else:
+                earlier, started = now(), now()
+                value = call(key, *values)
+                visit.seconds += max(now() - 2 * started + earlier, 0.0)
+                visit.timed += 1
+            if len(latest) < room:
+                kept = as_it_is_now(value)
+                if kept is UNKNOWN:
+                    visit.unkept += 1
+                else:
+                    latest[key] = kept
+            return value
 
-    def tried(self, rows: int, hits: int, seconds: float) -> None:
-        """Learn how long it took to look rows up and to keep others, and how many were known."""
-        seconds = min(seconds, rows * MOST_PER_ROW)
-        self._tried += rows
-        self._tried_seconds += seconds
-        self._lost = max(self._lost + seconds - hits * self._call_cost, 0.0)
+        return take
+
+    def visited(self, visit: Visit, seconds: float) -> None:
+        """Learn from a visit, before which rows were told apart in so many seconds."""
+        self._misses += visit.misses
+        self._unkept += visit.unkept
+        self._timed += visit.timed
+        self._seconds += visit.seconds
+        rows = visit.hits + visit.misses
+        spent = seconds + rows * ROW_COST - visit.hits * self._call_cost
+        self._lost = max(self._lost + spent, 0.0)
+        some = list(islice(reversed(self._latest.items()), 16))
+        if some:
+            size = sum(_size(key) + _size(value) for key, value in some) / len(some)
+            self._room = min(ROOM, int(self._largest / 2 / size))
 
 
-def _can_be_kept(value: Any) -> bool:  # noqa: ANN401 - whatever a user's function returns
-    """Return whether nobody can change a value, or else a copy is as good as it is."""
+def as_it_is_now(value: object) -> object:
+    """Return a value that stays as one is now, whatever becomes of that; UNKNOWN if there is none.
+
+    >>> as_it_is_now(["a", ("b", None)]), as_it_is_now([["a"]]) is UNKNOWN
+    (['a', ('b', None)], True)
+    """
     kind = type(value)
-    if kind in UNCHANGEABLE:
-        return True
-    if kind in _COPIED:
-        inside = (*value.keys(), *value.values()) if kind is dict else value
-    elif kind in _GROUPS:
-        inside = value
-    else:
-        return False
-    # Without a loop of Python's where that tells: 0.2 us instead of 1 for a list of six texts.
-    return UNCHANGEABLE.issuperset(map(type, inside)) or all(map(_cannot_change, inside))
+    try:
+        if kind in UNCHANGEABLE or (kind in _GROUPS and _cannot_change(value)):
+            return value
+        copy = _COPIED.get(kind)
+        if copy is None or not _cannot_change(value):
+            return UNKNOWN
+        return copy(value)
+    except TypeError:  # a type that cannot be hashed
+        return UNKNOWN
 
 
-def _cannot_change(value: object) -> bool:
-    return type(value) not in _COPIED and _can_be_kept(value)
+def _cannot_change(values: Any) -> bool:  # noqa: ANN401 - what a user's function returns
+    """Return whether nobody can change what is in a list, a tuple or a dict."""
+    inside = (*values.keys(), *values.values()) if type(values) is dict else values
+    # Without a loop of Python's where that tells: 0.2 us instead of 0.4 for a list of six texts.
+    return UNCHANGEABLE.issuperset(map(type, inside)) or all(
+        type(each) in UNCHANGEABLE
+        or (type(each) in _GROUPS and UNCHANGEABLE.issuperset(map(type, each)))
+        for each in inside
+    )
 
 
-def handed_on(values: Sequence[Any]) -> Sequence[Any]:
-    """Return values for a function that may change them, while somebody else has them as well."""
-    if _COPIED.keys().isdisjoint(map(type, values)):
-        return values
-    return [_COPIED[type(value)](value) if type(value) in _COPIED else value for value in values]
+def _size(value: Any) -> int:  # noqa: ANN401 - what a user's function returns
+    size = sys.getsizeof(value, 100)
+    if type(value) in _GROUPS or type(value) is list:
+        return size + sum(sys.getsizeof(each, 100) for each in value)
+    if type(value) is dict:
+        return size + sum(sys.getsizeof(each, 100) for each in (*value, *value.values()))
+    return size
 
 
+@dataclass(slots=True)
 class SharedParts:
     """The parts of one job's functions in this process."""
 
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._parts: dict[tuple[UserFunction, SessionSettings], SharedPart] = {}
+    _parts: dict[tuple[UserFunction, SessionSettings], SharedPart] = field(default_factory=dict)
 
-    def of(self, part: UserFunction, settings: SessionSettings) -> SharedPart:
-        """Return what is kept of a part, called under these settings."""
-        return self._parts.setdefault((part, settings), SharedPart())
+    def of(self, part: UserFunction, settings: SessionSettings, largest: int) -> SharedPart:
+        """Return what is kept of a part, called under these settings; see :class:`SharedPart`."""
+        return self._parts.setdefault((part, settings), SharedPart(largest))
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What the functions of a job have in common, and a clock to tell what it costs to share it."""
+    """What the functions of a job have in common, a clock to tell what it costs, and a bound.
+
+    ``largest`` is how many bytes the values of one part may take.
+    """
 
     parts: SharedParts
     clock: Clock
+    largest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +256,16 @@ def stretches_of(
     function: UserFunction,
     code: Sequence[UserCode],
     settings: SessionSettings,
-    parts: SharedParts,
+    sharing: Sharing,
 ) -> list[Stretch]:
     """Return the stretches of a function, whose parts others share; ``code`` is its nest's."""
     stretches: list[Stretch] = []
     done = 0
     for length in sorted({*function.shared, len(code)}):
-        own = in_one_go(code[done:length])
-        part = parts.of(part_of(function, length), settings) if length in function.shared else None
-        stretches.append(Stretch(own if done else bind_keywords(own, function.keywords), part))
+        part = None
+        if length in function.shared:
+            part = sharing.parts.of(part_of(function, length), settings, sharing.largest)
+        stretches.append(Stretch(in_one_go(code[done:length]), part))
         done = length
     return stretches
 
@@ -238,7 +289,7 @@ class NestFunction(RowFunction):
         self._stretches = stretches
         self._clock = clock
         self.taken = 0
-        """Rows whose values came from somebody else's call."""
+        """Rows whose values were there, from a call that was made for an equal row."""
 
     def _called(
         self,
@@ -247,77 +298,54 @@ class NestFunction(RowFunction):
         rows: int,
         errors: dict[int, Exception],
     ) -> list[Any]:
-        if any(stretch.part is not None and stretch.part.pays for stretch in self._stretches):
-            started = self._clock.now()
-            keys = keys_of(columns, rows)
-            if keys is not None:
-                values = keys.to_pylist()
-                seconds = self._clock.now() - started
-                return self._values(len(self._stretches) - 1, values, arguments, errors, seconds)
-        return super()._called(columns, arguments, rows, errors)
-
-    def _values(
-        self,
-        number: int,
-        keys: Sequence[Hashable],
-        arguments: Sequence[Sequence[Any]],
-        errors: dict[int, Exception],
-        spent: float = 0.0,
-    ) -> list[Any]:
-        """Return what a stretch gives for each row, from its part or by calls.
-
-        ``spent`` are the seconds that it took to tell rows apart.
-        """
-        part = self._stretches[number].part
-        if part is None or not part.pays:
-            return self._called_anew(number, keys, arguments, errors)
+        paying = [
+            stretch.part
+            for stretch in self._stretches
+            if stretch.part is not None and stretch.part.pays
+        ]
+        if not paying:
+            return super()._called(columns, arguments, rows, errors)
         started = self._clock.now()
-        values = part.known(keys)
-        missing = [row for row, value in enumerate(values) if value is UNKNOWN]
-        hits = len(keys) - len(missing)
-        looked = self._clock.now()
-        fresh, failed = keys, dict[int, Exception]()
-        if missing:
-            own = arguments
-            if hits:
-                fresh = [keys[row] for row in missing]
-                own = [[column[row] for row in missing] for column in arguments]
-            results = self._called_anew(number, fresh, own, failed)
-            called = self._clock.now()
-            part.called(len(missing), called - looked)
-            part.keep(fresh, results, failed)
-            if hits:
-                for row, value in zip(missing, results, strict=True):
-                    values[row] = value
-            else:
-                values = results
-            for position, error in failed.items():
-                errors[missing[position]] = error
-            looked += self._clock.now() - called
-        part.tried(len(keys), hits, spent + looked - started)
-        if number == len(self._stretches) - 1:
-            self.taken += hits
-        return values
+        keys = _short_keys(columns, rows)
+        if keys is None:
+            return super()._called(columns, arguments, rows, errors)
+        seconds = self._clock.now() - started
+        visits = {id(part): Visit() for part in paying}
+        function = self._calling(visits)
+        try:
+            return call_rows(function, [keys, *arguments], rows, errors)
+        finally:
+            for part in paying:
+                part.visited(visits[id(part)], seconds / len(paying))
+            outermost = visits.get(id(self._stretches[-1].part))
+            self.taken += 0 if outermost is None else outermost.hits
 
-    def _called_anew(
-        self,
-        number: int,
-        keys: Sequence[Hashable],
-        arguments: Sequence[Sequence[Any]],
-        errors: dict[int, Exception],
-    ) -> list[Any]:
-        """Call the functions of a stretch, with what the stretch inside it gives."""
-        rows, code = len(keys), self._stretches[number].code
-        if not number:
-            return call_rows(code, arguments, rows, errors)
-        values = self._values(number - 1, keys, arguments, errors)
-        if not errors:
-            return call_rows(code, [handed_on(values)], rows, errors)
-        sound = [row for row in range(rows) if row not in errors]
-        failed: dict[int, Exception] = {}
-        given = handed_on([values[row] for row in sound])
-        results: list[Any] = [None] * rows
-        for row, value in zip(sound, call_rows(code, [given], len(sound), failed), strict=True):
-            results[row] = value
-        errors.update((sound[position], error) for position, error in failed.items())
-        return results
+    def _calling(self, visits: Mapping[int, Visit]) -> UserCode:
+        """Return a function of a row's key and arguments, whose parts count what they do."""
+        function: UserCode = _without_key(self._stretches[0].code)
+        for number, stretch in enumerate(self._stretches):
+            if number:
+                function = _of_inner(stretch.code, function)
+            visit = visits.get(id(stretch.part))
+            if stretch.part is not None and visit is not None:
+                function = stretch.part.taking(function, visit, self._clock.now)
+        return function
+
+
+def _short_keys(columns: Sequence[pa.Array], rows: int) -> Sequence[Hashable] | None:
+    """Return what tells rows apart, in a few bytes a row; None where that takes too many."""
+    keys = keys_of(columns, rows)
+    if keys is None:
+        return None
+    values: list[Any] = keys.to_pylist()
+    if keys.nbytes <= LARGE_KEY * rows:
+        return values
+    return [value if value is None else hashlib.sha256(value).digest() for value in values]
+
+
+def _without_key(code: UserCode) -> UserCode:
+    return lambda _, *values: code(*values)
+
+
+def _of_inner(code: UserCode, inner: UserCode) -> UserCode:
+    return lambda key, *values: code(inner(key, *values))

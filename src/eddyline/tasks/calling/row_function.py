@@ -14,7 +14,9 @@ from eddyline.expressions.vector import NO_ERRORS, Vector
 from eddyline.tasks.calling.pickled_functions import UserCode, bind_keywords
 
 # Modules whose frames only lead to the user's code.
-_ON_THE_WAY: Final = frozenset({__name__, bind_keywords.__module__})
+_ON_THE_WAY: Final = frozenset(
+    {__name__, bind_keywords.__module__, "eddyline.tasks.calling.nest_function"}
+)
 
 Reader = Callable[[pa.Array], Sequence[Any]]
 """Turns a column into the Python values that the user's function shall see, one per row."""
