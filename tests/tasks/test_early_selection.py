@@ -101,7 +101,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
         by_name = {f"f{number}": function for number, function in enumerate(functions)}
         made = partial(MadeFunction, forgetful=True)
         monkeypatch.setattr(
-            task_functions, "made_function", lambda each, _: made(by_name[each.name])
+            task_functions, "made_function", lambda each, *_: made(by_name[each.name])
         )
         monkeypatch.setattr(early_selection, "SAVED", saved)
         block = block_of(predicates, len(functions))
