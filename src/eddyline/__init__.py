@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eddyline.asking.python_lookup import PythonLookup
     from eddyline.asking.sql_lookup import SqlLookup
     from eddyline.host.session import session
+    from eddyline.host.show_versions import show_versions
     from eddyline.monitor.live_page import live
     from eddyline.monitor.progress import progress
     from eddyline.monitor.status import forget, status
@@ -53,6 +54,7 @@ __all__ = [
     "progress",
     "report",
     "session",
+    "show_versions",
     "stateless",
     "status",
     "watch",
@@ -78,6 +80,7 @@ _ON_FIRST_USE = {
     "progress": "eddyline.monitor.progress",
     "report": "eddyline.planner.reporting",
     "session": "eddyline.host.session",
+    "show_versions": "eddyline.host.show_versions",
     "status": "eddyline.monitor.status",
     "watch": "eddyline.watching.watch",
 }
@@ -93,6 +96,10 @@ _LOOKUPS = {
 }
 
 
+# What is asked where something is wrong, and PySpark may be missing or too old.
+_WITHOUT_SPARK = {"show_versions"}
+
+
 # What reads plans in the JVM is compiled there, which takes half a second in one that has just
 # started: meanwhile Python imports what these names need, 0.2 s.
 _READ_PLANS = {"adapt", "enable", "explain", "watch"}
@@ -103,8 +110,9 @@ def __getattr__(name: str) -> object:
     if name not in _ON_FIRST_USE:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    # Before all else that needs PySpark and would fail on an old one for no clear reason.
-    importlib.import_module("eddyline.host.versions").require_tested_version()
+    if name not in _WITHOUT_SPARK:
+        # Before all else that needs PySpark and would fail on an old one for no clear reason.
+        importlib.import_module("eddyline.host.versions").require_tested_version()
     if name in _READ_PLANS:
         importlib.import_module("eddyline.catalyst").get_ready()
     collects = gc.isenabled()

@@ -98,6 +98,19 @@ class NotWatchableError(EddylineError, ValueError):
     """A query has a part that cannot be watched."""
 
 
+class PySparkMissingError(EddylineError, ModuleNotFoundError):
+    """There is no PySpark in this environment, and Eddyline brings none unless it is asked to."""
+
+    def __init__(self) -> None:
+        """Say what can be done."""
+        super().__init__(
+            "Eddyline needs PySpark, which is not installed here. pip install 'eddyline[spark]' "
+            "brings it, with Java; where a platform has a Spark of its own, use its Python, or put "
+            "$SPARK_HOME/python and the py4j archive in its lib on PYTHONPATH.",
+            name="pyspark",
+        )
+
+
 class PySparkTooOldError(EddylineError, ImportError):
     """The PySpark that is installed lacks what Eddyline needs."""
 

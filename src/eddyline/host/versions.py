@@ -7,9 +7,7 @@ import re
 import warnings
 from typing import Final
 
-import pyspark
-
-from eddyline.errors import PySparkTooOldError
+from eddyline.errors import PySparkMissingError, PySparkTooOldError
 
 TESTED: Final = ((4, 1), (4, 2), (4, 3))
 """The minor versions of PySpark that are tested, oldest first; ``make versions`` tests them."""
@@ -19,12 +17,27 @@ class UntestedPySparkWarning(UserWarning):
     """The PySpark that is installed is newer than any that Eddyline was tested with."""
 
 
+def installed_version() -> str:
+    """Return the version of the PySpark that is there; :class:`PySparkMissingError` for none."""
+    try:
+        import pyspark  # noqa: PLC0415 - it may not be there
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark":
+            raise
+        raise PySparkMissingError from None
+    return str(pyspark.__version__)
+
+
 @functools.cache  # one warning is enough
-def require_tested_version(version: str = pyspark.__version__) -> None:
+def require_tested_version(version: str | None = None) -> None:
     """Raise :class:`PySparkTooOldError`, or warn of a PySpark that nobody has tested.
 
-    It may work well: what Eddyline takes from inside Spark seldom changes.
+    ``version`` is that of the PySpark that is installed, unless one is given;
+    :class:`PySparkMissingError` where there is none. A new one may work well: what Eddyline takes
+    from inside Spark seldom changes.
     """
+    if version is None:
+        version = installed_version()
     match = re.match(r"(\d+)\.(\d+)", version)
     minor = (int(match[1]), int(match[2])) if match else (0, 0)
     if minor in TESTED:
