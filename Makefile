@@ -79,9 +79,14 @@ draw: $(READY)  ## draw the pages and pictures that scripts make of the code: re
 
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/
+	@rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist .
 	@rm -rf build
 	@ls dist/*.whl
+
+.PHONY: installs
+installs: wheel  ## install the wheel in fresh environments as people have them; ARGS="alone" narrows them
+	$(BIN)/python scripts/check_installs.py $(ARGS)
 
 .PHONY: format
 format: $(READY)  ## format the code and mend what ruff can mend by itself

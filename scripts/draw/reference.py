@@ -30,6 +30,7 @@ NAMES: Final = (
     "disable",
     "status",
     "forget",
+    "show_versions",
     "explain",
     "report",
     "learned",

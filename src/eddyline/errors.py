@@ -99,14 +99,19 @@ class NotWatchableError(EddylineError, ValueError):
 
 
 class PySparkMissingError(EddylineError, ModuleNotFoundError):
-    """There is no PySpark in this environment, and Eddyline brings none unless it is asked to."""
+    """There is no PySpark in this environment, or only the client of Spark Connect."""
 
-    def __init__(self) -> None:
-        """Say what can be done."""
+    def __init__(self, *, client: bool = False) -> None:
+        """Say what can be done; ``client`` is whether there is the client alone."""
+        what = (
+            "Eddyline needs classic PySpark, and there is only the client of Spark Connect here"
+            if client
+            else "Eddyline needs PySpark, which is not installed here"
+        )
         super().__init__(
-            "Eddyline needs PySpark, which is not installed here. pip install 'eddyline[spark]' "
-            "brings it, with Java; where a platform has a Spark of its own, use its Python, or put "
-            "$SPARK_HOME/python and the py4j archive in its lib on PYTHONPATH.",
+            f"{what}. pip install 'eddyline[spark]' brings it, with Java; where a platform has a "
+            "Spark of its own, use its Python, or put $SPARK_HOME/python and the py4j archive in "
+            "its lib on PYTHONPATH.",
             name="pyspark",
         )
 

@@ -19,7 +19,8 @@ def guide(spark: SparkSession) -> dict[str, Any]:
     """A DataFrame with two predicates, and what the functions of the page call."""
     even = udf(lambda n: n % 2 == 0, BooleanType())
     third = udf(lambda n: n % 3 == 0, BooleanType())
-    rows = spark.range(300).selectExpr("id", "concat('2013-0', 1 + id % 9) AS date_text")
+    columns = "id", "concat('2013-0', 1 + id % 9) AS date_text", "concat(' A b ', id) AS text"
+    rows = spark.range(300).selectExpr(*columns)
     return {
         "F": F,
         "Iterator": Iterator,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib.resources
 import io
 import logging
 import os
@@ -208,9 +209,15 @@ def _version(_gateway: int) -> str | None:
     with contextlib.suppress(OSError):  # else a Spark of one's own, built again
         archive = Path(unquote(urlsplit(where).path)).stat()
         known += [str(archive.st_size), str(archive.st_mtime_ns)]
-    texts = (_text_of(file.stem) for file in sorted(Path(__file__).parent.glob("*.java")))
+    texts = (_text_of(name) for name in sorted(sources()))
     return hashlib.sha256("\0".join((_FORMAT, *known, *texts)).encode()).hexdigest()[:32]
 
 
+def sources() -> set[str]:
+    """Return the names of all classes; the package may be an archive, as with ``--py-files``."""
+    names = (file.name for file in importlib.resources.files(__package__).iterdir())
+    return {name.removesuffix(".java") for name in names if name.endswith(".java")}
+
+
 def _text_of(source: str) -> str:
-    return Path(__file__).with_name(f"{source}.java").read_text("utf-8")
+    return importlib.resources.files(__package__).joinpath(f"{source}.java").read_text("utf-8")

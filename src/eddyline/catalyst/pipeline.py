@@ -21,14 +21,13 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final, cast
 
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from eddyline.catalyst.compiled_java import loader_with, mistakes_in, parent_of_all
+from eddyline.catalyst.compiled_java import loader_with, mistakes_in, parent_of_all, sources
 
 _SOURCES: Final = ("Pipeline", "PlanMaker", "PlanQuestions", "PartitionFilters", "PlanReader")
 """Classes in Java, each a file beside this one; the last one needs those before it."""
@@ -351,8 +350,7 @@ def new_alone(name: str) -> Any:  # noqa: ANN401 - Py4J has no types
 
 def mistakes_in_java() -> dict[str, str]:
     """Compile every class in the JVM that runs; return what is wrong with each, "" for nothing."""
-    names = {file.stem for file in Path(__file__).parent.glob("*.java")}
-    alone = sorted(names.difference(_SOURCES), key=_depth)
+    alone = sorted(sources().difference(_SOURCES), key=_depth)
     return mistakes_in(cast("Any", SparkContext._jvm), (*_SOURCES, *alone))
 
 

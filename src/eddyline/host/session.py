@@ -190,5 +190,10 @@ def _local_settings(cores: int) -> dict[str, str]:
 
 
 def _quiet(java_options: str) -> str:
-    """Put our logging rules before the user's Java options, which win where they differ."""
+    """Put our logging rules before the user's Java options, which win where they differ.
+
+    Not where the package is an archive: Java would look for a file.
+    """
+    if not QUIET_LOGGING.exists():
+        return java_options
     return f"-Dlog4j2.configurationFile={QUIET_LOGGING.as_uri()} {java_options}".rstrip()

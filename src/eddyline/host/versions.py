@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 import warnings
 from typing import Final
@@ -25,6 +26,8 @@ def installed_version() -> str:
         if error.name != "pyspark":
             raise
         raise PySparkMissingError from None
+    if importlib.util.find_spec("py4j") is None:  # pyspark-client has all else of this name
+        raise PySparkMissingError(client=True)
     return str(pyspark.__version__)
 
 
