@@ -123,24 +123,24 @@ class SessionSettings:
 class FilterBlock:
     """The claimed predicate of a chain of filters, and the call results needed above it.
 
-    ``predicate`` is boolean over :class:`~eddyline.expressions.Argument`
-    (columns handed in by Spark, by position) and calls of ``functions``.
-    A row is kept where it is TRUE. ``outputs`` are computed for kept rows; one that is a CASE is
-    a call that is made for some of these only (see
-    :func:`~eddyline.expressions.called_where`).
-    ``texts`` shows each top-level conjunct as the user would recognize it, and
-    ``argument_names`` each argument. ``server`` makes the calls of functions that run where the
-    driver is. ``waits`` says of each conjunct how many of the first ones Spark asks before it
-    calls the functions of this one, which then gets none of the rows that they reject; empty
-    where all are called on every row, as are calls that are not in ``after``, with the same number.
-    Plain Spark calls functions of a ``spared`` block for more rows than come to it, as where a
-    value is passed on for which it calls a function again. A block that ``hands_on_errors`` keeps
-    the rows for which a predicate failed, with the error as text, for joins above it that may drop
-    them. ``joined`` says in words what was done to its rows before, and what joins them after;
-    ``reduced`` is whether joins have dropped rows before. ``limit`` is how many of its rows a limit
-    above keeps of each task's, or somebody between wants first; 0 where there is none. A task that
-    has given as many ``stops`` if nothing between drops any. ``priors`` are what is known of the
-    conjuncts beforehand: whatever they are, it is the same block, and its text is the same.
+    ``predicate`` is boolean over :class:`~eddyline.expressions.Argument` (columns handed in by
+    Spark, by position) and calls of ``functions``. A row is kept where it is TRUE. ``outputs`` are
+    computed for kept rows; one that is a CASE is a call that is made for some of these only (see
+    :func:`~eddyline.expressions.called_where`). ``texts`` shows each top-level conjunct as the user
+    would recognize it, and ``argument_names`` each argument. ``server`` makes the calls of
+    functions that run where the driver is. ``waits`` says of each conjunct how many of the first
+    ones Spark asks before it calls the functions of this one, which then gets none of the rows that
+    they reject; empty where all are called on every row, as are calls that are not in ``after``,
+    with the same number. Plain Spark calls functions of a ``spared`` block for more rows than come
+    to it, as where a value is passed on for which it calls a function again. A block that
+    ``hands_on_errors`` keeps the rows for which a predicate failed, with the error as text, for
+    joins above it that may drop them. ``joined`` says in words what was done to its rows before,
+    and what joins them after; ``reduced`` is whether joins have dropped rows before. ``limit`` is
+    how many of its rows a limit above keeps of each task's, or somebody between wants first; 0
+    where there is none. A task that has given as many ``stops`` if nothing between drops any. The
+    rows of a block that ``repeats`` come of a join below which plain Spark calls its function: it
+    remembers, whatever that costs. ``priors`` are what is known of the conjuncts beforehand:
+    whatever they are, it is the same block, and its text is the same.
     """
 
     identity: str
@@ -159,4 +159,5 @@ class FilterBlock:
     spared: bool = False
     limit: int = 0
     stops: bool = False
+    repeats: bool = False
     priors: tuple[Prior | None, ...] = field(default=(), repr=False)

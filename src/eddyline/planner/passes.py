@@ -141,6 +141,7 @@ def memories_for_the_rest(plan: Plan, passage: Passage) -> Plan:
         walk.values,
         walk.spared,
         asked_of_twins(claimed.plan, claimed.twins),
+        walk.above_joins,
         all_remember=making.all_remember,
     )
     passage.blocks += memories.blocks

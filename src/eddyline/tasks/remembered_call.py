@@ -84,7 +84,13 @@ class _Task:
         self._clock = WallClock()
         of_action = settings_of_action(block.settings)
         made = task_functions(
-            block.functions, block.settings, of_action, options, None, self._clock
+            block.functions,
+            block.settings,
+            of_action,
+            options,
+            None,
+            self._clock,
+            always=block.repeats,
         )
         self._function: WorkerFunction = made[0]
         (value,) = block.outputs

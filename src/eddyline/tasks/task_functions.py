@@ -12,6 +12,7 @@ from eddyline.blocks.column_types import arrow_type
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
+from eddyline.engine.functions.balance import Always
 from eddyline.tasks.calling import WorkerFunction, made_function
 from eddyline.tasks.calling.nest_function import Sharing
 from eddyline.tasks.log_context import show_users_functions
@@ -26,18 +27,23 @@ def task_functions(
     options: RoutingOptions,
     server: Address | None,
     clock: Clock,
+    *,
+    always: bool = False,
 ) -> list[WorkerFunction]:
     """Return functions in their order; ServerGoneError where the driver cannot be reached.
 
     The driver converts values under ``settings``, those of the block; a worker under those of
-    the action. ``clock`` tells what remembering spares.
+    the action. ``clock`` tells what remembering spares; with ``always`` functions remember whether
+    it spares anything or not.
     """
     show_users_functions()
     agenda = SharedAgenda()
     worth = dict(options.worth)
     share = options.remember and any(function.shared for function in functions)
-    largest = options.memory // (SHARE * len(functions))
-    sharing = Sharing(shared_parts(options), clock, largest) if share else None
+    sharing = None
+    if share:
+        largest = options.memory // (SHARE * len(functions))
+        sharing = Sharing(shared_parts(options), clock, largest)
     made: list[WorkerFunction] = []
     with contextlib.ExitStack() as opened:
         for function in functions:
@@ -46,6 +52,8 @@ def task_functions(
                 here = made_function(function, of_action, sharing)
                 if options.remember and not here.forgetful:
                     memory = remembered(function, of_action, options, len(functions))
+                    if always:
+                        memory.balance = Always()
                     made.append(WithMemory(here.function, memory, clock))
                 else:
                     made.append(here.function)

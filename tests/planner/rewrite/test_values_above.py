@@ -218,3 +218,61 @@ def test_a_query_that_stands_twice_is_computed_as_often_as_in_plain_spark(
     assert sorted(adapted.collect(), key=repr) == expected
     made = taken(calls)
     assert all(made[name] <= plain[name] for name in "fg"), (made, plain)
+
+
+class Valued:
+    """Rows in no order, a value of each, and a join that makes ten of one; calls are counted."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.calls = calls = {name: spark.sparkContext.accumulator(0) for name in ("val", "both")}
+        left = spark.range(0, 3_000, 1, 2).selectExpr("id", "id % 7 AS k", "hash(id) AS h")
+        right = spark.range(0, 70, 1, 2).selectExpr("id % 7 AS l", "id AS r")
+
+        def val(number: int) -> str:
+            calls["val"].add(1)
+            sum(range(2_000))  # what costs little need not be remembered
+            return f"v{number}"
+
+        def both(one: int, other: int) -> bool:
+            calls["both"].add(1)
+            return (one * 31 + other * 7) % 10 < 8
+
+        self.val = val
+        self.left = left.orderBy("h").localCheckpoint()
+        self.right = right.localCheckpoint()
+        self.both = F.udf(both, "boolean")("id", "r")
+
+    def rows(self, how: Callable[[DataFrame], DataFrame], val: Callable[[int], str]) -> list[str]:
+        """Return the rows of the query; the calls begin anew."""
+        for calls in self.calls.values():
+            calls.value = 0
+        valued = self.left.withColumn("v", F.udf(val)("id"))
+        joined = valued.join(self.right, (F.col("k") == F.col("l")) & self.both)
+        return sorted(map(str, how(joined).collect()))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {name: calls.value for name, calls in self.calls.items()}
+
+
+@pytest.mark.parametrize("how", ["remembers", "does not", "forgets"])
+def test_a_value_of_one_input_is_not_called_for_each_joined_row(
+    spark: SparkSession, how: str
+) -> None:
+    valued = Valued(spark)
+    val = eddyline.forgetful(valued.val) if how == "forgets" else valued.val
+    expected = valued.rows(lambda df: df, val)
+    plainly = valued.counts
+    rows = valued.rows(lambda df: eddyline.adapt(df, remember=how != "does not"), val)
+    assert rows == expected
+    assert plainly["val"] == 3_000
+    assert valued.counts["val"] <= plainly["val"]
+    assert sum(valued.counts.values()) <= sum(plainly.values())
+
+
+def test_joins_without_functions_run_in_eddies_that_are_asked_for(spark: SparkSession) -> None:
+    valued = Valued(spark)
+    joined = valued.left.join(valued.right, F.col("k") == F.col("l"))
+    fast = eddyline.adapt(joined, joins="always")
+    assert sorted(map(str, fast.collect())) == sorted(map(str, joined.collect()))
+    assert any(isinstance(block, JoinBlock) for block, _ in adapted_blocks(fast))

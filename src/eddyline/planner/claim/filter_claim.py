@@ -27,7 +27,6 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.nests import is_inside
 from eddyline.catalyst import CatalystExpression, PickledFunction
-from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
 from eddyline.expressions import (
     And,
@@ -41,7 +40,6 @@ from eddyline.expressions import (
     calls_in,
 )
 from eddyline.expressions.terms import Term, conjuncts_of
-from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.term_translation import Terms
 from eddyline.planner.read.attempts import true_or_failed
 from eddyline.planner.read.chains import (
@@ -416,8 +414,7 @@ class _Judgement:
         return {
             call: functions[call.function]
             for call in calls
-            if len(functions[call.function].commands) > 1
-            and _is_deterministic(functions[call.function])
+            if len(functions[call.function].commands) > 1 and self._terms.remembers(call)
         }
 
     def _part(self, result: FunctionResult, nests: Mapping[Call, UserFunction]) -> Call | None:
@@ -433,15 +430,6 @@ class _Judgement:
             pass
         self._terms.back_to(before)
         return None
-
-
-def _is_deterministic(function: UserFunction) -> bool:
-    """Whether nothing says that a function is to be called anew for equal arguments."""
-    mark = FORGETFUL.encode()
-    return (
-        not any(mark in command for command in function.commands)
-        and looks_non_deterministic(function.commands) is None
-    )
 
 
 def is_made_on_the_way(call: Call, nest: Call, functions: Sequence[UserFunction]) -> bool:

@@ -30,6 +30,7 @@ from eddyline.expressions import (
     called_where,
     reason_not_to_evaluate,
 )
+from eddyline.forgetful_mark import FORGETFUL
 from eddyline.planner.claim.iterator_state import iterator_is_stateless
 from eddyline.planner.read.attempts import attempt
 from eddyline.planner.read.chains import ExpressionId, Tree
@@ -126,6 +127,15 @@ class Terms:
     def commands(self, function: Tree) -> tuple[bytes, ...]:
         """Return a function as it is pickled, or the functions of a nest, innermost first."""
         return tuple(pickled.command for pickled in self._pickles(self._nest(function)))
+
+    def remembers(self, call: Call) -> bool:
+        """Whether nothing says that a call is to be made anew for equal arguments."""
+        commands = self.contents.functions[call.function].commands
+        mark = FORGETFUL.encode()
+        return (
+            not any(mark in command for command in commands)
+            and looks_non_deterministic(commands) is None
+        )
 
     def function_of(self, call: Call) -> Tree:
         """Return the function, outermost of a nest, that a call translates."""

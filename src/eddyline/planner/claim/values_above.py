@@ -32,12 +32,14 @@ Expanded: TypeAlias = Callable[[Tree, Needed], CatalystExpression | None]
 class ValuesAbove:
     """Functions of one ``node`` by their ``indexes``, and ``names`` for what they are called with.
 
-    The names are named expressions over what is there before the functions are called.
+    The names are named expressions over what is there before the functions are called. ``results``
+    are the attributes that the functions give.
     """
 
     node: Plan
     indexes: tuple[int, ...]
     names: tuple[CatalystExpression, ...]
+    results: tuple[ExpressionId, ...]
 
     def over(self, plan: Plan) -> Plan:
         """Return the functions' results beside the columns of a plan."""
@@ -69,7 +71,7 @@ def values_above(
             index
             for index in link.indexes
             if link.results[index].identity in needed.keys() - kept
-            and not _is_asked(link.results[index].identity, asked, definitions, terms)
+            and not _stays(link.results[index].identity, asked, definitions, terms)
         ]
         if not indexes:
             continue
@@ -78,21 +80,25 @@ def values_above(
             del needed[link.results[index].identity]
         for index in indexes:
             _name_arguments(link.functions[index], names, needed, expanded)
-        above.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values())))
+        results = tuple(link.results[index].identity for index in indexes)
+        above.append(ValuesAbove(link.plan, tuple(indexes), tuple(names.values()), results))
     return tuple(reversed(above))
 
 
-def _is_asked(
+def _stays(
     result: ExpressionId, asked: frozenset[Call], definitions: Definitions, terms: JoinTerms
 ) -> bool:
-    """Whether a predicate calls the function that gives a result, with the same arguments.
+    """Whether a function that gives a result is not to be called above the joins.
 
-    True as well where the block cannot call it: the reason may be one for which it has to stay
-    below the joins, as for a function that draws random values.
+    As where a predicate calls it with the same arguments, and where nothing would be remembered of
+    it: there it would be called for each joined row. Also where the block cannot call it: the
+    reason may be one for which it has to stay below the joins, as for a function that draws random
+    values.
     """
     mark = terms.contents.mark()
     try:
-        if terms.evaluable(terms.call(definitions.results[result])) in asked:
+        call = terms.evaluable(terms.call(definitions.results[result]))
+        if call in asked or not terms.remembers(call):
             return True
     except DeclinedError:
         return True

@@ -93,7 +93,8 @@ class BlockWalk:
     rules: JoinRules | None
     needs: NeedOf
     looks_up: bool = False  # whether there is a lookup table anywhere
-    shares: bool = False  # whether functions may share what they are made of
+    shares: bool = False  # whether functions remember, and share what they are made of
+    above_joins: set[ExpressionId] = field(default_factory=set)  # results of functions put there
     blocks: list[FilterBlock] = field(default_factory=list)
     left: list[LeftToSpark] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
@@ -180,13 +181,15 @@ class BlockWalk:
             for number, source in enumerate(region.inputs)
         ]
         if chosen.natively is None:
-            if rules.joins is Joins.AUTO and not rules.final and claim.only_values:
+            may_repeat = not rules.final and self.shares
+            if rules.joins is Joins.AUTO and may_repeat and claim.only_values:
                 tables = claim.looked_up
                 claim = claim_region(region, self.settings, tables, self.needs, values=False)
             reduced, notes = reduced_inputs(spark, region, claim, inputs)
             why = (chosen.why,) if chosen.why else ()
             claim = replace(claim, notes=(*why, *notes), reduced=bool(notes), limit=limit)
             judged.claims.append(claim)
+            self.above_joins.update(result for values in claim.later for result in values.results)
             return rebuilt(rules.context, claim, reduced), frozenset()
         judged.claims.append(claim)
         native = joined_natively(
@@ -261,7 +264,9 @@ class BlockWalk:
             if not tables and (not region.joins or rules.joins is Joins.NEVER):
                 break
             try:
-                values = rules.final or rules.joins is Joins.AUTO  # these say who joins
+                # In `auto` these say who joins. Without memories they would be computed above for
+                # each joined row.
+                values = rules.final or rules.joins is Joins.AUTO or not self.shares
                 claim = claim_region(region, self.settings, tables, self.needs, values=values)
             except DeclinedError as error:
                 declined.extend(error.left)

@@ -94,6 +94,7 @@ def with_memories(
     values: Collection[int] = (),
     spared: frozenset[ExpressionId] = NONE,
     asked: frozenset[ExpressionId] = NONE,
+    above_joins: Collection[ExpressionId] = NONE,
     *,
     all_remember: bool,
 ) -> WithMemories:
@@ -103,13 +104,16 @@ def with_memories(
     all remember, no other is touched. ``values`` are the numbers of the attributes with the results
     of blocks that only compute values; these, too, go into projections. ``spared`` are results that
     plain Spark computes for more rows, ``asked`` columns that filters are about here or where the
-    same side of a join stands once more.
+    same side of a join stands once more. ``above_joins`` are results that plain Spark computes
+    below a join: these functions remember, whatever that costs.
     """
     # One question instead of a walk.
     others = catalyst.evaluates_others(plan, FUSED_NAME) and (all_remember or needs.any())
     if not others and not values:
         return WithMemories(plan, (), ())
-    walk = _Walk(settings, fuse, remember, needs.of, values, spared, asked, all_remember)
+    walk = _Walk(
+        settings, fuse, remember, needs.of, values, spared, asked, above_joins, all_remember
+    )
     return WithMemories(walk.rewrite(plan, NONE), tuple(walk.blocks), tuple(walk.left))
 
 
@@ -122,6 +126,7 @@ class _Walk:
     values: Collection[int]
     spared: frozenset[ExpressionId]
     asked: frozenset[ExpressionId]
+    above_joins: Collection[ExpressionId]
     all_remember: bool
     blocks: dict[FilterBlock, None] = field(default_factory=dict)
     left: dict[LeftToSpark, None] = field(default_factory=dict)
@@ -422,6 +427,7 @@ class _Walk:
                 self.settings,
                 names,
                 spared=spared,
+                repeats=link.results[index].identity in self.above_joins,
             )
         )
         evaluated = catalyst.python_call(
