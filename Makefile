@@ -79,7 +79,7 @@ draw: $(READY)  ## draw the pages and pictures that scripts make of the code: re
 
 .PHONY: wheel
 wheel: $(READY)  ## build the package that pip installs, into dist/
-	@rm -rf dist
+	@rm -rf build dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist .
 	@rm -rf build
 	@ls dist/*.whl

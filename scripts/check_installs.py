@@ -3,8 +3,9 @@
     python scripts/check_installs.py [word …]      only environments with a word in their names
 
 Each environment is made below a temporary folder, gets what is there first, and then the wheel. No
-package that was there may have another version or other files afterwards. Then it runs a query, or
-shows the error that people are to see. Sizes are those of all packages of the environment.
+package that was there may have another version afterwards, and PySpark none but its own modules.
+Then it runs a query, or shows the error that people are to see. Sizes are those of all packages of
+the environment.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,9 +98,10 @@ class Environment:
         return {each["name"]: each["version"] for each in json.loads(listed)}
 
     def contents(self, package: str) -> str:
-        """Return a digest of all that belongs to a package's folder."""
+        """Return a digest of a package's modules, with their names."""
         digest = hashlib.sha256()
         for file in sorted((self.packages / package).rglob("*.py")):
+            digest.update(str(file.relative_to(self.packages)).encode())
             digest.update(file.read_bytes())
         return digest.hexdigest()
 
@@ -159,7 +162,13 @@ def needs_pyspark(environment: Environment) -> str:
     )
     if not said.startswith("PySparkMissingError") or "eddyline[spark]" not in said:
         raise InstallError(f"nothing says what to install: {said}")
-    return "says what to install"
+    asked = [environment.folder / "bin/eddyline", "sql", "SELECT 1"]
+    try:
+        environment.told(asked)
+    except InstallError as error:
+        if "eddyline[spark]" not in str(error) or "Traceback" in str(error):
+            raise
+    return "says what to install, the command too"
 
 
 def runs(environment: Environment) -> str:
@@ -172,15 +181,15 @@ def runs(environment: Environment) -> str:
 
 def runs_on_bundled_java(environment: Environment) -> str:
     """Run a query where no Java is on the path."""
-    said = environment.run(QUERY, {"PATH": _path_without_java()})
+    said = environment.run(QUERY, {"PATH": _path_without_java(environment.folder / "tools")})
     if said != ANSWER:
         raise InstallError(f"the query gave {said!r}")
     return "a query runs, on the bundled Java"
 
 
-def _path_without_java() -> str:
+def _path_without_java(tools: Path) -> str:
     folders = os.environ["PATH"].split(os.pathsep)
-    tools = Path(tempfile.mkdtemp(prefix="eddyline-path-"))
+    tools.mkdir()
     for name in ("bash", "sh", "dirname", "ps", "uname", "readlink", "grep", "sed", "cat", "env"):
         for folder in folders:
             if (program := Path(folder, name)).exists():
@@ -212,8 +221,8 @@ def leaves_the_owner(environment: Environment) -> str:
 
 
 def client(environment: Environment) -> None:
-    """Install the client of Spark Connect alone."""
-    environment.install("pyspark-client")
+    """Install the client of Spark Connect alone, and py4j, which something else has brought."""
+    environment.install("pyspark-client", "py4j")
 
 
 def names_classic_pyspark(environment: Environment) -> str:
@@ -227,7 +236,7 @@ def names_classic_pyspark(environment: Environment) -> str:
             print(type(error).__name__, error)
         """
     )
-    if not said.startswith("PySparkMissingError"):
+    if not said.startswith("PySparkMissingError") or "pyspark-client" not in said:
         raise InstallError(f"nothing says what is missing: {said}")
     return "says that classic PySpark is needed"
 
@@ -242,8 +251,13 @@ def downloaded(environment: Environment) -> str:
     home = environment.folder / "spark"
     (environment.packages / "pyspark").rename(home)
     environment.told([environment.python, "-m", "pip", "uninstall", "--yes", "--quiet", "py4j"])
+    for metadata in environment.packages.glob("pyspark-*.dist-info"):
+        shutil.rmtree(metadata)
     archives = [str(file) for file in (home / "python/lib").glob("*.zip")]
     places = {"SPARK_HOME": str(home), "PYTHONPATH": os.pathsep.join(archives)}
+    told = environment.run("import eddyline; eddyline.show_versions()", places | {"COLUMNS": "200"})
+    if "session" not in told:
+        raise InstallError(f"the last line of the versions is {told!r}")
     said = environment.run(QUERY, places)
     if said != ANSWER:
         raise InstallError(f"the query gave {said!r}")

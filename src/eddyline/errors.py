@@ -99,20 +99,27 @@ class NotWatchableError(EddylineError, ValueError):
 
 
 class PySparkMissingError(EddylineError, ModuleNotFoundError):
-    """There is no PySpark in this environment, or only the client of Spark Connect."""
+    """There is no PySpark in this environment, not all of it, or only Spark Connect's client."""
 
-    def __init__(self, *, client: bool = False) -> None:
-        """Say what can be done; ``client`` is whether there is the client alone."""
-        what = (
-            "Eddyline needs classic PySpark, and there is only the client of Spark Connect here"
-            if client
-            else "Eddyline needs PySpark, which is not installed here"
-        )
+    def __init__(self, lacking: str = "pyspark") -> None:
+        """Say what can be done; ``lacking`` is the module that is not there."""
+        if lacking == "pyspark":
+            what = (
+                "Eddyline needs PySpark, which is not installed here. pip install "
+                "'eddyline[spark]' brings it, with Java; where a platform has a Spark of its own, "
+                "use its Python"
+            )
+        elif lacking == "py4j":
+            what = "PySpark is here without py4j, which it needs"
+        else:
+            what = (
+                "Eddyline needs classic PySpark, and here is only the client of Spark Connect. Use "
+                "an environment without pyspark-client: pip install 'eddyline[spark]'"
+            )
         super().__init__(
-            f"{what}. pip install 'eddyline[spark]' brings it, with Java; where a platform has a "
-            "Spark of its own, use its Python, or put $SPARK_HOME/python and the py4j archive in "
-            "its lib on PYTHONPATH.",
-            name="pyspark",
+            f"{what}. A Spark download has both in $SPARK_HOME/python: put that folder and the "
+            "py4j archive in its lib on PYTHONPATH.",
+            name=lacking,
         )
 
 

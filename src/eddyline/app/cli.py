@@ -82,6 +82,7 @@ def _run(arguments: Sequence[str] | None) -> ExitCode:
     _require_surroundings(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that know few signs
+    importlib.import_module("eddyline.host.versions").require_tested_version()
     command = importlib.import_module(_COMMANDS[type(invocation)])
     code: ExitCode = command.run(invocation)
     with printing():

@@ -64,8 +64,8 @@ def session(
     line has decided the rest. (One line of the JVM's own may still appear, about an incubator
     module that Spark asks for.)
 
-    Raises ``JavaNotFoundError`` if there is no Java 17 or newer, which is rare, since Eddyline
-    brings one, and ``BashNotFoundError`` where there is no bash, which Spark's scripts need.
+    Raises ``JavaNotFoundError`` if there is no Java 17 or newer (``eddyline[spark]`` brings one),
+    and ``BashNotFoundError`` where there is no bash, which Spark's scripts need.
     """
     asked = dict(config or {})
     if master is not None:

@@ -23,11 +23,13 @@ def installed_version() -> str:
     try:
         import pyspark  # noqa: PLC0415 - it may not be there
     except ModuleNotFoundError as error:
-        if error.name != "pyspark":
+        if error.name not in {"pyspark", "py4j"}:
             raise
-        raise PySparkMissingError from None
-    if importlib.util.find_spec("py4j") is None:  # pyspark-client has all else of this name
-        raise PySparkMissingError(client=True)
+        raise PySparkMissingError(error.name) from None
+    # The client has all else of this name; it needs no py4j, and another package may.
+    for module in ("pyspark.core", "py4j"):
+        if importlib.util.find_spec(module) is None:
+            raise PySparkMissingError(module)
     return str(pyspark.__version__)
 
 

@@ -63,10 +63,13 @@ class BlockTask:
         settings: SessionSettings,
         options: RoutingOptions,
         server: Address | None = None,
+        *,
+        always: bool = False,
     ) -> None:
         """Make the functions, under the settings of the action that the task belongs to.
 
-        ``server`` makes the calls of those that run where the driver is.
+        ``server`` makes the calls of those that run where the driver is. With ``always`` the others
+        remember, whether that pays or not.
         """
         self.clock = WallClock()
         self.work_clock = WorkClock()
@@ -77,7 +80,7 @@ class BlockTask:
         self.slices: list[OrderSlice] = []
         of_action = settings_of_action(settings)
         self.functions = task_functions(
-            functions, settings, of_action, options, server, self.work_clock
+            functions, settings, of_action, options, server, self.work_clock, always=always
         )
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0

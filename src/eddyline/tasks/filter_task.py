@@ -184,7 +184,14 @@ class FilterTask(BlockTask):
 
     def __init__(self, block: FilterBlock, options: RoutingOptions) -> None:
         """Make the eddy, which begins with what the last one of this process knew."""
-        super().__init__(block.identity, block.functions, block.settings, options, block.server)
+        super().__init__(
+            block.identity,
+            block.functions,
+            block.settings,
+            options,
+            block.server,
+            always=block.repeats,
+        )
         self._block = block
         self._fields = [
             pa.field(field.name, returned_type(field.dataType), field.nullable)

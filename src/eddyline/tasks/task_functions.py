@@ -52,9 +52,8 @@ def task_functions(
                 here = made_function(function, of_action, sharing)
                 if options.remember and not here.forgetful:
                     memory = remembered(function, of_action, options, len(functions))
-                    if always:
-                        memory.balance = Always()
-                    made.append(WithMemory(here.function, memory, clock))
+                    balance = Always() if always else None
+                    made.append(WithMemory(here.function, memory, clock, balance))
                 else:
                     made.append(here.function)
                 continue

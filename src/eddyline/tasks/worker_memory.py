@@ -12,6 +12,7 @@ from typing import Final
 from eddyline.blocks.filter_block import SessionSettings, UserFunction
 from eddyline.blocks.routing_options import RoutingOptions
 from eddyline.engine.clock import Clock
+from eddyline.engine.functions.balance import Balance
 from eddyline.engine.functions.function_memory import FunctionMemory
 from eddyline.engine.functions.remembered_function import (
     MemoryStatistics,
@@ -42,9 +43,18 @@ PARTS: Final[Latest[str, SharedParts]] = Latest(2)
 class WithMemory(RememberedFunction):
     """A function of a task that has a memory; it is closed like one without."""
 
-    def __init__(self, function: WorkerFunction, remembered: Remembered, clock: Clock) -> None:
-        """Give a function the memory that another task of this process may have left."""
-        super().__init__(function, remembered, clock)
+    def __init__(
+        self,
+        function: WorkerFunction,
+        remembered: Remembered,
+        clock: Clock,
+        balance: Balance | None = None,
+    ) -> None:
+        """Give a function the memory that another task of this process may have left.
+
+        ``balance`` is one of this task's own, and nobody else's.
+        """
+        super().__init__(function, remembered, clock, balance)
         self.close = function.close
         self._nest = function if isinstance(function, NestFunction) else None
 

@@ -22,8 +22,7 @@ from eddyline.deterministic_mark import deterministic
 from eddyline.engine.clock import Clock
 from eddyline.expressions.vector import Vector
 from eddyline.tasks.calling import WorkerFunction, made_function, make_function
-from eddyline.tasks.calling import nest_function as nests
-from eddyline.tasks.calling.nest_function import SharedPart, SharedParts, Sharing
+from eddyline.tasks.calling.nest_function import TRIAL, SharedPart, SharedParts, Sharing
 from eddyline.wall_clock import WallClock
 from tests.tasks.calling.probes import Pinned, command, parsed, user_function
 
@@ -376,23 +375,43 @@ def test_a_part_whose_values_cannot_be_kept_is_soon_called_by_each_again() -> No
     assert not len(part)
 
 
-@pytest.mark.parametrize(("length", "most"), [(1, 1_000), (300, 150), (5_000, 20)])
+@pytest.mark.parametrize(("length", "most"), [(1, 500), (300, 150), (5_000, 20)])
 def test_values_take_no_more_than_their_share_of_memory(length: int, most: int) -> None:
     (first, _), part = parts_of(*UPPER, clock=Still(), largest=100_000)
-    for start in range(0, 4_000, 50):
+    for start in range(0, TRIAL - 50, 50):
         texts = pa.array([f"{number}" * length for number in range(start, start + 50)])
         first([texts], 50)
-    assert 0 < len(part) <= most
+        assert 0 < len(part) <= most
 
 
-def test_no_more_values_are_kept_than_those_of_two_batches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(nests, "ROOM", 10)
-    (first, _), part = parts_of(*UPPER, clock=Still())
-    for start in range(0, 100, 7):
-        first([pa.array([f"{n}" for n in range(start, start + 7)])], 7)
-        assert len(part) <= 2 * 10
+def test_a_batch_of_large_values_is_not_kept_as_a_whole() -> None:
+    def page(text: str) -> str:
+        return text * 5_000
+
+    asked = [nest([page], ["string"]), nest([page, str.upper], ["string"])]
+    (first, _), part = parts_of(*asked, clock=Still(), largest=100_000)
+    first([pa.array([f"{number:02}" for number in range(100)])], 100)
+    assert 0 < len(part) <= 6
+
+
+def test_a_costly_part_is_shared_in_batches_of_a_few_rows() -> None:
+    calls: Counter[str] = Counter()
+
+    @deterministic
+    def slow(text: str) -> str:
+        calls["slow"] += 1
+        sum(range(3_000))
+        return text
+
+    pinned = Pinned(slow)
+    asked = [nest([pinned, str.upper], ["string"]), nest([pinned, str.lower], ["string"])]
+    functions, part = parts_of(*asked, clock=WallClock())
+    for start in range(0, 2_000, 20):
+        texts = pa.array([f"{number}" for number in range(start, start + 20)])
+        for function in functions:
+            function([texts], 20)
+    assert part.pays
+    assert calls["slow"] == 2_000
 
 
 def test_a_forgetful_function_shares_nothing() -> None:

@@ -64,11 +64,20 @@ class RememberedFunction:
     function over vectors fails, any of the rows may be the cause: nothing of that is remembered.
     """
 
-    def __init__(self, function: Function, remembered: Remembered, clock: Clock) -> None:
-        """``remembered`` may hold results of this function from an earlier task."""
+    def __init__(
+        self,
+        function: Function,
+        remembered: Remembered,
+        clock: Clock,
+        balance: Balance | None = None,
+    ) -> None:
+        """``remembered`` may hold results of this function from an earlier task.
+
+        Its balance decides whether it pays to look for them, unless there is another.
+        """
         self._function = function
         self._memory = remembered.memory
-        self._balance = remembered.balance
+        self._balance = remembered.balance if balance is None else balance
         self._clock = clock
         self._calls = 0
         self._hits = 0

@@ -16,7 +16,13 @@ import pyarrow as pa
 from eddyline import catalyst
 from eddyline.blocks.column_types import arrow_type, can_travel
 from eddyline.blocks.decline import DeclinedError, DeclineReason, not_understood
-from eddyline.blocks.filter_block import CalledByDriver, FunctionKind, SessionSettings, UserFunction
+from eddyline.blocks.filter_block import (
+    CALLED_ONCE,
+    CalledByDriver,
+    FunctionKind,
+    SessionSettings,
+    UserFunction,
+)
 from eddyline.catalyst import CatalystExpression, PickledFunction
 from eddyline.chance import looks_non_deterministic
 from eddyline.expressions import (
@@ -129,12 +135,16 @@ class Terms:
         return tuple(pickled.command for pickled in self._pickles(self._nest(function)))
 
     def remembers(self, call: Call) -> bool:
-        """Whether nothing says that a call is to be made anew for equal arguments."""
-        commands = self.contents.functions[call.function].commands
-        mark = FORGETFUL.encode()
+        """Whether a function can remember a call's value, and nothing says that it is not to.
+
+        The mark of a function that is pickled by reference is found in the worker only.
+        """
+        function, mark = self.contents.functions[call.function], FORGETFUL.encode()
         return (
-            not any(mark in command for command in commands)
-            and looks_non_deterministic(commands) is None
+            function.kind in CALLED_ONCE
+            and bool(call.arguments)
+            and not any(mark in command for command in function.commands)
+            and looks_non_deterministic(function.commands) is None
         )
 
     def function_of(self, call: Call) -> Tree:

@@ -331,9 +331,16 @@ class _Walk:
             return None
         told = self.passed_on | self.spared
         spared = any(link.results[n].identity in told for n in together) or over_kept(below)
+        repeats = any(link.results[n].identity in self.above_joins for n in together)
         try:
             return value_block(
-                link, sorted(together), need_of, self.settings, self.fuse, spared=spared
+                link,
+                sorted(together),
+                need_of,
+                self.settings,
+                self.fuse,
+                spared=spared,
+                repeats=repeats,
             )
         except (DeclinedError, RecursionError):
             return None

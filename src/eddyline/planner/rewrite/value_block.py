@@ -79,8 +79,11 @@ def value_block(
     fuse: Fuse,
     *,
     spared: bool,
+    repeats: bool,
 ) -> ValueBlock:
     """Return the block of some functions of a node; plain Spark calls ``spared`` ones more often.
+
+    Rows of one that ``repeats`` come of a join, below which plain Spark calls them.
 
     Raises :class:`DeclinedError` where one of them, or what is needed of it, cannot be evaluated.
     """
@@ -109,6 +112,7 @@ def value_block(
             settings,
             names,
             spared=spared,
+            repeats=repeats,
         )
     )
     fused = fuse(block)

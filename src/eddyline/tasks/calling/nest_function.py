@@ -22,7 +22,6 @@ import hashlib
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
@@ -53,17 +52,14 @@ _COPIED: Final[Mapping[type, Callable[[Any], Any]]] = {
 }
 """How values that can be changed are copied. Not so sets: a copy may be in another order."""
 
-ROOM: Final = 1 << 16
-"""Rows whose values are kept at most, and as many of those before them; a batch has 10,000."""
-
-ROW_COST: Final = 0.3e-6
+ROW_COST: Final = 0.4e-6
 """Seconds that it takes to look a row up or to keep its value, beside telling rows apart.
 
-0.2 for a number, 0.4 for a list of six texts.
+0.3 us for a number, 0.6 for a list of six texts.
 """
 
 SAMPLED: Final = 64
-"""Of so many calls one is timed: to read the clock takes 1 us."""
+"""Of so many calls the first is timed: to read the clock takes 1 us."""
 
 TRIAL: Final = 500
 """Calls after which it is known whether values can be kept, and what they cost."""
@@ -82,11 +78,15 @@ UNKNOWN: Final = object()
 
 @dataclass(slots=True)
 class Visit:
-    """What happened at a part while a function was called for some rows."""
+    """What happened at a part while a function was called for some rows.
+
+    ``nbytes`` is the size of the values kept.
+    """
 
     hits: int = 0
     misses: int = 0
     unkept: int = 0
+    nbytes: int = 0
     timed: int = 0
     seconds: float = 0.0
 
@@ -104,8 +104,8 @@ class SharedPart:
         """Begin without any; ``largest`` is how many bytes all values may take, with their keys."""
         self._latest: dict[Hashable, Any] = {}
         self._before: dict[Hashable, Any] = {}
-        self._largest = largest
-        self._room = ROOM
+        self._largest = largest // 2  # of the latest, and of those before them
+        self._nbytes = 0
         self._misses = 0
         self._unkept = 0
         self._timed = 0
@@ -134,10 +134,10 @@ class SharedPart:
 
         ``call`` is given the key, too. ``visit`` counts what happens, by the clock ``now``.
         """
-        if len(self._latest) >= self._room:
-            self._before, self._latest = self._latest, {}
-        latest, before, room = self._latest, self._before, self._room
-        copies = _COPIED.get
+        if self._nbytes >= self._largest:
+            self._before, self._latest, self._nbytes = self._latest, {}, 0
+        latest, before, room = self._latest, self._before, self._largest - self._nbytes
+        copies, called = _COPIED.get, self._misses
 
         def take(key: Hashable, *values: object) -> object:
             value = latest.get(key, UNKNOWN)
@@ -148,19 +148,20 @@ class SharedPart:
                 copy = copies(type(value))
                 return value if copy is None else copy(value)
             visit.misses += 1
-            if visit.misses % SAMPLED:
+            if (called + visit.misses) % SAMPLED != 1:
                 value = call(key, *values)
             else:
                 earlier, started = now(), now()
                 value = call(key, *values)
                 visit.seconds += max(now() - 2 * started + earlier, 0.0)
                 visit.timed += 1
-            if len(latest) < room:
+            if visit.nbytes < room:
                 kept = as_it_is_now(value)
                 if kept is UNKNOWN:
                     visit.unkept += 1
                 else:
                     latest[key] = kept
+                    visit.nbytes += _size(key) + _size(kept)
             return value
 
         return take
@@ -174,10 +175,9 @@ class SharedPart:
         rows = visit.hits + visit.misses
         spent = seconds + rows * ROW_COST - visit.hits * self._call_cost
         self._lost = max(self._lost + spent, 0.0)
-        some = list(islice(reversed(self._latest.items()), 16))
-        if some:
-            size = sum(_size(key) + _size(value) for key, value in some) / len(some)
-            self._room = min(ROOM, int(self._largest / 2 / size))
+        self._nbytes += visit.nbytes
+        if not self.pays:  # never again
+            self._latest, self._before = {}, {}
 
 
 def as_it_is_now(value: object) -> object:
@@ -210,11 +210,11 @@ def _cannot_change(values: Any) -> bool:  # noqa: ANN401 - what a user's functio
 
 
 def _size(value: Any) -> int:  # noqa: ANN401 - what a user's function returns
-    size = sys.getsizeof(value, 100)
-    if type(value) in _GROUPS or type(value) is list:
-        return size + sum(sys.getsizeof(each, 100) for each in value)
-    if type(value) is dict:
-        return size + sum(sys.getsizeof(each, 100) for each in (*value, *value.values()))
+    """Return about how many bytes a value takes that can be kept."""
+    size = sys.getsizeof(value)
+    if type(value) not in UNCHANGEABLE and value and type(value) is not bytearray:
+        some = next(iter(value.values() if type(value) is dict else value))
+        size += len(value) * sys.getsizeof(some)
     return size
 
 
