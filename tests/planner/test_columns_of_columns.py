@@ -31,12 +31,12 @@ def texts(spark: SparkSession) -> Iterator[DataFrame]:
 class Pipeline:
     """Columns made one of another, and how often their functions are called."""
 
-    def __init__(self, texts: DataFrame, *, arrow: bool = True) -> None:
+    def __init__(self, texts: DataFrame, *, arrow: bool = True, named: bool = True) -> None:
         self._context = texts.sparkSession.sparkContext
         self.calls: dict[str, Accumulator[int]] = {}
-        clean = self._function("clean", str.strip, "string", arrow=arrow)
-        words = self._function("words", str.split, "array<string>", arrow=arrow)
-        count = self._function("count", self._emptying(), "int", arrow=arrow)
+        clean = self._function("clean", str.strip, "string", arrow=arrow, named=named)
+        words = self._function("words", str.split, "array<string>", arrow=arrow, named=named)
+        count = self._function("count", self._emptying(), "int", arrow=arrow, named=named)
         self.frame = (
             texts.withColumn("clean", clean("text"))
             .withColumn("words", words("clean"))
@@ -53,14 +53,16 @@ class Pipeline:
 
         return emptying
 
-    def _function(self, name: str, call: Callable[..., Any], kind: str, *, arrow: bool) -> Any:  # noqa: ANN401 - a UDF
+    def _function(
+        self, name: str, call: Callable[..., Any], kind: str, *, arrow: bool, named: bool
+    ) -> Any:  # noqa: ANN401 - a UDF
         calls = self.calls[name] = self._context.accumulator(0)
 
         def counted(value: object) -> object:
             calls.add(1)
             return call(value)
 
-        counted.__name__ = name
+        counted.__name__ = name if named else "<lambda>"
         return F.udf(counted, kind, useArrow=arrow)
 
     def run(self, frame: DataFrame) -> tuple[list[str], dict[str, int]]:
@@ -96,6 +98,14 @@ def test_each_function_is_called_once_for_a_row(
     rows, calls = pipeline.run(eddyline.adapt(query))
     assert rows == expected
     assert plainly["clean"] > ROWS
+    assert calls == ONCE
+
+
+def test_functions_of_one_name_share_what_they_call(texts: DataFrame) -> None:
+    pipeline = Pipeline(texts, named=False)
+    expected, _ = pipeline.run(pipeline.frame)
+    rows, calls = pipeline.run(eddyline.adapt(pipeline.frame))
+    assert rows == expected
     assert calls == ONCE
 
 

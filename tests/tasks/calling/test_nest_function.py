@@ -391,7 +391,27 @@ def test_a_batch_of_large_values_is_not_kept_as_a_whole() -> None:
     asked = [nest([page], ["string"]), nest([page, str.upper], ["string"])]
     (first, _), part = parts_of(*asked, clock=Still(), largest=100_000)
     first([pa.array([f"{number:02}" for number in range(100)])], 100)
-    assert 0 < len(part) <= 6
+    assert 0 < len(part) <= 12
+
+
+def test_batch_after_batch_is_shared() -> None:
+    calls: Counter[str] = Counter()
+
+    @deterministic
+    def slow(text: str) -> str:
+        calls["slow"] += 1
+        sum(range(3_000))
+        return text
+
+    pinned = Pinned(slow)
+    asked = [nest([pinned, str.upper], ["string"]), nest([pinned, str.lower], ["string"])]
+    functions, part = parts_of(*asked, clock=WallClock(), largest=60_000)
+    for start in range(0, 2_000, 200):  # a batch takes 22,000 bytes
+        texts = pa.array([f"{number}" for number in range(start, start + 200)])
+        for function in functions:
+            function([texts], 200)
+    assert calls["slow"] == 2_000
+    assert len(part) < 800
 
 
 def test_a_costly_part_is_shared_in_batches_of_a_few_rows() -> None:

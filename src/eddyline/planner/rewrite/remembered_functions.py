@@ -22,7 +22,7 @@ from eddyline.blocks.filter_block import (
     SessionSettings,
     UserFunction,
 )
-from eddyline.blocks.nests import with_shared_parts
+from eddyline.blocks.nests import part_of, with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.chance import looks_non_deterministic
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -347,11 +347,12 @@ class _Walk:
 
     def _mates(
         self, link: EvaluationLink, together: Collection[int]
-    ) -> Mapping[UserFunction, UserFunction]:
-        """Return the functions of a node in which one is called with what another returns.
+    ) -> Mapping[UserFunction, tuple[int, ...]]:
+        """Return what the functions of a node share, where one is called with what another returns.
 
-        Each with the parts that it shares with others. In projections, each in a block of its own,
-        they run in one process. Those ``together`` in another block do not.
+        They are told apart by what they are made of, not by names, which depend on who else is
+        there. In projections, each in a block of its own, they run in one process. Those
+        ``together`` in another block do not.
         """
         apart = [link.functions[index] for index in link.indexes if index not in together]
         if not any(child.name == "PythonUDF" for tree in apart for child in tree.children):
@@ -364,14 +365,14 @@ class _Walk:
             except (DeclinedError, RecursionError):
                 terms.back_to(mark)
         marked = with_shared_parts(terms.contents.functions)
-        return dict(zip(marked, marked, strict=True))
+        return {part_of(each, len(each.commands)): each.shared for each in marked}
 
     def _in_block(
         self,
         link: EvaluationLink,
         index: int,
         below: Plan,
-        mates: Mapping[UserFunction, UserFunction],
+        mates: Mapping[UserFunction, tuple[int, ...]],
         *,
         stays: bool,
     ) -> tuple[FilterBlock, CatalystExpression, CatalystExpression | None] | None:
@@ -429,7 +430,10 @@ class _Walk:
                 "",
                 ALL_ROWS,
                 (),
-                tuple(mates.get(function, function) for function in contents.functions),
+                tuple(
+                    replace(each, shared=mates.get(part_of(each, len(each.commands)), ()))
+                    for each in contents.functions
+                ),
                 (value,),
                 self.settings,
                 names,

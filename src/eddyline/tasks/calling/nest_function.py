@@ -78,15 +78,11 @@ UNKNOWN: Final = object()
 
 @dataclass(slots=True)
 class Visit:
-    """What happened at a part while a function was called for some rows.
-
-    ``nbytes`` is the size of the values kept.
-    """
+    """What happened at a part while a function was called for some rows."""
 
     hits: int = 0
     misses: int = 0
     unkept: int = 0
-    nbytes: int = 0
     timed: int = 0
     seconds: float = 0.0
 
@@ -134,12 +130,11 @@ class SharedPart:
 
         ``call`` is given the key, too. ``visit`` counts what happens, by the clock ``now``.
         """
-        if self._nbytes >= self._largest:
-            self._before, self._latest, self._nbytes = self._latest, {}, 0
-        latest, before, room = self._latest, self._before, self._largest - self._nbytes
+        latest, before = self._latest, self._before
         copies, called = _COPIED.get, self._misses
 
         def take(key: Hashable, *values: object) -> object:
+            nonlocal latest, before
             value = latest.get(key, UNKNOWN)
             if value is UNKNOWN and before:
                 value = before.get(key, UNKNOWN)
@@ -155,13 +150,15 @@ class SharedPart:
                 value = call(key, *values)
                 visit.seconds += max(now() - 2 * started + earlier, 0.0)
                 visit.timed += 1
-            if visit.nbytes < room:
-                kept = as_it_is_now(value)
-                if kept is UNKNOWN:
-                    visit.unkept += 1
-                else:
-                    latest[key] = kept
-                    visit.nbytes += _size(key) + _size(kept)
+            kept = as_it_is_now(value)
+            if kept is UNKNOWN:
+                visit.unkept += 1
+                return value
+            if self._nbytes >= self._largest:
+                before, latest = latest, {}
+                self._before, self._latest, self._nbytes = before, latest, 0
+            latest[key] = kept
+            self._nbytes += _size(key) + _size(kept)
             return value
 
         return take
@@ -175,7 +172,6 @@ class SharedPart:
         rows = visit.hits + visit.misses
         spent = seconds + rows * ROW_COST - visit.hits * self._call_cost
         self._lost = max(self._lost + spent, 0.0)
-        self._nbytes += visit.nbytes
         if not self.pays:  # never again
             self._latest, self._before = {}, {}
 
