@@ -92,8 +92,8 @@ def _made(
             whole = bind_keywords(code, function.keywords)
             readers, write = _row_values(function, return_type, settings)
             # What pandas makes of a value depends on the others of its batch.
-            alone = sharing is None or settings.legacy_pandas_conversion
-            if sharing is None or alone or not function.shared:
+            legacy = settings.legacy_pandas_conversion
+            if sharing is None or legacy or not function.shared:
                 return RowFunction(whole, readers, write)
             stretches = stretches_of(function, loaded.functions, settings, sharing)
             return NestFunction(whole, stretches, readers, write, sharing.clock)
