@@ -84,6 +84,10 @@ wheel: $(READY)  ## build the package that pip installs, into dist/
 	@rm -rf build
 	@ls dist/*.whl
 
+.PHONY: release
+release: $(READY)  ## build what a release consists of, into dist/, and check it; ARGS=--draft before its date is known
+	$(BIN)/python scripts/make_release.py $(ARGS)
+
 .PHONY: installs
 installs: wheel  ## install the wheel in fresh environments as people have them; ARGS="alone" narrows them
 	$(BIN)/python scripts/check_installs.py $(ARGS)
@@ -110,6 +114,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv)
 	$(COMPILE) $(ARGS) requirements/build.in -o requirements/build.txt
 	$(COMPILE) $(ARGS) --extra demo --extra lookups --extra spark --extra streaming --group dev pyproject.toml -o requirements/dev.txt
+	$(COMPILE) $(ARGS) requirements/release.in -o requirements/release.txt
 	for old in requirements/pyspark-*.in; do \
 		cp requirements/dev.txt $${old%.in}.txt; \
 		$(COMPILE) --extra demo --extra lookups --extra spark --extra streaming --group dev pyproject.toml $$old -o $${old%.in}.txt || exit; \
@@ -117,7 +122,7 @@ locks:  ## pin the dependencies again after a change of pyproject.toml (needs uv
 
 .PHONY: clean
 clean:  ## remove .venv and everything that was generated
-	rm -rf $(VENV) .venv-pyspark-* build dist site src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
+	rm -rf $(VENV) .venv-pyspark-* .venv-release build dist site src/*.egg-info .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache spark-warehouse metastore_db derby.log artifacts \
 		bench/results eddyline-demo.html
 	find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import eddyline
 from eddyline.catalyst.compiled_java import VARIABLE
 from eddyline.engine.storage.few_rows import compile_at_once
-from tests import looked_up, properties, quick_files
+from eddyline.quirks.pyspark_at_hand import MINOR
+from tests import looked_up, properties, quick_files, without_arrow_udf
 from tests.quick_java import QuickJava
 from tests.validated import SETTINGS
 
@@ -52,6 +52,7 @@ def file_of(item: pytest.Item) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     looked_up.remember()
+    without_arrow_udf.skip_where_asked()
     compile_at_once()  # what stands in for few rows has tests of its own
     java = QuickJava(config.rootpath / ".pytest_cache" / "java")
     java.use()
@@ -59,8 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None) and "not spark" not in config.option.markexpr:
         java.make_archive()
         config.add_cleanup(java.end)
-    if pyspark.__version__.startswith("4.1."):
-        # That PySpark leaves the socket of every collect() to the garbage collector.
+    if MINOR <= (4, 1):
+        # Such a PySpark leaves the socket of every collect() to the garbage collector.
         config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from eddyline.quirks.pyspark_at_hand import MINOR
+
 FILES: Final = """
 package tests;
 
@@ -58,8 +60,9 @@ public class QuickFiles extends LocalFileSystem {
 """
 
 CHECKPOINTS: Final = {
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
-    ".checkpointing.FileSystemBasedCheckpointFileManager"
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming."
+    + ("checkpointing." if MINOR >= (4, 1) else "")
+    + "FileSystemBasedCheckpointFileManager"
 }
 """Checkpoints by the file system that is here, where the other way asks ``readlink``."""
 

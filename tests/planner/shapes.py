@@ -41,6 +41,7 @@ from pyspark.sql.window import Window
 
 import eddyline
 from tests.validated import SETTINGS
+from tests.without_arrow_udf import WITH_ARROW_UDF, over_series
 
 # Workers cannot import the tests, so the functions travel whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
@@ -92,9 +93,14 @@ def session() -> SparkSession:
 def vectorized(
     kind: str, result: DataType
 ) -> Callable[[Callable[..., object]], Callable[..., Column]]:
-    """Return Spark's decorator ``pandas_udf`` or ``arrow_udf``, with types."""
+    """Return Spark's decorator ``pandas_udf`` or ``arrow_udf``, with types.
+
+    Up to PySpark 4.0 the latter is the former, of a function that makes arrays of the Series.
+    """
 
     def decorate(function: Callable[..., object]) -> Callable[..., Column]:
+        if kind == "arrow_udf" and not WITH_ARROW_UDF:
+            return vectorized("pandas_udf", result)(over_series(function))
         made: Callable[..., Column] = getattr(F, kind)(function, result)
         return made
 

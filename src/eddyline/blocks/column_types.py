@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_type
+
+from eddyline.expressions.value_types import relabelled
 
 # Exactly these: subclasses (CHAR, VARCHAR) and the rest (user-defined types, VARIANT,
 # intervals, NULL) are converted by Spark in ways of their own.
@@ -116,6 +119,13 @@ def as_sent(a_type: pa.DataType, time_zone: str, *, large: bool = False) -> pa.D
     if pa.types.is_struct(a_type):
         return pa.struct([inner(field) for field in a_type.fields])
     return a_type
+
+
+def arrays_as_sent(
+    columns: Sequence[pa.Array], time_zone: str, *, large: bool = False
+) -> list[pa.Array]:
+    """Return columns in the Arrow types in which Spark sends them; see :func:`as_sent`."""
+    return [relabelled(column, as_sent(column.type, time_zone, large=large)) for column in columns]
 
 
 def returned_type(kind: types.DataType) -> pa.DataType:

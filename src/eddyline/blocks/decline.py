@@ -21,6 +21,7 @@ class DeclineReason(StrEnum):
     SIDES_ALIKE = "Spark computes both sides of a join once, as they are the same"
     CALLED_FOR_EVERY_ROW = "it is called for every row"
     PROFILED = "a profiler of Spark's is on, which shows functions as Spark calls them"
+    UNTESTED = "this PySpark is not tested, and a tiny query of this kind went wrong"
     READS_THE_CLOCK = "the stream asks for the current time, which would stand still"
 
 

@@ -28,6 +28,8 @@ from urllib.parse import unquote, urlsplit
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
+from eddyline.quirks.catalyst_arguments import java_as_known_here
+
 VARIABLE: Final = "EDDYLINE_CACHE_DIR"
 
 _FORMAT: Final = "1"
@@ -220,4 +222,5 @@ def sources() -> set[str]:
 
 
 def _text_of(source: str) -> str:
-    return importlib.resources.files(__package__).joinpath(f"{source}.java").read_text("utf-8")
+    text = importlib.resources.files(__package__).joinpath(f"{source}.java").read_text("utf-8")
+    return java_as_known_here(text)

@@ -21,6 +21,7 @@ from eddyline.catalyst.gateway import (
     tree_pattern,
 )
 from eddyline.catalyst.handles import CatalystExpression, remembered
+from eddyline.quirks.catalyst_arguments import PRETTY_OPTIONS
 
 
 @remembered
@@ -214,7 +215,7 @@ def pretty(expression: CatalystExpression) -> str:
 def text_of_spark(expression: CatalystExpression) -> str:
     """Return the text that Spark shows for an expression, whether it was written so or not."""
     prettify = static("org.apache.spark.sql.catalyst.util.package", "toPrettySQL")
-    return str(prettify(expression.java, True))  # noqa: FBT003  # the JVM knows no keywords
+    return str(prettify(expression.java, *PRETTY_OPTIONS))
 
 
 _UNWRITTEN: Final = (

@@ -19,6 +19,7 @@ from eddyline.catalyst.handles import CatalystExpression, Plan
 from eddyline.catalyst.new_expressions import attribute_like
 from eddyline.catalyst.pipeline import Later, maker
 from eddyline.catalyst.plan_nodes import class_name, outputs
+from eddyline.quirks import arrow_columns
 
 
 def filtered(kept: CatalystExpression, child: Plan) -> Plan:
@@ -74,7 +75,14 @@ def arrow_evaluations(
     kind: int,
     child: Plan,
 ) -> Plan:
-    """Return an ``ArrowEvalPython`` of functions of one kind, with the attributes they give."""
+    """Return an ``ArrowEvalPython`` of functions of one kind, with the attributes they give.
+
+    One for each where Spark evaluates a single function of that kind at a time.
+    """
+    if kind in arrow_columns.ONE_AT_A_TIME:
+        for function, result in zip(functions[1:], results[1:], strict=True):
+            child = arrow_evaluation(function, result, kind, child)
+        functions, results = functions[:1], results[:1]
     evaluate = java_class(LOGICAL + "ArrowEvalPython")
     ways = scala_seq(function.java for function in functions)
     return Plan(evaluate(ways, scala_seq(result.java for result in results), child.java, kind))

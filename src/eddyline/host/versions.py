@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import re
 import warnings
 from typing import Final
 
 from eddyline.errors import PySparkMissingError, PySparkTooOldError
+from eddyline.quirks.minor_versions import minor_version
 
-TESTED: Final = ((4, 1), (4, 2), (4, 3))
+TESTED: Final = ((4, 0), (4, 1), (4, 2), (4, 3))
 """The minor versions of PySpark that are tested, oldest first; ``make versions`` tests them."""
 
 
@@ -33,6 +33,12 @@ def installed_version() -> str:
     return str(pyspark.__version__)
 
 
+@functools.cache
+def is_tested() -> bool:
+    """Whether the PySpark that is there is one that Eddyline is tested with."""
+    return minor_version(installed_version()) in TESTED
+
+
 @functools.cache  # one warning is enough
 def require_tested_version(version: str | None = None) -> None:
     """Raise :class:`PySparkTooOldError`, or warn of a PySpark that nobody has tested.
@@ -43,8 +49,7 @@ def require_tested_version(version: str | None = None) -> None:
     """
     if version is None:
         version = installed_version()
-    match = re.match(r"(\d+)\.(\d+)", version)
-    minor = (int(match[1]), int(match[2])) if match else (0, 0)
+    minor = minor_version(version)
     if minor in TESTED:
         return
     tested = ", ".join(f"{major}.{minor}" for major, minor in TESTED)
@@ -55,7 +60,8 @@ def require_tested_version(version: str | None = None) -> None:
             f"Install a newer one: pip install 'pyspark>={oldest}'"
         )
     warnings.warn(
-        f"Eddyline is tested with PySpark {tested}; {version}, which is installed, may differ.",
+        f"Eddyline is tested with PySpark {tested}; {version}, which is installed, may differ. "
+        "What gives other rows in tiny queries, which run at the first use, is left to Spark.",
         UntestedPySparkWarning,
         stacklevel=3,
     )

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from eddyline import catalyst
-from eddyline.blocks.decline import LeftToSpark
+from eddyline.blocks.decline import DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import LookupTable
@@ -37,8 +37,10 @@ from eddyline.planner.read.lookup_leaves import lookup_command
 from eddyline.planner.rewrite.block_walk import JoinRules, Joins, TableOf
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
 from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
+from eddyline.planner.self_check import check_once, left_to_spark
 from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
+from eddyline.planner.tiny_queries import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def adapt(
     classic = classic_frame(df)
     catalyst.get_ready()
     chosen = chosen_options(policy, seed, joins, worth, remember)
+    check_once(classic.sparkSession, lambda query, claimed: adapt(query, joins=claimed))
     if not isinstance(pin_order, bool):
         raise TypeError(f"pin_order is True or False, not {pin_order!r}.")
     if pin_order and not calls_concurrent_functions(classic):
@@ -216,18 +219,25 @@ def rewritten(
     )
     tables = lookup_tables_of(spark.sparkContext)
     table_of = table_of_session(spark)
+    wrong = left_to_spark(spark)
     making = Making(
         session_settings(spark),
         fuse,
         # Joins of streams keep state, which is Spark's.
-        None if streaming else JoinRules(context, chosen.joins, table_of, final),
-        lambda block: registry.remembered(block, options),
+        None
+        if streaming or Kind.JOINS in wrong
+        else JoinRules(context, chosen.joins, table_of, final),
+        None if Kind.VALUES in wrong else lambda block: registry.remembered(block, options),
         chosen.remember,
         table_of,
         streaming,
         fixes_the_clock,
+        untested=Kind.FILTERS in wrong,
     )
     rewriting = rewritten_plan(plan, making)
+    if wrong:
+        left = (LeftToSpark(str(kind), DeclineReason.UNTESTED, how) for kind, how in wrong.items())
+        rewriting = replace(rewriting, left=(*rewriting.left, *left))
     if any_declared():
         require_all_placed(rewriting.plan, rewriting.left)
     # What becomes of a plan for which somebody is asked depends on what was registered.

@@ -13,12 +13,13 @@ from pyspark.sql import SparkSession
 
 from eddyline import catalyst
 from eddyline.host.classic import chosen_session, classic_session
-from eddyline.planner.adapt import Chosen, chosen_options, rewritten
+from eddyline.planner.adapt import Chosen, adapt, chosen_options, rewritten
 from eddyline.planner.block_registry import registry_of
 from eddyline.planner.claim.session_settings import task_memory
 from eddyline.planner.learned.learned_file import keep_learned
 from eddyline.planner.read.chains import fused_commands
 from eddyline.planner.rewrite.block_walk import Joins
+from eddyline.planner.self_check import check_once
 from eddyline.planner.session_rules import change_rules, told_limits
 
 
@@ -131,6 +132,7 @@ def enable(
     """
     active = chosen_session(spark)
     chosen = chosen_options(policy, seed, joins, worth, remember)
+    check_once(active, lambda query, claimed: adapt(query, joins=claimed))
     budget = task_memory(active, memory)
     if learned is not None:
         keep_learned(registry_of(active.sparkContext).learned, Path(learned))

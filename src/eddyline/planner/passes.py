@@ -38,7 +38,8 @@ class Making:
 
     Without ``joins`` these are left to Spark, and without ``remember`` all functions that no block
     takes in; unless all remember, those of them that all rows need. For a stream
-    ``fixes_the_clock`` says that it reads the time of each micro-batch.
+    ``fixes_the_clock`` says that it reads the time of each micro-batch. With an ``untested``
+    PySpark that gets filters wrong, only what Spark cannot run by itself is adapted.
     """
 
     settings: SessionSettings
@@ -49,6 +50,7 @@ class Making:
     table_of: TableOf | None = None
     streaming: bool = False
     fixes_the_clock: bool = False
+    untested: bool = False
 
 
 @dataclass
@@ -208,6 +210,8 @@ def _not_adapted(plan: Plan, making: Making) -> Rewriting | None:
     """Return a plan as it is where nothing of it may be adapted, and why; else None."""
     if making.fixes_the_clock:
         reason = DeclineReason.READS_THE_CLOCK
+    elif making.untested and not _needs_eddyline(plan, making.table_of):
+        reason = DeclineReason.UNTESTED
     elif making.settings.profiled and not _needs_eddyline(plan, making.table_of):
         reason = DeclineReason.PROFILED
     else:

@@ -26,6 +26,7 @@ from eddyline.blocks.column_types import (
 )
 from eddyline.exchange.blobs import SCHEMA
 from eddyline.host.classic import classic
+from eddyline.quirks.numbered_partitions import repartitioned
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import (
@@ -164,7 +165,7 @@ class JoiningBatches:
             fields.append(StructField(name, shown))
             arrow.append(pa.field(name, returned_type(shown)))
         if aggregations:  # what cells have of a group comes together
-            packed = classic(packed.repartitionById(len(self._streams.cells), F.col("part")))
+            packed = classic(repartitioned(packed, len(self._streams.cells), "part"))
         put = PuttingOut(self._streams, pa.schema(arrow), self._counts)
         rows = packed.mapInArrow(sent(put), StructType(fields))
         return results(classic(rows), names, self._readings.by_layout)

@@ -18,10 +18,10 @@ from pyspark.sql.types import (
     StructType,
 )
 from pyspark.sql.udf import UserDefinedFunction
-from pyspark.util import PythonEvalType
 
 from eddyline.blocks.column_types import arrow_type, can_travel, returned_type
 from eddyline.host.classic import classic
+from eddyline.quirks import arrow_columns
 from eddyline.standing.analysis import Analysis
 from eddyline.standing.log.batch_log import BatchRun
 from eddyline.standing.log.engine_inputs import Source
@@ -94,7 +94,7 @@ class SelectingBatches:
         fields = [*_MATCH, *(StructField(name, kind) for name, kind in shown.items())]
         match = ArrayType(StructType(fields), containsNull=False)
         wanted = UserDefinedFunction(
-            sent(wanted_by(work)), match, "wanted", PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF
+            sent(arrow_columns.by_task(wanted_by(work))), match, "wanted", arrow_columns.BY_TASK
         )
         matches = F.inline(wanted(*[rows[quoted(self._names[number])] for number in columns]))
         rows_and_matches = rows.select("*", matches)

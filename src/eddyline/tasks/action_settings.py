@@ -14,6 +14,7 @@ from typing import Final
 from pyspark import TaskContext
 
 from eddyline.blocks.filter_block import JavaRuntime, SessionSettings
+from eddyline.quirks.without_settings import ALWAYS_ON
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
@@ -53,7 +54,10 @@ def settings_from(
         time_zone=text(TIME_ZONE),
         defaults=tuple(defaults.items()),
         java=java,
-        **{field: text(key).lower() == "true" for field, key in _SWITCHES.items()},
+        **{
+            field: text(key).lower() == "true" or field in ALWAYS_ON
+            for field, key in _SWITCHES.items()
+        },
     )
 
 

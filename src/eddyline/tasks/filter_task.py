@@ -35,6 +35,7 @@ from eddyline.engine.signature import ENTERING, Signature
 from eddyline.expressions import call_of
 from eddyline.expressions.program import spread
 from eddyline.expressions.value_types import relabelled
+from eddyline.quirks import arrow_columns
 from eddyline.reports.merging import compacted
 from eddyline.reports.records import (
     Change,
@@ -132,7 +133,7 @@ def fused_command(
 ) -> bytes:
     """Return the fused function of a block, pickled as Spark keeps user functions."""
     fused = FusedFilter(block, options, records)
-    return pickled(fused, result_type(block))
+    return pickled(arrow_columns.by_task(fused), result_type(block))
 
 
 class FusedFilter:

@@ -19,6 +19,7 @@ from eddyline.engine.settling import cause
 from eddyline.expressions import Argument, Case, call_of
 from eddyline.expressions.program import spread, true_mask
 from eddyline.expressions.value_types import relabelled
+from eddyline.quirks import arrow_columns
 from eddyline.reports.records import FunctionRecord, TaskRecord
 from eddyline.tasks.action_settings import settings_of_action
 from eddyline.tasks.calling import WorkerFunction
@@ -35,7 +36,7 @@ def remembered_command(
 ) -> bytes:
     """Return the function of a block of one value, pickled as Spark keeps user functions."""
     call = RememberedCall(block, options, records)
-    return pickled(call, spark_type(block.functions[0].return_type))
+    return pickled(arrow_columns.by_batch(call), spark_type(block.functions[0].return_type))
 
 
 class RememberedCall:

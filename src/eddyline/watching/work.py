@@ -26,6 +26,7 @@ from eddyline.engine.policies.catalogue import PolicyName, make_policy
 from eddyline.exchange.spill import spill_folder
 from eddyline.expressions import Expression
 from eddyline.expressions.value_types import relabelled
+from eddyline.quirks.numbered_partitions import repartitioned
 from eddyline.tasks.calling import make_function
 from eddyline.tasks.task_lookups import TaskLookups
 from eddyline.wall_clock import WallClock
@@ -282,7 +283,7 @@ class Work:
         units = self._wishes.units
         unit = (F.rand(self._wishes.seed) * units).cast("int")
         frame = self._query.scans[relation].withColumn(UNIT, unit)
-        return frame.repartitionById(units, F.col(UNIT)).drop(UNIT)
+        return repartitioned(frame, units, UNIT).drop(UNIT)
 
     def _next_unit(self, scan: Arriving) -> Arrival | None:
         """Return the rows of the next unit; None where Spark knows that there are no more."""

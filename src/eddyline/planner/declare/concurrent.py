@@ -16,6 +16,7 @@ from eddyline.asking.limits import Limits
 from eddyline.asking.price import Cost, Price
 from eddyline.blocks.filter_block import FunctionKind
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
+from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
 
 
@@ -134,7 +135,7 @@ def concurrent(
     values = max(1, size)
     width = limits.max_in_flight * values
     mark = ConcurrentMark(name, number, width, unit, str(price), values, declaration)
-    udf = ConcurrentUDF(mark, kind, name=name, evalType=int(FunctionKind.ARROW))
+    udf = ConcurrentUDF(mark, kind, name=name, evalType=arrow_columns.STAND_IN)
     functools.update_wrapper(udf, code, updated=())
     return udf
 

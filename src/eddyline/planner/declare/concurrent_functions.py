@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from pyspark.sql.conversion import ArrowTableToRowsConversion
-
 from eddyline.asking.price import Books
 from eddyline.blocks.column_types import spark_type
 from eddyline.blocks.decline import LeftToSpark
@@ -18,6 +16,7 @@ from eddyline.errors import FunctionPlaceError
 from eddyline.planner.declare.declared_functions import DECLARED, Declaration
 from eddyline.planner.declare.lookup_tables import LookupTables
 from eddyline.planner.read.concurrent_marks import marks_in
+from eddyline.quirks.row_converters import to_python
 from eddyline.tasks.calling.arrow_values import ArrowWriter
 from eddyline.tasks.calling.pickled_functions import bind_keywords
 
@@ -94,9 +93,7 @@ def _method(
         declaration.name,
         bind_keywords(declaration.function, function.keywords),
         tuple(
-            ArrowTableToRowsConversion._create_converter(  # noqa: SLF001 - no public way
-                spark_type(kind), none_on_identity=True, binary_as_bytes=settings.binary_as_bytes
-            )
+            to_python(spark_type(kind), binary_as_bytes=settings.binary_as_bytes)
             for kind in function.argument_types
         ),
         write,

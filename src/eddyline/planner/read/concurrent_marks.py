@@ -8,9 +8,9 @@ from typing import Any, Final
 from pyspark.serializers import CPickleSerializer
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FunctionKind
 from eddyline.catalyst import Plan
 from eddyline.planner.read.chains import FUSED_NAME, EvaluationLink, Tree
+from eddyline.quirks import arrow_columns
 from eddyline.tasks.not_adapted import ConcurrentMark
 
 _NAME: Final = ConcurrentMark.__name__.encode()
@@ -28,7 +28,7 @@ def mark_of(command: bytes) -> ConcurrentMark | None:
 
 def mark_in(tree: Tree) -> ConcurrentMark | None:
     """Return the concurrent function that a ``PythonUDF`` stands for; None for any other."""
-    if int(str(tree.node.fields["evalType"])) != FunctionKind.ARROW:
+    if int(str(tree.node.fields["evalType"])) != arrow_columns.STAND_IN:
         return None
     return mark_of(tree.pickled.command)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from eddyline import catalyst
-from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -31,6 +31,7 @@ from eddyline.planner.read.chains import (
     Tree,
     fused_name,
 )
+from eddyline.quirks import arrow_columns
 
 Fuse: TypeAlias = Callable[[FilterBlock], "FusedFunction"]
 """Makes the function of a block; equal blocks must get equal functions."""
@@ -222,10 +223,10 @@ def block_over(
         return_type=fused.return_type,
         # A function without arguments gets no rows from Spark, so give it one.
         arguments=arguments or (catalyst.literal_true(),),
-        kind=FunctionKind.ARROW_ITERATOR,
+        kind=arrow_columns.BY_TASK,
     )
     struct = catalyst.new_attribute("eddy", call)
-    plan = catalyst.arrow_evaluation(call, struct, FunctionKind.ARROW_ITERATOR, base)
+    plan = catalyst.arrow_evaluation(call, struct, arrow_columns.BY_TASK, base)
     if block.predicate == ALL_ROWS:
         return struct, plan
     return struct, catalyst.filtered(catalyst.struct_field(struct, 0), plan)

@@ -18,14 +18,13 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from eddyline import catalyst
 from eddyline.asking.driver_channel import Address
 from eddyline.blocks.column_types import arrow_type, spark_type
-from eddyline.blocks.filter_block import FunctionKind, SessionSettings
+from eddyline.blocks.filter_block import SessionSettings
 from eddyline.blocks.join_block import JoinBlock
 from eddyline.blocks.lookup_table import BlockLookup
 from eddyline.blocks.routing_options import RoutingOptions
@@ -49,6 +48,8 @@ from eddyline.planner.rewrite.steps import (
     with_identities,
     with_value,
 )
+from eddyline.quirks import arrow_columns
+from eddyline.quirks.numbered_partitions import repartitioned
 from eddyline.tasks.in_place import SMALL_INPUTS, InPlaceSide
 from eddyline.tasks.map_side import MapSide
 from eddyline.tasks.matches import LeftBehind, MatchesSide, left_behind, matches_type
@@ -227,7 +228,7 @@ def over_one_shuffle(
     heavy = sampled_heavy_keys(context.spark, block, inputs, cube, environments)
     sent = _blobs(context, block, inputs, numbers, cube, environments, heavy)
     blobs = catalyst.dataframe_over(context.spark, sent)
-    meeting = catalyst.analyzed_plan(blobs.repartitionById(cube.cells, F.col("cell")))
+    meeting = catalyst.analyzed_plan(repartitioned(blobs, cube.cells, "cell"))
     layout = f"{cube.cells} cells of one shuffle: {_described(block, cube)}"
     if heavy is not None:
         layout += "; rows of heavy keys, found in a sample, are dealt out"
@@ -324,18 +325,22 @@ def with_matches(
     result = matches_type(block)
     number = next(context.numbers)
     side = MatchesSide(driver, number, block, context.options, context.records)
-    command = pickled(side, result)
-    context.register(block, command, lambda again: pickled(replace(side, block=again), result))
+    command = pickled(arrow_columns.by_task(side), result)
+
+    def remade(again: JoinBlock) -> bytes:
+        return pickled(arrow_columns.by_task(replace(side, block=again)), result)
+
+    context.register(block, command, remade)
     call = catalyst.python_call(
         name=_block_name(block),
         command=command,
         like=environments,
         return_type=result.json(),
         arguments=[*travelling, catalyst.outputs(plan)[-1]],
-        kind=FunctionKind.ARROW_ITERATOR,
+        kind=arrow_columns.BY_TASK,
     )
     matches = catalyst.new_attribute(MATCHES, call)
-    plan = catalyst.arrow_evaluation(call, matches, FunctionKind.ARROW_ITERATOR, plan)
+    plan = catalyst.arrow_evaluation(call, matches, arrow_columns.BY_TASK, plan)
     # A filter from above that Spark pushed below the function could drop the rows that bring the
     # small inputs. Below a projection that is not deterministic it pushes none, and the analyzer
     # allows no function that is not deterministic in this place.

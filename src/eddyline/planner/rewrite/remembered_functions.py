@@ -18,7 +18,6 @@ from eddyline.blocks.decline import DeclinedError, DeclineReason, LeftToSpark
 from eddyline.blocks.filter_block import (
     CALLED_ONCE,
     FilterBlock,
-    FunctionKind,
     SessionSettings,
     UserFunction,
 )
@@ -68,6 +67,7 @@ from eddyline.planner.rewrite.value_block import (
     stages_of,
     value_block,
 )
+from eddyline.quirks import arrow_columns
 
 Remember: TypeAlias = Callable[[FilterBlock], bytes]
 """Makes the function, pickled, of a block that computes one value."""
@@ -285,7 +285,7 @@ class _Walk:
         if filtered:
             results = [link.results[index].handle for index in filtered]
             functions = [calls[index] for index in filtered]
-            plan = catalyst.arrow_evaluations(functions, results, FunctionKind.ARROW, plan)
+            plan = catalyst.arrow_evaluations(functions, results, arrow_columns.BY_BATCH, plan)
         if joint is not None:
             self.blocks[joint.block] = None
             in_node = any(link.results[index].identity in asked for index in together)
@@ -447,7 +447,7 @@ class _Walk:
             like=contents.environments,
             return_type=contents.functions[0].return_type,
             arguments=arguments,
-            kind=FunctionKind.ARROW,
+            kind=arrow_columns.BY_BATCH,
             deterministic=not stays,
         )
         return block, evaluated, computed

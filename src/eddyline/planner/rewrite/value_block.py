@@ -13,7 +13,7 @@ from typing import Final
 
 from eddyline import catalyst
 from eddyline.blocks.decline import not_understood
-from eddyline.blocks.filter_block import FilterBlock, FunctionKind, SessionSettings
+from eddyline.blocks.filter_block import FilterBlock, SessionSettings
 from eddyline.blocks.nests import with_shared_parts
 from eddyline.catalyst import CatalystExpression, Plan
 from eddyline.engine.filter.filter_eddy import ALL_ROWS
@@ -23,6 +23,7 @@ from eddyline.planner.read.chains import EvaluationLink, fused_name
 from eddyline.planner.read.definitions import Definitions, FunctionResult
 from eddyline.planner.read.needs import Need, conditions_of
 from eddyline.planner.rewrite.filter_rewrite import Fuse, identified
+from eddyline.quirks import arrow_columns
 
 MOST_STAGES: Final = 3
 """The most nodes made of one whose functions decide on each other: each sends all rows to Python
@@ -65,7 +66,7 @@ class ValueBlock:
             plan = catalyst.output_and_more(plan, plan, [named])
         elif in_node:
             struct = catalyst.new_attribute("eddy", struct)
-            kind = FunctionKind.ARROW_ITERATOR
+            kind = arrow_columns.BY_TASK
             plan = catalyst.arrow_evaluation(self.call, struct, kind, plan)
         fields = {n: catalyst.struct_field(struct, place) for n, place in self.fields.items()}
         return plan, fields
@@ -122,7 +123,7 @@ def value_block(
         like=contents.environments,
         return_type=fused.return_type,
         arguments=contents.arguments or (catalyst.literal_true(),),
-        kind=FunctionKind.ARROW_ITERATOR,
+        kind=arrow_columns.BY_TASK,
     )
     return ValueBlock(block, call_of_block, fields)
 

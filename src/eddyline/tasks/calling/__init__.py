@@ -6,15 +6,16 @@ Python's values and results become columns again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Final, Protocol, TypeAlias, assert_never
 
+import pyarrow as pa
 from pyspark.sql.types import DataType
 
-from eddyline.blocks.column_types import spark_type
+from eddyline.blocks.column_types import arrays_as_sent, spark_type
 from eddyline.blocks.filter_block import FunctionKind, SessionSettings, UserFunction
 from eddyline.errors import ReadAheadError, ResultNotTransferableError
 from eddyline.expressions.vector import Function
@@ -30,7 +31,6 @@ from eddyline.tasks.calling.vector_function import (
     ArrowResults,
     Pack,
     VectorFunction,
-    arrays_as_sent,
 )
 
 __all__ = [
@@ -100,11 +100,11 @@ def _made(
         case FunctionKind.ARROW:
             arrow = ArrowResults(return_type, settings)
             bound = bind_keywords(code, function.keywords)
-            as_sent = partial(arrays_as_sent, settings)
+            as_sent = _as_sent(settings)
             return VectorFunction(bound, as_sent, arrow.of_batch, arrow.arrow_type)
         case FunctionKind.ARROW_ITERATOR:
             arrow = ArrowResults(return_type, settings)
-            pack = _positional_only(function, partial(arrays_as_sent, settings))
+            pack = _positional_only(function, _as_sent(settings))
             return IteratorFunction(code, pack, arrow.of_iterator, arrow.arrow_type, arrow.iterated)
         case FunctionKind.PANDAS:
             values = _pandas_values()
@@ -143,6 +143,11 @@ def _row_values(
 _ArrowValues: TypeAlias = tuple[tuple[Reader, ...], Writer]
 
 _CONVERTERS: Final = Latest[Hashable, _ArrowValues](1_000)
+
+
+def _as_sent(settings: SessionSettings) -> Callable[[Sequence[pa.Array]], list[pa.Array]]:
+    """Return what gives columns the Arrow types in which Spark sends them under the settings."""
+    return partial(arrays_as_sent, time_zone=settings.time_zone, large=settings.large_types)
 
 
 def _arrow_values(

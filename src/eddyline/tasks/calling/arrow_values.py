@@ -15,10 +15,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types
-from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+from pyspark.sql.conversion import ArrowTableToRowsConversion
 
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
+from eddyline.quirks.row_converters import to_arrow, to_python
 from eddyline.tasks.calling.local_time import FIRST, LAST, instants_of, local_times
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 
@@ -45,9 +46,7 @@ def arrow_reader(kind: types.DataType, *, binary_as_bytes: bool) -> Reader:
     Timestamps become naive datetimes in the local time zone of the process, as
     in Spark, whatever the session's time zone is.
     """
-    convert = ArrowTableToRowsConversion._create_converter(  # noqa: SLF001 - no public way
-        kind, none_on_identity=True, binary_as_bytes=binary_as_bytes
-    )
+    convert = to_python(kind, binary_as_bytes=binary_as_bytes)
 
     def read(column: pa.Array) -> Sequence[Any]:
         values = _to_pylist(column)
@@ -149,11 +148,7 @@ class ArrowWriter:
         """Write results of a function declared to return ``kind``."""
         self.arrow_type = arrow_type_of(kind, settings.time_zone)
         self._safe = settings.safe_arrow_conversion
-        self._convert = LocalDataToArrowConversion._create_converter(  # noqa: SLF001 - see above
-            kind,
-            none_on_identity=True,
-            int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
-        )
+        self._convert = to_arrow(kind, integers_as_decimals=settings.int_to_decimal_coercion)
         self._as_they_are = _AS_THEY_ARE.get(type(kind), frozenset())
         self._quick = _quick_writer(kind, settings)
 
@@ -272,11 +267,7 @@ def _field_writer(field: types.StructField, settings: SessionSettings) -> _Quick
     stored = arrow_type_of(kind, settings.time_zone)
     quick = _quick_writer(kind, settings)
     unchanged = _AS_THEY_ARE.get(type(kind), frozenset())
-    convert = LocalDataToArrowConversion._create_converter(  # noqa: SLF001 - see above
-        kind,
-        none_on_identity=True,
-        int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
-    )
+    convert = to_arrow(kind, integers_as_decimals=settings.int_to_decimal_coercion)
 
     def write(values: Sequence[Any]) -> pa.Array | None:
         found = set(map(type, values))

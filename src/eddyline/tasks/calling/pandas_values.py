@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
-from eddyline.tasks.calling.pandas_conversions import Pandas, pandas_conversion
+from eddyline.quirks.pandas_conversions import Pandas, pandas_conversion
 from eddyline.tasks.calling.row_function import Reader, call_rows, write_one_by_one
 from eddyline.tasks.calling.vector_function import (
     require_length,

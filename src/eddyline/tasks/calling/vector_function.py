@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError, PySparkTypeErr
 from pyspark.sql.types import DataType
 from pyspark.util import fail_on_stopiteration
 
-from eddyline.blocks.column_types import arrow_type_of, as_sent
+from eddyline.blocks.column_types import arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
 from eddyline.expressions.value_types import relabelled
 from eddyline.expressions.vector import CollectiveFailure, Vector
@@ -78,14 +78,6 @@ def all_failed(error: Exception, rows: int, arrow_type: pa.DataType) -> Vector:
     """Return a vector with the same failure in every row; any one of the rows may be its cause."""
     failure = CollectiveFailure(error)
     return Vector(pa.nulls(rows, arrow_type), dict.fromkeys(range(rows), failure))
-
-
-def arrays_as_sent(settings: SessionSettings, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Return columns in the Arrow types in which Spark sends them under the settings."""
-    return [
-        relabelled(column, as_sent(column.type, settings.time_zone, large=settings.large_types))
-        for column in columns
-    ]
 
 
 class ArrowResults:

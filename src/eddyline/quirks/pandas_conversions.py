@@ -18,9 +18,9 @@ from pyspark.sql.pandas import serializers
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
-from eddyline.blocks.column_types import arrow_type_of
+from eddyline.blocks.column_types import arrays_as_sent, arrow_type_of
 from eddyline.blocks.filter_block import SessionSettings
-from eddyline.tasks.calling.vector_function import arrays_as_sent
+from eddyline.quirks.pyspark_at_hand import MINOR
 
 Pandas: TypeAlias = "pd.Series[Any] | pd.DataFrame"
 """A column in pandas: a DataFrame for structs, where a function over vectors sees it."""
@@ -89,7 +89,7 @@ class _OfWorker:
 
 
 class _OfSerializer:
-    """The conversions of PySpark 4.1."""
+    """The conversions of PySpark 4.0 and 4.1."""
 
     def __init__(self, settings: SessionSettings, plain: Sequence[DataType] | None) -> None:
         serializer: Final[Any] = getattr(serializers, "ArrowStreamPandasUDFSerializer")  # noqa: B009 - unknown to mypy
@@ -102,26 +102,35 @@ class _OfSerializer:
             df_for_struct=not self._plain,
             struct_in_pandas="row" if self._plain else "dict",
             ndarray_as_list=self._plain,
-            arrow_cast=True,
-            input_types=None if plain is None else list(plain),
-            int_to_decimal_coercion_enabled=settings.int_to_decimal_coercion,
+            **self._options(plain),
         )
+
+    def _options(self, plain: Sequence[DataType] | None) -> dict[str, object]:
+        if MINOR < (4, 1):
+            return {"arrow_cast": self._plain}
+        return {
+            "arrow_cast": True,
+            "input_types": None if plain is None else list(plain),
+            "int_to_decimal_coercion_enabled": self._settings.int_to_decimal_coercion,
+        }
 
     def to_pandas(self, columns: Sequence[pa.Array]) -> list[Pandas]:
         table = pa.Table.from_batches([_batch(columns, self._settings)])
         return [
-            self._converter.arrow_to_pandas(column, number)
+            self._converter.arrow_to_pandas(column, *([number] if MINOR >= (4, 1) else []))
             for number, column in enumerate(table.itercolumns())
         ]
 
     def to_column(self, result: Pandas, kind: DataType) -> pa.Array:
-        wanted = (result, arrow_type_of(kind, "UTC"), *([kind] if self._plain else []))
+        declared = [kind] if self._plain and MINOR >= (4, 1) else []
+        wanted = (result, arrow_type_of(kind, "UTC"), *declared)
         return self._converter._create_batch([wanted]).column(0)  # noqa: SLF001 - no public way
 
 
 def _batch(columns: Sequence[pa.Array], settings: SessionSettings) -> pa.RecordBatch:
     names = [f"_{i}" for i in range(len(columns))]
-    return pa.RecordBatch.from_arrays(arrays_as_sent(settings, columns), names)
+    sent = arrays_as_sent(columns, settings.time_zone, large=settings.large_types)
+    return pa.RecordBatch.from_arrays(sent, names)
 
 
 def _schema(kinds: Sequence[DataType]) -> StructType:

@@ -1,0 +1,1 @@
+"""What differs from version to version of PySpark, each quirk in a file, behind one interface."""

@@ -1,0 +1,54 @@
+"""What tests of ``arrow_udf`` do with a PySpark that has none, as 4.0."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyspark.sql.functions
+import pyspark.sql.pandas.functions
+import pytest
+
+import eddyline
+
+WITH_ARROW_UDF: Final = hasattr(pyspark.sql.functions, "arrow_udf")
+"""Whether this PySpark has it."""
+
+
+def skip_where_asked() -> None:
+    """Have tests be skipped that call what they have made with it."""
+    for module in (pyspark.sql.functions, pyspark.sql.pandas.functions):
+        if not WITH_ARROW_UDF:
+            vars(module)["arrow_udf"] = lambda *_, **__: _Skipping()
+            vars(module)["ArrowUDFType"] = pyspark.sql.pandas.functions.PandasUDFType
+
+
+class _Skipping:
+    def __call__(self, *_: object, **__: object) -> None:
+        pytest.skip("this PySpark has no arrow_udf")
+
+    def asNondeterministic(self) -> _Skipping:  # noqa: N802 - as PySpark's
+        return self
+
+
+def over_series(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function over Series that does what one over arrays does, or over iterators."""
+    if inspect.isgeneratorfunction(function):
+
+        @eddyline.stateless
+        def of_iterator(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+            for values in function(pa.Array.from_pandas(batch) for batch in batches):
+                yield values.to_pandas()
+
+        of_iterator.__name__ = function.__name__
+        return of_iterator
+
+    def of_batch(series: pd.Series) -> pd.Series:
+        values: pd.Series = function(pa.Array.from_pandas(series)).to_pandas()
+        return values
+
+    of_batch.__name__ = function.__name__
+    return of_batch
