@@ -17,7 +17,7 @@ from eddyline.host.versions import UntestedPySparkWarning
 from eddyline.planner import self_check
 from eddyline.planner.adapt import adapt, adapted_blocks
 from eddyline.planner.self_check import check_once, left_to_spark, what_is_wrong
-from eddyline.planner.tiny_queries import QUERIES, Kind, Query, numbers
+from eddyline.planner.tiny_queries import QUERIES, AdaptedPart, Query, numbers
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_what_gives_the_same_rows_runs_in_eddies(spark: SparkSession) -> None:
     assert left_to_spark(spark) == {}
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", AdaptedPart)
 @pytest.mark.usefixtures("_untested")
 def test_a_kind_that_goes_wrong_is_left_to_spark(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: Kind
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, kind: AdaptedPart
 ) -> None:
     def wrong(query: Query, own: SparkSession, given: self_check.Adapt) -> str:
         if query in QUERIES[kind]:
@@ -70,7 +70,7 @@ def test_a_kind_that_goes_wrong_is_left_to_spark(
     assert sorted(fast.collect()) == sorted(joined(spark).collect())
     assert list(left_to_spark(spark)) == [kind]
     filters = adapted_blocks(adapt(kept(spark)))
-    assert bool(filters) is (kind is not Kind.FILTERS)
+    assert bool(filters) is (kind is not AdaptedPart.FILTERS)
     assert any(left.reason is DeclineReason.UNTESTED for left in eddyline.explain(fast).left)
     said = str(eddyline.explain(kept(spark)))
     assert "this PySpark is not tested" in said
@@ -83,7 +83,7 @@ def test_a_check_that_raises_is_told_of_and_nothing_more(spark: SparkSession) ->
 
     with pytest.warns(UntestedPySparkWarning, match=r"RuntimeError: no always\)") as caught:
         check_once(spark, fails)
-    assert len(caught) == len(Kind)
+    assert len(caught) == len(AdaptedPart)
     check_once(spark, fails)  # once is enough
     assert adapt(kept(spark)).count() == kept(spark).count()
 

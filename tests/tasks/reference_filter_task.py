@@ -43,6 +43,7 @@ from eddyline.expressions import (
     call_of,
 )
 from eddyline.planner.rewrite.filter_rewrite import FusedFunction
+from eddyline.quirks import arrow_columns
 
 _PICKLER: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
@@ -55,7 +56,9 @@ def fuse(block: FilterBlock) -> FusedFunction:
     types = [block.functions[call_of(each).function].return_type for each in block.outputs]
     fields = [StructField(f"v{i}", spark_type(text)) for i, text in enumerate(types)]
     result = StructType([StructField("keep", BooleanType()), *fields])
-    return FusedFunction(_PICKLER.dumps((Fused(block), result)), result.json())
+    return FusedFunction(
+        _PICKLER.dumps((arrow_columns.by_task(Fused(block)), result)), result.json()
+    )
 
 
 class Fused:

@@ -40,7 +40,7 @@ from eddyline.planner.rewrite.join_rewrite import JoinBlockContext
 from eddyline.planner.self_check import check_once, left_to_spark
 from eddyline.planner.session_rules import tell_limits
 from eddyline.planner.stages import StageText, stage_named, told
-from eddyline.planner.tiny_queries import Kind
+from eddyline.planner.tiny_queries import AdaptedPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +225,14 @@ def rewritten(
         fuse,
         # Joins of streams keep state, which is Spark's.
         None
-        if streaming or Kind.JOINS in wrong
+        if streaming or AdaptedPart.JOINS in wrong
         else JoinRules(context, chosen.joins, table_of, final),
-        None if Kind.VALUES in wrong else lambda block: registry.remembered(block, options),
+        None if AdaptedPart.VALUES in wrong else lambda block: registry.remembered(block, options),
         chosen.remember,
         table_of,
         streaming,
         fixes_the_clock,
-        untested=Kind.FILTERS in wrong,
+        untested=AdaptedPart.FILTERS in wrong,
     )
     rewriting = rewritten_plan(plan, making)
     if wrong:

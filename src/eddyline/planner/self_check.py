@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from eddyline.host.per_context import PerContext
 from eddyline.host.versions import UntestedPySparkWarning, installed_version, is_tested
-from eddyline.planner.tiny_queries import QUERIES, Kind, Query
+from eddyline.planner.tiny_queries import QUERIES, AdaptedPart, Query
 
 Adapt: TypeAlias = Callable[[DataFrame, str], DataFrame]
 """Adapts a DataFrame, given which joins are claimed."""
@@ -29,14 +29,14 @@ class _Found:
     """What was found out in a context: why a kind is left to Spark."""
 
     begun: bool = False
-    wrong: dict[Kind, str] = field(default_factory=dict)
+    wrong: dict[AdaptedPart, str] = field(default_factory=dict)
 
 
 _found: Final = PerContext[_Found](lambda _: _Found())
 _checking: Final = threading.Lock()
 
 
-def left_to_spark(spark: SparkSession) -> Mapping[Kind, str]:
+def left_to_spark(spark: SparkSession) -> Mapping[AdaptedPart, str]:
     """Return the kinds that went wrong in this application, and how."""
     return {} if is_tested() else dict(_found.of(spark.sparkContext).wrong)
 

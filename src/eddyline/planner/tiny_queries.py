@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 Query: TypeAlias = Callable[[SparkSession], DataFrame]
 
 
-class Kind(StrEnum):
+class AdaptedPart(StrEnum):
     """What is adapted."""
 
     FILTERS = "filters in eddies"
@@ -91,9 +91,9 @@ def joined_by_shuffling(spark: SparkSession) -> DataFrame:
     return joined(spark)
 
 
-QUERIES: Final[Mapping[Kind, tuple[Query, ...]]] = {
-    Kind.FILTERS: (filtered,),
-    Kind.VALUES: (remembered,),
-    Kind.JOINS: (joined, joined_by_shuffling),
+QUERIES: Final[Mapping[AdaptedPart, tuple[Query, ...]]] = {
+    AdaptedPart.FILTERS: (filtered,),
+    AdaptedPart.VALUES: (remembered,),
+    AdaptedPart.JOINS: (joined, joined_by_shuffling),
 }
 """One or two of each kind."""
