@@ -30,6 +30,10 @@ class _Skipping:
     def __call__(self, *_: object, **__: object) -> None:
         pytest.skip("this PySpark has no arrow_udf")
 
+    @property
+    def evalType(self) -> int:  # noqa: N802 - as PySpark's
+        pytest.skip("this PySpark has no arrow_udf")
+
     def asNondeterministic(self) -> _Skipping:  # noqa: N802 - as PySpark's
         return self
 

@@ -13,9 +13,14 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's convention
 import eddyline
 from eddyline.blocks.filter_block import FilterBlock
 from eddyline.planner.adapt import adapted_blocks
+from eddyline.quirks import arrow_columns
 
 ROWS = 400
 """In two tasks: too few for it to be told that sharing does not pay."""
+
+pytestmark = pytest.mark.skipif(
+    not arrow_columns.KNOWN, reason="each function of a select list has a worker of its own"
+)
 
 
 @pytest.fixture(scope="module")
