@@ -72,6 +72,7 @@ WRITTEN: Final = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "reference.md"),
+    *sorted((ROOT / "docs" / "platforms").glob("*.md")),
 ]
 
 

@@ -21,7 +21,11 @@ pytestmark = pytest.mark.slow(25)
 
 ROOT: Final = Path(__file__).parents[2]
 
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "platforms").glob("*.md")),
+]
 
 BLOCK: Final = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]+?) -->\n)?^```python\n(?P<code>.*?)^```$",
