@@ -5,9 +5,11 @@ Other tests look closer. These are few enough to be run some times over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everyone writes it
@@ -109,6 +111,25 @@ def test_joins(spark: SparkSession, tmp_path: Path, *, in_place: bool) -> None:
         (block,) = (each for each, _ in adapted_blocks(fast) if isinstance(each, JoinBlock))
         assert block.layout.startswith("no shuffle") is in_place
         assert "good(id)" in str(report(fast))
+
+
+def test_a_users_iterator_over_values_of_a_function_with_a_memory(spark: SparkSession) -> None:
+    def loud(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for values in batches:
+            yield values.str.upper()
+
+    vectorized: Any = F
+    upper = vectorized.pandas_udf(loud, "string")
+    named = new_table(spark, 60).select("id", label("n").alias("name"))
+    fast = adapt(named)
+    assert adapted_blocks(fast)
+    derivations: list[Callable[[DataFrame], DataFrame]] = [
+        lambda df: df.select("id", upper("name").alias("upper")),
+        lambda df: df.where(upper("name") != "LABEL-1").select("id"),
+        lambda df: df.select("name", upper("name")),
+    ]
+    for derive in derivations:
+        assert rows(derive(fast)) == rows(derive(named))
 
 
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:

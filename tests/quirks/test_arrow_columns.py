@@ -113,6 +113,22 @@ def test_a_task_that_fails_leaves_the_worker_as_it_was(worker: Any) -> None:  # 
     assert is_as_ever(worker)
 
 
+def test_the_worker_that_runs_is_armed_and_no_other(
+    worker: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a daemon it is the main module; others may have imported it under its name."""
+    main: Any = ModuleType("__main__")
+    main.wrap_pandas_batch_iter_udf = "by pandas"
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    # Pickled beforehand: functions of this module, not of the main one.
+    sent = unpickled(pickle.dumps(arrow_columns.by_task(doubled)))
+    assert worker.wrap_pandas_batch_iter_udf == "by pandas"
+    assert task(main, sent, [pa.array([1])]) == [[2]]
+    assert is_as_ever(main)
+    assert is_as_ever(worker)
+
+
 def test_where_spark_knows_them_nothing_is_done() -> None:
     if arrow_columns.KNOWN:
         assert arrow_columns.by_task(doubled) is doubled

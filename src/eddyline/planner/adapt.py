@@ -273,6 +273,7 @@ def explain(df: DataFrame, *, stage: str | None = None) -> Explanation | StageTe
     classic = classic_frame(df)
     chosen = None if stage is None else stage_named(stage)
     spark = classic.sparkSession
+    check_once(spark, lambda query, claimed: adapt(query, joins=claimed))
     registry = registry_of(spark.sparkContext)
     plan = catalyst.optimized_plan(classic)
     running = _blocks_in(plan, registry)

@@ -33,7 +33,7 @@ class _Found:
 
 
 _found: Final = PerContext[_Found](lambda _: _Found())
-_checking: Final = threading.Lock()
+_checking: Final = threading.RLock()
 
 
 def left_to_spark(spark: SparkSession) -> Mapping[AdaptedPart, str]:
@@ -46,10 +46,18 @@ def check_once(spark: SparkSession, adapt: Adapt) -> None:
     if is_tested():
         return
     found = _found.of(spark.sparkContext)
-    with _checking:
+    with _checking:  # others wait; the check itself adapts in this thread
         if found.begun:
             return
         found.begun = True
+        try:
+            _check(spark, adapt, found)
+        except BaseException:  # as by Ctrl-C: the next use begins again
+            found.begun = False
+            raise
+
+
+def _check(spark: SparkSession, adapt: Adapt, found: _Found) -> None:
     own = spark.newSession()  # where nothing is enabled
     for kind, queries in QUERIES.items():
         for query in queries:

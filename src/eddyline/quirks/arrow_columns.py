@@ -36,6 +36,12 @@ BY_BATCH: Final = _ARROW if KNOWN else _PANDAS_ITERATOR
 STAND_IN: Final = _ARROW if KNOWN else _PANDAS
 """The evaluation type of a function that only stands for another, and is never run."""
 
+LIKE_USERS: Final = not KNOWN
+"""Whether functions of users over other columns than Arrow's have the type :data:`BY_BATCH`, too.
+
+Spark runs a function whose only argument is a call of the same type together with that one.
+"""
+
 ONE_AT_A_TIME: Final = frozenset({_PANDAS_ITERATOR, _ARROW_ITERATOR})
 """Evaluation types of which a node of Spark's evaluates one function."""
 
@@ -85,10 +91,11 @@ def _armed(function: FunctionT) -> FunctionT:
     It is the only one of the task, but for others of ours: Spark evaluates functions of a single
     argument that is another such function's value in one go.
     """
-    for name in ("pyspark.worker", "__main__"):  # the latter where Spark has no daemon
+    for name in ("__main__", "pyspark.worker"):  # the former where Spark has no daemon
         module = sys.modules.get(name)
         if isinstance(module, ModuleType) and hasattr(module, "wrap_pandas_batch_iter_udf"):
             _arm(module)
+            break
     return function
 
 

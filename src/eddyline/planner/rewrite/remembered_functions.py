@@ -184,9 +184,11 @@ class _Walk:
         """Return a call under the name of its result, for a projection.
 
         Where a function above is called with it and there is another use for it, it is marked:
-        Spark puts a bare call into each of these places, and makes it in each.
+        Spark puts a bare call into each of these places, and makes it in each. And where it is of
+        the type of a user's iterators, Spark would run both in one go, on Arrow's columns.
         """
-        value = catalyst.known_nullable(call) if result.identity in self.shared else call
+        marked = result.identity in self.shared or arrow_columns.LIKE_USERS
+        value = catalyst.known_nullable(call) if marked else call
         return catalyst.attribute_like(result.handle, value)
 
     def _only_values(self, plan: Plan) -> CatalystExpression | None:
