@@ -26,6 +26,7 @@ TESTS = (
     "tests/planner/test_outer_lookups.py",
     "tests/planner/test_settings.py",
     "tests/host/test_versions.py",
+    "tests/quirks",
 )
 
 

@@ -80,9 +80,9 @@ def arrow_evaluations(
     One for each where Spark evaluates a single function of that kind at a time.
     """
     if kind in arrow_columns.ONE_AT_A_TIME:
-        for function, result in zip(functions[1:], results[1:], strict=True):
+        for function, result in zip(functions[:-1], results[:-1], strict=True):
             child = arrow_evaluation(function, result, kind, child)
-        functions, results = functions[:1], results[:1]
+        functions, results = functions[-1:], results[-1:]
     evaluate = java_class(LOGICAL + "ArrowEvalPython")
     ways = scala_seq(function.java for function in functions)
     return Plan(evaluate(ways, scala_seq(result.java for result in results), child.java, kind))

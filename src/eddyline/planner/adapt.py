@@ -225,7 +225,7 @@ def rewritten(
         fuse,
         # Joins of streams keep state, which is Spark's.
         None
-        if streaming or AdaptedPart.JOINS in wrong
+        if streaming or (AdaptedPart.JOINS in wrong and table_of is None)
         else JoinRules(context, chosen.joins, table_of, final),
         None if AdaptedPart.VALUES in wrong else lambda block: registry.remembered(block, options),
         chosen.remember,

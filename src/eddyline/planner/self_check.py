@@ -75,12 +75,13 @@ def _check(spark: SparkSession, adapt: Adapt, found: _Found) -> None:
 
 def what_is_wrong(query: Query, spark: SparkSession, adapt: Adapt) -> str:
     """Return how an adapted query differs from the plain one; "" if it does not."""
-    plain = query(spark)
     try:
+        plain = query(spark)
+        expected = Counter(map(repr, plain.collect()))
         adapted = adapt(query(spark), "always")
         if adapted.schema != plain.schema:
             return "another schema"
         rows = Counter(map(repr, adapted.collect()))
     except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach the user's query
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0]:.200}"
-    return "" if rows == Counter(map(repr, plain.collect())) else "other rows"
+    return "" if rows == expected else "other rows"

@@ -36,6 +36,12 @@ BY_BATCH: Final = _ARROW if KNOWN else _PANDAS_ITERATOR
 STAND_IN: Final = _ARROW if KNOWN else _PANDAS
 """The evaluation type of a function that only stands for another, and is never run."""
 
+ALONE_AT_MOST: Final = sys.maxsize if KNOWN else 2
+"""How many functions of a select list may each get the columns of a batch.
+
+Of those that Spark evaluates one at a time each takes a process of its own in every task.
+"""
+
 LIKE_USERS: Final = not KNOWN
 """Whether functions of users over other columns than Arrow's have the type :data:`BY_BATCH`, too.
 

@@ -14,3 +14,10 @@ ALWAYS_ON: Final[AbstractSet[str]] = (
 
 Up to PySpark 4.0 the rows of plain functions over Arrow came by way of pandas, without a choice.
 """
+
+ALWAYS_OFF: Final[AbstractSet[str]] = (
+    frozenset()
+    if MINOR >= (4, 1)
+    else frozenset({"binary_as_bytes", "int_to_decimal_coercion", "integer_extension_types"})
+)
+"""Settings of a block that are always off, also where somebody sets what that Spark ignores."""

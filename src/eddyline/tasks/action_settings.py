@@ -14,7 +14,7 @@ from typing import Final
 from pyspark import TaskContext
 
 from eddyline.blocks.filter_block import JavaRuntime, SessionSettings
-from eddyline.quirks.without_settings import ALWAYS_ON
+from eddyline.quirks.without_settings import ALWAYS_OFF, ALWAYS_ON
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
 
@@ -55,7 +55,7 @@ def settings_from(
         defaults=tuple(defaults.items()),
         java=java,
         **{
-            field: text(key).lower() == "true" or field in ALWAYS_ON
+            field: field in ALWAYS_ON or (field not in ALWAYS_OFF and text(key).lower() == "true")
             for field, key in _SWITCHES.items()
         },
     )

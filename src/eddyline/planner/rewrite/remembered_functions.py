@@ -261,6 +261,8 @@ class _Walk:
             and (in_block := self._in_block(link, index, below, mates, stays=over_limit))
             is not None
         }
+        if len(alone) > arrow_columns.ALONE_AT_MOST:
+            alone = {}
         if not alone and joint is None:
             return None
         plan, calls, known = below, dict[int, CatalystExpression](), list[int]()
