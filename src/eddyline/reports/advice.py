@@ -1,7 +1,7 @@
 """What a person who knows the system would say of a run: what it cost, and what would spare it.
 
-Each sentence rests on counts of the run alone, and names what a user can change. Nothing is said of
-what took less than a tenth of a second, and nothing is decided by it.
+Each sentence rests on counts of the run alone, and names what a user can change; nothing is decided
+by it. Predicates and memories that took less than a tenth of a second are not mentioned.
 """
 
 from __future__ import annotations

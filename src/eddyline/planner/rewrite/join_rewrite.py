@@ -325,12 +325,12 @@ def with_matches(
     result = matches_type(block)
     number = next(context.numbers)
     side = MatchesSide(driver, number, block, context.options, context.records)
-    command = pickled(arrow_columns.by_task(side), result)
 
-    def remade(again: JoinBlock) -> bytes:
-        return pickled(arrow_columns.by_task(replace(side, block=again)), result)
+    def command_of(block: JoinBlock) -> bytes:
+        return pickled(arrow_columns.by_task(replace(side, block=block)), result)
 
-    context.register(block, command, remade)
+    command = command_of(block)
+    context.register(block, command, command_of)
     call = catalyst.python_call(
         name=_block_name(block),
         command=command,
